@@ -1,0 +1,1 @@
+"""Collectors: one file per source of evidence, each a function from a host to readings."""

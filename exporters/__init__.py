@@ -1,0 +1,1 @@
+"""Exporters: what writes snapshots and findings for somebody else to read."""
