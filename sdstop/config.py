@@ -1,0 +1,74 @@
+"""Config: the TOML file that sets thresholds and choices. Every number that a rule uses can be set here.
+
+    [rules.stripe-convoy]
+    deficit = 0.08
+
+    [sampler]
+    interval = 1.0
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sdstop.finding import Rule
+
+
+class ConfigError(Exception):
+    """The file cannot be used; one line that says what to mend."""
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What the file sets. `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds."""
+
+    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    interval: float = 1.0
+    export: Mapping[str, Any] = field(default_factory=dict)
+
+
+def load(path: Path | None, rules: Sequence[Rule]) -> Config:
+    """Read a config file, or return the defaults for None. Raises ConfigError."""
+    if path is None:
+        return Config()
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path}: {error}") from error
+    unknown = sorted(table.keys() - {"rules", "sampler", "export"})
+    if unknown:
+        raise ConfigError(f"{path}: [{unknown[0]}] is no section; there are [rules.ID], [sampler], [export]")
+    interval = _section(path, table, "sampler").get("interval", 1.0)
+    if not isinstance(interval, int | float) or isinstance(interval, bool) or not 0.1 <= interval <= 3600:
+        raise ConfigError(f"{path}: sampler.interval must be seconds from 0.1 to 3600")
+    return Config(_thresholds(path, table, rules), float(interval), _section(path, table, "export"))
+
+
+def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    section = table.get(name, {})
+    if not isinstance(section, dict):
+        raise ConfigError(f"{path}: [{name}] must be a table")
+    return section
+
+
+def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> dict[str, dict[str, float]]:
+    known = {rule.id: {t.name for t in rule.thresholds} for rule in rules}
+    chosen: dict[str, dict[str, float]] = {}
+    for rule, values in _section(path, table, "rules").items():
+        if rule not in known:
+            raise ConfigError(f"{path}: [rules.{rule}]: there is no such rule; `sdstop rules` lists them")
+        if not isinstance(values, dict):
+            raise ConfigError(f"{path}: [rules.{rule}] must be a table")
+        for name, value in values.items():
+            if name not in known[rule]:
+                raise ConfigError(f"{path}: {rule} has no threshold {name!r}; it has {', '.join(sorted(known[rule]))}")
+            if not isinstance(value, int | float) or isinstance(value, bool):
+                raise ConfigError(f"{path}: rules.{rule}.{name} must be a number")
+            chosen.setdefault(rule, {})[name] = float(value)
+    return chosen

@@ -1,0 +1,136 @@
+"""Diagnosis: every rule's word on a window, and when each finding began and ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from sdstop.collector import Collector
+from sdstop.evidence import Outcome
+from sdstop.finding import Finding, Rule, RuledOut, Unchecked
+from sdstop.history import Window
+from sdstop.model import Reading
+
+BRIDGE = 10.0
+"""Seconds that a finding may be silent and still count as the same episode."""
+PAST = 1000
+"""Ended episodes that are remembered of findings that came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the rules say of one window, worst first."""
+
+    findings: tuple[Finding, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A finding with its time: Unix seconds; `until` None while it is in force. `finding` is as it was at its worst."""
+
+    finding: Finding
+    since: float
+    until: float | None = None
+    seen: float = 0.0
+    frame: int = 0
+
+
+def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
+    """Ask every rule that applies; a rule that cannot look is unchecked, and says why."""
+    findings: list[Finding] = []
+    ruled_out: list[RuledOut] = []
+    unchecked: list[Unchecked] = []
+    for rule in rules:
+        missing = _missing(window, rule)
+        if missing is None:
+            continue
+        if missing:
+            unchecked.append(Unchecked(rule.id, missing))
+            continue
+        for said in rule.check(window, rule.limits(configured.get(rule.id))):
+            if isinstance(said, Finding):
+                findings.append(said)
+            elif isinstance(said, RuledOut):
+                ruled_out.append(said)
+            else:
+                unchecked.append(said)
+    findings.sort(key=lambda f: (-f.severity.rank, f.rule, f.subject))
+    return Judgement(tuple(findings), tuple(ruled_out), tuple(unchecked))
+
+
+_BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
+
+
+def _missing(window: Window, rule: Rule) -> str | None:
+    """Return "" if the rule can look, None if nothing here concerns it, else why it cannot."""
+    for family in rule.needs:
+        if window.now.run_of(family) is not None:
+            continue
+        names = window.providers.get(family, ())
+        runs = [window.now.runs[name] for name in names if name in window.now.runs]
+        if len(runs) < len(names):
+            return f"{' and '.join(names)} has not answered yet"
+        for outcome in _BADNESS:
+            for run in runs:
+                if run.outcome is outcome:
+                    return f"{run.collector}: {run.outcome.value}, {run.reason}"
+        if any(run.ok for run in runs):
+            return "needs two frames"
+        lacking = [run for run in runs if not run.recorded]
+        if not lacking:
+            return None
+        return f"{lacking[0].collector}: not recorded in this capture"
+    if rule.needs and not any(window.rows(family) for family in rule.needs[:1]):
+        return None
+    if rule.seconds and window.seconds + 0.5 < rule.seconds:
+        return f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s"
+    return ""
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """The findings over time: what is in force now, and every episode so far."""
+
+    rules: Sequence[Rule]
+    configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    now: Judgement = field(default_factory=Judgement)
+    episodes: dict[str, Episode] = field(default_factory=dict)
+    past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
+
+    def add(self, window: Window) -> Judgement:
+        """Judge a window that ends one frame later than the last one."""
+        self.now = judge(window, self.rules, self.configured)
+        taken = window.now.taken
+        for finding in self.now.findings:
+            known = self.episodes.get(finding.id)
+            if known is None or taken - known.seen > BRIDGE:
+                if known is not None:
+                    self.past.append(known)
+                self.episodes[finding.id] = Episode(finding, taken, None, taken, window.now.number)
+            else:
+                worst = finding if finding.severity.rank >= known.finding.severity.rank else known.finding
+                self.episodes[finding.id] = replace(known, finding=worst, until=None, seen=taken)
+        current = {finding.id for finding in self.now.findings}
+        for key, episode in self.episodes.items():
+            if episode.until is None and key not in current:
+                self.episodes[key] = replace(episode, until=taken)
+        return self.now
+
+    def ordered(self) -> list[Episode]:
+        """Return every episode, those in force first, worst first."""
+        return sorted(
+            [*self.episodes.values(), *self.past],
+            key=lambda e: (e.until is not None, -e.finding.severity.rank, e.finding.rule, e.finding.subject, e.since),
+        )
+
+
+def providers_of(collectors: Sequence[Collector]) -> dict[type[Reading], tuple[str, ...]]:
+    """Return which collectors bring each family."""
+    found: dict[type[Reading], tuple[str, ...]] = {}
+    for collector in collectors:
+        for family in (*collector.families, *(d.target for d in collector.derives)):
+            found[family] = (*found.get(family, ()), collector.name)
+    return found

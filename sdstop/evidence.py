@@ -1,0 +1,107 @@
+"""Evidence: what a node answered, raw, with when and how it came. A frame is what changed since the one before.
+
+Keys name evidence everywhere (captures, findings, screens):
+a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`, a folder's entries by `list:PATH`,
+a command by `cmd:` and its argv joined by one space, a psutil or udev answer by `answer:QUESTION`.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+
+class Outcome(enum.StrEnum):
+    """How a read, or a collector's run, ended."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    DENIED = "denied"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One answer of the node.
+
+    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, or an answer as
+    JSON. `taken` is Unix time, `monotonic` and `duration` are seconds; None where a hand-made capture does not say.
+    """
+
+    key: str
+    outcome: Outcome = Outcome.OK
+    data: bytes = b""
+    detail: str = ""
+    taken: float | None = None
+    monotonic: float | None = None
+    duration: float | None = None
+    stderr: bytes = b""
+    exit: int | None = None
+
+    def same(self, other: Evidence | None) -> bool:
+        """Whether the other one says the same, whenever it was taken."""
+        return (
+            other is not None
+            and self.data == other.data
+            and self.outcome is other.outcome
+            and self.exit == other.exit
+            and self.stderr == other.stderr
+            and self.detail == other.detail
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunMark:
+    """That a collector ran: when it began (monotonic seconds), how long it took (None: it is still hanging)."""
+
+    started: float
+    duration: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a sampling round learnt: only evidence that changed. Numbers count from 1.
+
+    `ran` is None where nobody noted which collectors ran (a hand-made capture): then all that could, did.
+    """
+
+    number: int
+    taken: float
+    monotonic: float
+    evidence: tuple[Evidence, ...] = ()
+    ran: Mapping[str, RunMark] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where frames come from: the node's name as shown, and whether they are live or of a capture."""
+
+    name: str
+    live: bool = False
+    complete: bool = True
+    note: str = ""
+    privileged: bool | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def command_key(argv: Sequence[str]) -> str:
+    """Return the key of a command's evidence."""
+    return "cmd:" + " ".join(argv)
+
+
+_KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=:+-")
+
+
+def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
+    """Return the file name of a command or an answer in a capture.
+
+    Characters outside `[A-Za-z0-9._=:+-]` become `_`; over 150 characters, or where `taken` (slug to text) has it for
+    another text, it is cut at 150 and followed by `~` and 8 hex digits of the text's sha256.
+    """
+    name = "".join(c if c in _KEPT else "_" for c in text)
+    if len(name) > 150 or (taken is not None and taken.get(name, text) != text):
+        name = f"{name[:150]}~{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
+    return name

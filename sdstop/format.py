@@ -1,0 +1,173 @@
+"""Human text of numbers and foreign names: the only place that rounds, and the only place that makes text safe."""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from datetime import UTC, datetime
+from typing import Any
+
+from sdstop.model import Column, Label, Metric
+
+NONE = "-"
+"""Shown where the node does not say."""
+
+_PREFIXES = ("", "K", "M", "G", "T", "P", "E")
+_SUSPECT = re.compile(r"[^\x20-\x7e]")
+
+
+def safe(text: object, limit: int = 200) -> str:
+    """Return foreign text that can do no harm on a terminal.
+
+    Control characters (C0, DEL, C1), bidi controls, invisible and private characters, line separators and bytes that
+    were no UTF-8 become visible escapes such as `\\x1b`; more than `limit` characters are cut with `...`.
+    """
+    shown = str(text)
+    if _SUSPECT.search(shown):
+        shown = "".join(c if c.isascii() and c.isprintable() else _visible(c) for c in shown)
+    return shown if len(shown) <= limit else f"{shown[: limit - 3]}..."
+
+
+def _visible(c: str) -> str:
+    code = ord(c)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if unicodedata.category(c)[0] in "LNPS" and not unicodedata.combining(c):
+        return c
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def safe_block(text: str, limit: int = 4000) -> str:
+    """Make a text of several lines safe, line by line; tabs become spaces."""
+    return "\n".join(safe(line.expandtabs(8), limit) for line in text[:limit].split("\n"))
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a plain number with at most four significant places: `0.42`, `98.7`, `1234`, `12.3K`."""
+    if value is None or math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "inf"
+    size = abs(value)
+    if size >= 99_999.5:
+        return _scaled(value, 1000.0, ("", "k", "M", "G", "T", "P", "E"))
+    if size >= 999.5 or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.{digits if size >= 9.995 else digits + 1}f}"
+
+
+def _scaled(value: float, step: float, prefixes: tuple[str, ...]) -> str:
+    size = abs(value)
+    power = 0
+    while size >= step - step / 2000 and power < len(prefixes) - 1:
+        size /= step
+        power += 1
+    sign = "-" if value < 0 else ""
+    text = f"{size:.0f}" if power == 0 or size >= 99.95 else f"{size:.1f}"
+    return f"{sign}{text}{prefixes[power]}"
+
+
+def bytes_(value: float | None) -> str:
+    """Return bytes in powers of 1024: `4K`, `1.8T`, `512K`."""
+    return NONE if value is None else _scaled(value, 1024.0, _PREFIXES).replace(".0", "")
+
+
+def rate(value: float | None) -> str:
+    """Return bytes a second in powers of 1024, as `12.5M`."""
+    return NONE if value is None else _scaled(value, 1024.0, _PREFIXES)
+
+
+def percent(ratio: float | None) -> str:
+    """Return a ratio as a percentage without the sign: `0.993` is `99.3`."""
+    if ratio is None or math.isnan(ratio):
+        return NONE
+    shown = ratio * 100
+    return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
+
+
+def wait(seconds: float | None) -> str:
+    """Return a short time in milliseconds: `0.31`, `12.4`, `1250`."""
+    if seconds is None:
+        return NONE
+    ms = seconds * 1000
+    return f"{ms:.2f}" if ms < 9.995 else f"{ms:.1f}" if ms < 99.95 else f"{ms:.0f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time span in its two largest units: `0.3 s`, `45 s`, `3m 20s`, `5h 12m`, `2d 4h`."""
+    if seconds is None or math.isnan(seconds) or math.isinf(seconds):
+        return NONE
+    sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
+    if seconds < 9.95:
+        return f"{sign}{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{sign}{whole} s"
+    minutes, s = divmod(whole, 60)
+    if minutes < 60:
+        return f"{sign}{minutes}m {s:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{sign}{hours}h {minutes:02d}m"
+    days, hours = divmod(hours, 24)
+    return f"{sign}{days}d {hours}h"
+
+
+def clock(taken: float, *, seconds: bool = True) -> str:
+    """Return Unix seconds as a UTC time of day, `14:03:22`."""
+    return moment(taken).strftime("%H:%M:%S" if seconds else "%H:%M")
+
+
+def timestamp(taken: float) -> str:
+    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`."""
+    return moment(taken).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def moment(taken: float) -> datetime:
+    """Return Unix seconds as a UTC date; what no calendar has becomes the nearest day that one has."""
+    return datetime.fromtimestamp(min(max(taken, 0.0), 253_402_300_799.0), UTC)
+
+
+def quantity(value: Any, unit: str) -> str:
+    """Return a value in base units as a person reads it, with its unit: `512K`, `12.4 ms`, `97 %`, `98.2 MB/s`."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return safe(value)
+    match unit:
+        case "bytes":
+            return f"{bytes_(value)}B"
+        case "bytes_per_second":
+            return f"{rate(value)}B/s"
+        case "ratio":
+            return f"{percent(value)} %"
+        case "seconds":
+            return f"{wait(value)} ms" if abs(value) < 1 else duration(value)
+        case "per_second":
+            return f"{number(value)}/s"
+        case _:
+            return number(value)
+
+
+def cell(column: Column, value: Any) -> str:
+    """Return a table cell: like `quantity`, but the unit stands in the heading where that is shorter."""
+    shown = column.base(value)
+    if isinstance(column.mark, Label) or isinstance(shown, str):
+        return NONE if shown is None else safe(shown)
+    match column.unit:
+        case "bytes":
+            return bytes_(shown)
+        case "bytes_per_second":
+            return rate(shown)
+        case "ratio":
+            return percent(shown)
+        case _:
+            return quantity(shown, column.unit if column.unit == "seconds" else "")
+
+
+def right_aligned(column: Column) -> bool:
+    """Numbers stand to the right, words to the left."""
+    return isinstance(column.mark, Metric)

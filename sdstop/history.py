@@ -1,0 +1,124 @@
+"""History: the last snapshots; Window: a run of them, as rules and views see it."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar, cast
+
+from sdstop.evidence import Evidence
+from sdstop.finding import Cite
+from sdstop.model import Reading
+from sdstop.snapshot import Derived, Run, Snapshot
+
+R = TypeVar("R", bound=Reading)
+
+KEEP = 75.0
+"""Seconds of snapshots that are kept: the longest window of any rule or strip is 60."""
+FEWEST = 16
+"""Snapshots that are kept however old: at slow intervals a window is counted in runs."""
+
+EXCERPT = 400
+"""Characters of raw evidence that a finding quotes at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment(Generic[R]):
+    """A family's rows as one run brought them: `started` monotonic, `taken` Unix, `seconds` since the run before."""
+
+    started: float
+    taken: float
+    seconds: float | None
+    rows: Mapping[Hashable, R]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Successive snapshots, oldest first, never empty, and a look at the raw evidence of the newest."""
+
+    snapshots: tuple[Snapshot, ...]
+    evidence: Callable[[str], Evidence | None]
+    providers: Mapping[type[Reading], tuple[str, ...]]
+
+    @property
+    def now(self) -> Snapshot:
+        """The newest snapshot."""
+        return self.snapshots[-1]
+
+    @property
+    def seconds(self) -> float:
+        """Time between the oldest and the newest snapshot."""
+        return self.now.monotonic - self.snapshots[0].monotonic
+
+    def last(self, seconds: float) -> Window:
+        """Return the part that is at most `seconds` (with half a second's grace for jitter) old."""
+        start = self.now.monotonic - seconds - 0.5
+        kept = tuple(s for s in self.snapshots if s.monotonic >= start)
+        return Window(kept, self.evidence, self.providers)
+
+    def rows(self, family: type[R]) -> Mapping[Hashable, R]:
+        """Return a family's newest rows."""
+        return self.now.rows(family)
+
+    def get(self, family: type[R], key: Hashable) -> R | None:
+        """Return one of the newest rows, None if it is not there."""
+        return self.now.get(family, key)
+
+    def moments(self, family: type[R]) -> list[Moment[R]]:
+        """Return the family's distinct runs in this window, oldest first. A derived family has none for the first run."""
+        found: list[Moment[R]] = []
+        seen: Run | None = None
+        for shot in self.snapshots:
+            run = shot.by_family.get(family)
+            if run is None or run is seen:
+                continue
+            seen = run
+            rows = cast("Mapping[Hashable, R]", run.tables[family])
+            found.append(Moment(run.started, run.taken, run.seconds, rows))
+        return found
+
+    def series(self, family: type[R], key: Hashable) -> Iterator[tuple[float, R | None]]:
+        """Yield (monotonic, row) of each distinct run; None where the row is missing."""
+        return ((moment.started, moment.rows.get(key)) for moment in self.moments(family))
+
+    def cite(self, reading: Reading, field: str = "") -> Cite | None:
+        """Quote the raw evidence that a reading of the newest snapshot came from; None if nothing can be shown."""
+        source = reading.source(field)
+        return None if source is None else self.quote(source.key, source.needle)
+
+    def quote(self, key: str, needle: str = "") -> Cite | None:
+        """Quote the lines of an evidence that hold `needle`, or its beginning."""
+        item = self.evidence(key)
+        if item is None:
+            return None
+        text = item.data[: 1 << 20].decode("utf-8", "replace")
+        if needle:
+            lines = [line for line in text.splitlines() if needle in line]
+            text = "\n".join(lines[:4]) or text
+        return Cite(key, self.now.number, text.strip("\n")[:EXCERPT], needle)
+
+
+class History:
+    """A ring of snapshots, enough for every window."""
+
+    def __init__(self, providers: Mapping[type[Reading], tuple[str, ...]], keep: float = KEEP) -> None:
+        """Start empty; `providers` says which collectors bring a family."""
+        self._providers = providers
+        self._keep = keep
+        self._ring: deque[Snapshot] = deque()
+
+    def add(self, shot: Snapshot) -> None:
+        """Append a snapshot and let go of the ones nobody will ask for."""
+        if self._ring:
+            for run in self._ring[-1].runs.values():
+                for table in run.tables.values():
+                    if isinstance(table, Derived) and shot.runs.get(run.collector) is not run:
+                        table.forget()
+        self._ring.append(shot)
+        while len(self._ring) > FEWEST and shot.monotonic - self._ring[0].monotonic > self._keep:
+            self._ring.popleft()
+
+    def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
+        """Return all that is kept as one window, None while there is nothing."""
+        return Window(tuple(self._ring), evidence, self._providers) if self._ring else None

@@ -1,0 +1,222 @@
+"""The vocabulary of readings: one declaration per field serves table, metric, JSON and docs.
+
+A reading is a frozen, slotted dataclass, one row of its family. Each field says what it is in its type:
+
+    @dataclass(frozen=True, slots=True)
+    class Member(Reading):
+        family: ClassVar[str] = "array_member"
+        title: ClassVar[str] = "Array members"
+
+        array: Annotated[str, Label("Array", "md array")]
+        errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected", kind=Kind.COUNTER)]
+
+`None` means "the node does not say", never 0.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import operator
+import typing
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+
+class Kind(enum.Enum):
+    """How a number behaves over time."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """Part of a row's identity; a Prometheus label."""
+
+    title: str
+    help: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A number.
+
+    `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain count.
+    `scale` turns the stored number into the base unit (a counter that wraps is kept in the kernel's own unit,
+    because its wrap can only be undone there).
+    """
+
+    title: str
+    help: str
+    unit: str = ""
+    kind: Kind = Kind.GAUGE
+    scale: float = 1
+    name: str | None = None
+    export: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One word out of a known set; in Prometheus a gauge with a `state` label."""
+
+    title: str
+    help: str
+    export: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Text that describes the row; in Prometheus a label of the family's `_info` metric."""
+
+    title: str
+    help: str
+    export: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Cumulative counts by upper bound, `{bound in base unit: count}`; in Prometheus a histogram."""
+
+    title: str
+    help: str
+    unit: str = ""
+    export: bool = True
+
+
+Mark = Label | Metric | State | Fact | Buckets
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where in the raw evidence a row stands: the evidence's key, and a text that marks its line."""
+
+    key: str
+    needle: str = ""
+
+
+class Reading:
+    """One row of a family. Subclasses are frozen slotted dataclasses with marked fields."""
+
+    __slots__ = ()
+
+    family: ClassVar[str]
+    title: ClassVar[str]
+    exported: ClassVar[bool] = True
+
+    def source(self, field: str = "") -> Source | None:
+        """Say where the raw evidence of this row (of `field`, if named) stands; None if it has no single place."""
+        del field
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One declared field of a family."""
+
+    name: str
+    mark: Mark
+    optional: bool
+
+    @property
+    def title(self) -> str:
+        """Heading of the column."""
+        return self.mark.title
+
+    @property
+    def unit(self) -> str:
+        """Base unit, "" for counts and words."""
+        return self.mark.unit if isinstance(self.mark, Metric | Buckets) else ""
+
+    @property
+    def exported(self) -> bool:
+        """Whether the field becomes a metric (labels always take part)."""
+        return True if isinstance(self.mark, Label) else self.mark.export
+
+    def base(self, value: Any) -> Any:
+        """Turn a stored value into base units; enums become their word."""
+        if isinstance(value, enum.Enum):
+            return value.value
+        if isinstance(self.mark, Metric) and self.mark.scale != 1 and value is not None:
+            return value * self.mark.scale
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A family's columns, in the order of declaration. `key` gives a row's identity: one label's value, or a tuple."""
+
+    reading: type[Reading]
+    family: str
+    title: str
+    doc: str
+    columns: tuple[Column, ...]
+    labels: tuple[str, ...]
+    key: Callable[[Reading], Hashable]
+
+    def column(self, name: str) -> Column:
+        """Return the column of that name; KeyError if there is none."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise KeyError(name)
+
+    def row(self, reading: Reading) -> dict[str, Any]:
+        """Return the reading as `{field: value in base units}`."""
+        return {column.name: column.base(getattr(reading, column.name)) for column in self.columns}
+
+
+_schemas: dict[type[Reading], Schema] = {}
+
+
+def schema(reading: type[Reading]) -> Schema:
+    """Read the declaration of a family once and remember it.
+
+    Raises TypeError for a field without exactly one mark.
+    """
+    known = _schemas.get(reading)
+    if known is None:
+        known = _schemas[reading] = _read_declaration(reading)
+    return known
+
+
+def _read_declaration(reading: type[Reading]) -> Schema:
+    hints = typing.get_type_hints(reading, include_extras=True)
+    columns = []
+    for field in dataclasses.fields(reading):  # type: ignore[arg-type]  # every family is a dataclass
+        hint = hints[field.name]
+        marks = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Mark)]
+        if len(marks) != 1:
+            raise TypeError(f"{reading.__name__}.{field.name} needs one Label, Metric, State, Fact or Buckets")
+        inner = typing.get_args(hint)[0]
+        columns.append(Column(field.name, marks[0], type(None) in typing.get_args(inner)))
+    labels = tuple(c.name for c in columns if isinstance(c.mark, Label))
+    key: Callable[[Reading], Hashable] = operator.attrgetter(*labels) if labels else lambda _: ()
+    doc = (reading.__doc__ or "").strip()
+    return Schema(reading, reading.family, reading.title, doc, tuple(columns), labels, key)
+
+
+def metric_name(family: str, column: Column) -> str:
+    """Return the Prometheus name of a numeric column, e.g. `sdstop_disk_read_bytes_total`."""
+    mark = column.mark
+    if not isinstance(mark, Metric):
+        return f"sdstop_{family}_{column.name}"
+    if mark.name is not None:
+        return mark.name
+    name = f"sdstop_{family}_{column.name}"
+    if mark.unit and not name.endswith(f"_{mark.unit}"):
+        name += f"_{mark.unit}"
+    return name + ("_total" if mark.kind is Kind.COUNTER and not name.endswith("_total") else "")
+
+
+Rows = Mapping[Hashable, Reading]
+
+
+@dataclass(frozen=True, slots=True)
+class Derivation:
+    """How rows of one family follow from two runs of another: `make(before, after, seconds)`, None if they cannot."""
+
+    source: type[Reading]
+    target: type[Reading]
+    make: Callable[[Any, Any, float], Reading | None]

@@ -1,0 +1,247 @@
+"""Replay: frames of raw evidence become snapshots. Live views and opened captures go through this one engine."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from sdstop.collector import LIVE, Collector
+from sdstop.evidence import Evidence, Frame, Outcome, RunMark, command_key, slug
+from sdstop.host import Absent, Denied, Failed, Host, Malformed, Output, TimedOut, Unreadable
+from sdstop.model import Reading, Rows, schema
+from sdstop.snapshot import Derived, Run, Snapshot, snapshot
+
+_TREE = "tree:"
+"""Touched by whoever lists a folder whose entries nobody recorded: any new or vanished path concerns them."""
+
+_ERRORS: Mapping[Outcome, type[Unreadable]] = {
+    Outcome.ABSENT: Absent,
+    Outcome.DENIED: Denied,
+    Outcome.FAILED: Failed,
+    Outcome.TIMEOUT: TimedOut,
+}
+
+
+class EvidenceHost(Host):
+    """A host that answers from evidence alone; what is not there is Absent, "not recorded"."""
+
+    def __init__(self, evidence: Iterable[Evidence] = ()) -> None:
+        """Start from some evidence; `apply` brings more."""
+        self.state: dict[str, Evidence] = {}
+        self.touched: set[str] = set()
+        self._links: dict[str, str] = {}
+        self._folders: dict[str, set[str]] | None = None
+        self.apply(evidence)
+
+    @classmethod
+    def of(cls, files: Mapping[str, str | bytes]) -> EvidenceHost:
+        """Make a host out of `{key: content}`, for tests and pasted text."""
+        return cls(Evidence(k, data=v.encode() if isinstance(v, str) else v) for k, v in files.items())
+
+    def apply(self, evidence: Iterable[Evidence]) -> set[str]:
+        """Take over a frame's evidence; return the keys that changed, with the tree's mark if paths came or went."""
+        changed = set()
+        for item in evidence:
+            key = item.key
+            before = self.state.get(key)
+            self.state[key] = item
+            changed.add(key)
+            if key.startswith(("/", "link:")) and (before is None or before.outcome is not item.outcome):
+                changed.add(_TREE)
+                if key.startswith("link:"):
+                    self._links.pop(key[5:], None)
+                    if item.outcome is Outcome.OK:
+                        self._links[key[5:]] = item.data.decode("utf-8", "surrogateescape")
+        if _TREE in changed:
+            self._folders = None
+        return changed
+
+    def evidence(self, key: str) -> Evidence | None:
+        """Return what is known under a key, without reading anything."""
+        return self.state.get(key) or self.state.get(self._resolve(key)) if key.startswith("/") else self.state.get(key)
+
+    def read(self, path: str) -> bytes:
+        """Return a recorded file."""
+        return self._take(path).data
+
+    def link(self, path: str) -> str:
+        """Return a recorded link's target."""
+        return self._take(f"link:{path}").data.decode("utf-8", "surrogateescape")
+
+    def entries(self, path: str) -> list[str]:
+        """Return a recorded folder, or what the recorded paths below it imply."""
+        key = f"list:{path}"
+        if key in self.state:
+            return self._take(key).data.decode("utf-8", "surrogateescape").split("\n") if self._take(key).data else []
+        self.touched.add(_TREE)
+        folders = self._tree()
+        names = folders.get(path, set()) | folders.get(self._resolve(path), set())
+        if not names:
+            raise Absent(path, "not recorded", recorded=False)
+        return sorted(names)
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        """Return what a recorded command printed."""
+        del deadline
+        key = command_key(argv)
+        item = self._take(key if key in self.state else f"slug:{slug(' '.join(argv))}", key)
+        return Output(item.data, item.stderr, item.exit or 0)
+
+    def answer(self, question: str) -> Any:
+        """Return a recorded answer."""
+        key = f"answer:{question}"
+        try:
+            return json.loads(self._take(key).data)
+        except (ValueError, RecursionError) as error:
+            raise Failed(key, "not JSON") from error
+
+    def recorded(self, program: str) -> list[str]:
+        """Return the recorded commands of a program (argv, or its slug where nobody kept more)."""
+        self.touched.add(_TREE)
+        keys = (key.partition(":") for key in self.state)
+        found = (rest for kind, _, rest in keys if kind in {"cmd", "slug"})
+        return sorted(r for r in found if r == program or r.startswith((f"{program} ", f"{program}_")))
+
+    def recorded_output(self, name: str) -> Output:
+        """Return the output of one that `recorded` named."""
+        item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
+        return Output(item.data, item.stderr, item.exit or 0)
+
+    def _take(self, key: str, shown: str = "") -> Evidence:
+        self.touched.add(key)
+        item = self.state.get(key)
+        if item is None:
+            kind, _, path = key.rpartition(":") if key.startswith("link:") else ("", "", key)
+            real = self._resolve(posixpath.dirname(path)) + "/" + posixpath.basename(path)
+            real = f"{kind}:{real}" if kind else self._resolve(real)
+            self.touched.update((real, _TREE))
+            item = self.state.get(real)
+        if item is None:
+            raise Absent(shown or key, "not recorded", recorded=False)
+        if item.outcome is not Outcome.OK:
+            self._refuse(item)
+        return item
+
+    def _refuse(self, item: Evidence) -> NoReturn:
+        raise _ERRORS[item.outcome](item.key, item.detail)
+
+    def _resolve(self, path: str) -> str:
+        """Follow recorded links in every part of a path, at most 40 of them."""
+        if not self._links or not path.startswith("/"):
+            return path
+        todo = [part for part in path.split("/") if part][::-1]
+        done = ""
+        hops = 0
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                done = posixpath.dirname(done) if done.count("/") > 1 else ""
+                continue
+            step = f"{done}/{part}"
+            target = self._links.get(step)
+            if target is None or hops >= 40:
+                done = step
+                continue
+            hops += 1
+            if target.startswith("/"):
+                done = ""
+            todo.extend(p for p in reversed(target.split("/")) if p and p != ".")
+        return done or "/"
+
+    def _tree(self) -> dict[str, set[str]]:
+        if self._folders is None:
+            folders: dict[str, set[str]] = {}
+            for key, item in self.state.items():
+                path = key[5:] if key.startswith("link:") else key
+                if not path.startswith("/") or item.outcome is Outcome.ABSENT:
+                    continue
+                while path != "/":
+                    folder, name = posixpath.split(path)
+                    names = folders.setdefault(folder, set())
+                    if name in names:
+                        break
+                    names.add(name)
+                    path = folder
+            self._folders = folders
+        return self._folders
+
+
+class Replay:
+    """Turns frames, in their order, into snapshots."""
+
+    def __init__(self, collectors: Sequence[Collector], host: EvidenceHost | None = None) -> None:
+        """Start before the first frame."""
+        self.collectors = tuple(collectors)
+        self.host = host or EvidenceHost()
+        self._runs: dict[str, Run] = {}
+
+    def feed(self, frame: Frame) -> Snapshot:
+        """Take over a frame's evidence, run whoever ran, and return the node as it was then."""
+        changed = self.host.apply(frame.evidence)
+        for collector in self.collectors:
+            before = self._runs.get(collector.name)
+            concerned = before is None or not before.keys.isdisjoint(changed)
+            if frame.ran is None:
+                if not (concerned or collector.pace <= LIVE):
+                    continue
+                mark = RunMark(frame.monotonic)
+            else:
+                known = frame.ran.get(collector.name)
+                if known is None:
+                    continue
+                mark = known
+            self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
+        runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
+        return snapshot(frame.number, frame.taken, frame.monotonic, runs)
+
+    def _run(
+        self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool
+    ) -> Run:
+        base: dict[type[Reading], Rows]
+        recorded = True
+        if not concerned and before is not None:
+            outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
+            base = {f: before.tables[f] for f in collector.families if f in before.tables}
+        else:
+            self.host.touched = set()
+            outcome, reason, base, recorded = self._read(collector)
+            keys = frozenset(self.host.touched)
+        if mark.duration is None and frame.ran is not None and outcome is Outcome.OK:
+            outcome, reason, base = Outcome.TIMEOUT, "still running", {}
+        last = before if before is None or before.ok else before.last
+        seconds = None
+        tables: dict[type[Reading], Rows] = dict(base)
+        if outcome is Outcome.OK and last is not None and mark.started > last.started:
+            seconds = mark.started - last.started
+            for derivation in collector.derives:
+                earlier = last.tables.get(derivation.source)
+                if earlier is not None:
+                    tables[derivation.target] = Derived(derivation, earlier, base[derivation.source], seconds)
+        taken = frame.taken - (frame.monotonic - mark.started)
+        since = before.since if before is not None and before.outcome is outcome else taken
+        return Run(
+            collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
+            None if outcome is Outcome.OK else last, recorded,
+        )  # fmt: skip
+
+    def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:
+        try:
+            tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
+            keys = {family: schema(family).key for family in collector.families}
+            for reading in collector.read(self.host):
+                family = type(reading)
+                tables[family][keys[family](reading)] = reading
+        except Absent as error:
+            return Outcome.ABSENT, str(error), {}, error.recorded
+        except Denied as error:
+            return Outcome.DENIED, str(error), {}, True
+        except TimedOut as error:
+            return Outcome.TIMEOUT, str(error), {}, True
+        except (Failed, Malformed) as error:
+            return Outcome.FAILED, str(error), {}, True
+        except Exception as error:  # noqa: BLE001  # a bug in one collector costs that collector alone
+            return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
+        else:
+            return Outcome.OK, "", dict(tables), True
