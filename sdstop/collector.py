@@ -19,7 +19,10 @@ ONCE = math.inf
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One kind of evidence that a collector reads: a path pattern, `cmd:ARGV` or `answer:QUESTION`, and why."""
+    """One kind of evidence that a collector reads.
+
+    A path pattern, `cmd:ARGV` or `answer:QUESTION`, and why.
+    """
 
     what: str
     why: str
@@ -30,10 +33,10 @@ class Need:
 class Collector:
     """One source. `read` is plain synchronous code over a host; it may raise what hosts raise, and Malformed.
 
-    `pace` is seconds between runs (at least: the sampler's interval may be longer), `deadline` the seconds after which a
-    run counts as hung. `fingerprint`, where given, is asked every interval, cheaply; when its answer changes the
-    collector runs at once (this is how hot-plug reaches slow collectors). `derives` are families that follow from two
-    successive runs.
+    `pace` is seconds between runs (at least: the sampler's interval may be longer), `deadline` the seconds
+    after which a run counts as hung. `fingerprint`, where given, is asked every interval, cheaply; when its
+    answer changes the collector runs at once (this is how hot-plug reaches slow collectors). `derives` are
+    families that follow from two successive runs.
     """
 
     name: str

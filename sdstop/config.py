@@ -1,10 +1,10 @@
 """Config: the TOML file that sets thresholds and choices. Every number that a rule uses can be set here.
 
-    [rules.stripe-convoy]
-    deficit = 0.08
+[rules.stripe-convoy]
+deficit = 0.08
 
-    [sampler]
-    interval = 1.0
+[sampler]
+interval = 1.0
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What the file sets. `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds."""
+    """What the file sets.
+
+    `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds.
+    """
 
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     interval: float = 1.0
@@ -67,7 +70,9 @@ def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> 
             raise ConfigError(f"{path}: [rules.{rule}] must be a table")
         for name, value in values.items():
             if name not in known[rule]:
-                raise ConfigError(f"{path}: {rule} has no threshold {name!r}; it has {', '.join(sorted(known[rule]))}")
+                raise ConfigError(
+                    f"{path}: {rule} has no threshold {name!r}; it has {', '.join(sorted(known[rule]))}"
+                )
             if not isinstance(value, int | float) or isinstance(value, bool):
                 raise ConfigError(f"{path}: rules.{rule}.{name} must be a number")
             chosen.setdefault(rule, {})[name] = float(value)

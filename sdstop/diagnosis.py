@@ -29,7 +29,10 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A finding with its time: Unix seconds; `until` None while it is in force. `finding` is as it was at its worst."""
+    """A finding with its time: Unix seconds; `until` None while it is in force.
+
+    `finding` is as it was at its worst.
+    """
 
     finding: Finding
     since: float
@@ -123,7 +126,13 @@ class Diagnosis:
         """Return every episode, those in force first, worst first."""
         return sorted(
             [*self.episodes.values(), *self.past],
-            key=lambda e: (e.until is not None, -e.finding.severity.rank, e.finding.rule, e.finding.subject, e.since),
+            key=lambda e: (
+                e.until is not None,
+                -e.finding.severity.rank,
+                e.finding.rule,
+                e.finding.subject,
+                e.since,
+            ),
         )
 
 

@@ -1,8 +1,11 @@
-"""Evidence: what a node answered, raw, with when and how it came. A frame is what changed since the one before.
+"""Evidence: what a node answered, raw, with when and how it came.
+
+A frame is what changed since the one before.
 
 Keys name evidence everywhere (captures, findings, screens):
-a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`, a folder's entries by `list:PATH`,
-a command by `cmd:` and its argv joined by one space, a psutil or udev answer by `answer:QUESTION`.
+a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`, a folder's entries by
+`list:PATH`, a command by `cmd:` and its argv joined by one space, a psutil or udev answer by
+`answer:QUESTION`.
 """
 
 from __future__ import annotations
@@ -27,8 +30,9 @@ class Outcome(enum.StrEnum):
 class Evidence:
     """One answer of the node.
 
-    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, or an answer as
-    JSON. `taken` is Unix time, `monotonic` and `duration` are seconds; None where a hand-made capture does not say.
+    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, or an
+    answer as JSON. `taken` is Unix time, `monotonic` and `duration` are seconds; None where a hand-made
+    capture does not say.
     """
 
     key: str
@@ -55,7 +59,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class RunMark:
-    """That a collector ran: when it began (monotonic seconds), how long it took (None: it is still hanging)."""
+    """That a collector ran: when it began (monotonic seconds), how long it took (None.
+
+    It is still hanging).
+    """
 
     started: float
     duration: float | None = None
@@ -98,8 +105,8 @@ _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
     """Return the file name of a command or an answer in a capture.
 
-    Characters outside `[A-Za-z0-9._=:+-]` become `_`; over 150 characters, or where `taken` (slug to text) has it for
-    another text, it is cut at 150 and followed by `~` and 8 hex digits of the text's sha256.
+    Characters outside `[A-Za-z0-9._=:+-]` become `_`; over 150 characters, or where `taken` (slug to text)
+    has it for another text, it is cut at 150 and followed by `~` and 8 hex digits of the text's sha256.
     """
     name = "".join(c if c in _KEPT else "_" for c in text)
     if len(name) > 150 or (taken is not None and taken.get(name, text) != text):

@@ -27,7 +27,10 @@ class Severity(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cite:
-    """A piece of raw evidence: its key, the frame's number, the quoted text, and the part of it that matters."""
+    """A piece of raw evidence.
+
+    Its key, the frame's number, the quoted text, and the part of it that matters.
+    """
 
     key: str
     frame: int
@@ -37,7 +40,10 @@ class Cite:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A number (or word) that a rule compared, in base units; `limit` is the threshold it was held against."""
+    """A number (or word) that a rule compared, in base units.
+
+    `limit` is the threshold it was held against.
+    """
 
     name: str
     title: str
@@ -50,8 +56,8 @@ class Value:
 class Finding:
     """Something is wrong with `subject`, a stable id such as `md2`, `md2/sdc`, `eth1`.
 
-    `confidence` is 0..1, None where the matter is certain. `refuted_by` says what would show the finding to be wrong;
-    `explains` names findings (`rule:subject`) of which this one is the cause.
+    `confidence` is 0..1, None where the matter is certain. `refuted_by` says what would show the finding to
+    be wrong; `explains` names findings (`rule:subject`) of which this one is the cause.
     """
 
     rule: str
@@ -107,8 +113,8 @@ class Threshold:
 class Rule:
     """One diagnosis: a pure function over a window.
 
-    It is asked only when each family of `needs` has rows; `seconds` is how long a window it needs before it can speak
-    at all (0: one frame is enough).
+    It is asked only when each family of `needs` has rows; `seconds` is how long a window it needs before it
+    can speak at all (0: one frame is enough).
     """
 
     id: str

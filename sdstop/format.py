@@ -1,10 +1,14 @@
-"""Human text of numbers and foreign names: the only place that rounds, and the only place that makes text safe."""
+"""Human text of numbers and foreign names.
+
+The only place that rounds, and the only place that makes text safe.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 import unicodedata
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,10 +22,11 @@ _SUSPECT = re.compile(r"[^\x20-\x7e]")
 
 
 def safe(text: object, limit: int = 200) -> str:
-    """Return foreign text that can do no harm on a terminal.
+    r"""Return foreign text that can do no harm on a terminal.
 
-    Control characters (C0, DEL, C1), bidi controls, invisible and private characters, line separators and bytes that
-    were no UTF-8 become visible escapes such as `\\x1b`; more than `limit` characters are cut with `...`.
+    Control characters (C0, DEL, C1), bidi controls, invisible and private characters, line separators and
+    bytes that were no UTF-8 become visible escapes such as `\x1b`; more than `limit` characters are cut with
+    `...`.
     """
     shown = str(text)
     if _SUSPECT.search(shown):
@@ -129,27 +134,27 @@ def moment(taken: float) -> datetime:
     return datetime.fromtimestamp(min(max(taken, 0.0), 253_402_300_799.0), UTC)
 
 
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "bytes": lambda v: f"{bytes_(v)}B",
+    "bytes_per_second": lambda v: f"{rate(v)}B/s",
+    "ratio": lambda v: f"{percent(v)} %",
+    "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
+    "per_second": lambda v: f"{number(v)}/s",
+}
+
+
 def quantity(value: Any, unit: str) -> str:
-    """Return a value in base units as a person reads it, with its unit: `512K`, `12.4 ms`, `97 %`, `98.2 MB/s`."""
+    """Return a value in base units as a person reads it, with its unit.
+
+    `512KB`, `12.4 ms`, `97 %`, `98.2MB/s`.
+    """
     if value is None:
         return NONE
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, str):
         return safe(value)
-    match unit:
-        case "bytes":
-            return f"{bytes_(value)}B"
-        case "bytes_per_second":
-            return f"{rate(value)}B/s"
-        case "ratio":
-            return f"{percent(value)} %"
-        case "seconds":
-            return f"{wait(value)} ms" if abs(value) < 1 else duration(value)
-        case "per_second":
-            return f"{number(value)}/s"
-        case _:
-            return number(value)
+    return _UNITS.get(unit, number)(value)
 
 
 def cell(column: Column, value: Any) -> str:

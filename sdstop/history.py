@@ -25,7 +25,10 @@ EXCERPT = 400
 
 @dataclass(frozen=True, slots=True)
 class Moment(Generic[R]):
-    """A family's rows as one run brought them: `started` monotonic, `taken` Unix, `seconds` since the run before."""
+    """A family's rows as one run brought them.
+
+    `started` monotonic, `taken` Unix, `seconds` since the run before.
+    """
 
     started: float
     taken: float
@@ -66,7 +69,10 @@ class Window:
         return self.now.get(family, key)
 
     def moments(self, family: type[R]) -> list[Moment[R]]:
-        """Return the family's distinct runs in this window, oldest first. A derived family has none for the first run."""
+        """Return the family's distinct runs in this window, oldest first.
+
+        A derived family has none for the first run.
+        """
         found: list[Moment[R]] = []
         seen: Run | None = None
         for shot in self.snapshots:
@@ -83,7 +89,10 @@ class Window:
         return ((moment.started, moment.rows.get(key)) for moment in self.moments(family))
 
     def cite(self, reading: Reading, field: str = "") -> Cite | None:
-        """Quote the raw evidence that a reading of the newest snapshot came from; None if nothing can be shown."""
+        """Quote the raw evidence that a reading of the newest snapshot came from.
+
+        None if nothing can be shown.
+        """
         source = reading.source(field)
         return None if source is None else self.quote(source.key, source.needle)
 

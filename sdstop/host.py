@@ -1,4 +1,7 @@
-"""Host: the only thing a collector can ask. Whatever answers, live node or capture, raises the same few errors."""
+"""Host: the only thing a collector can ask.
+
+Whatever answers, live node or capture, raises the same few errors.
+"""
 
 from __future__ import annotations
 
@@ -115,7 +118,10 @@ class Host(ABC):
             return int(word) if word and word.isdecimal() else None
 
     def target(self, path: str) -> str | None:
-        """Return the last part of a link's target (`../../devices/x/sda` -> `sda`), None if there is no link."""
+        """Return the last part of a link's target (`../../devices/x/sda` -> `sda`).
+
+        None if there is no link.
+        """
         try:
             return posixpath.basename(self.link(path).rstrip("/")) or None
         except TimedOut:
@@ -133,7 +139,10 @@ class Host(ABC):
             return []
 
     def glob(self, pattern: str) -> list[str]:
-        """Return the paths that match, sorted. `*`, `?` and `[...]` match within one part; the path is absolute."""
+        """Return the paths that match, sorted.
+
+        `*`, `?` and `[...]` match within one part; the path is absolute.
+        """
         return list(self._glob("/", [part for part in pattern.split("/") if part]))
 
     def _glob(self, folder: str, parts: list[str]) -> Iterator[str]:

@@ -8,7 +8,8 @@ A reading is a frozen, slotted dataclass, one row of its family. Each field says
         title: ClassVar[str] = "Array members"
 
         array: Annotated[str, Label("Array", "md array")]
-        errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected", kind=Kind.COUNTER)]
+        errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected",
+        kind=Kind.COUNTER)]
 
 `None` means "the node does not say", never 0.
 """
@@ -43,9 +44,9 @@ class Label:
 class Metric:
     """A number.
 
-    `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain count.
-    `scale` turns the stored number into the base unit (a counter that wraps is kept in the kernel's own unit,
-    because its wrap can only be undone there).
+    `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain
+    count. `scale` turns the stored number into the base unit (a counter that wraps is kept in the kernel's
+    own unit, because its wrap can only be undone there).
     """
 
     title: str
@@ -106,7 +107,10 @@ class Reading:
     exported: ClassVar[bool] = True
 
     def source(self, field: str = "") -> Source | None:
-        """Say where the raw evidence of this row (of `field`, if named) stands; None if it has no single place."""
+        """Say where the raw evidence of this row (of `field`, if named) stands.
+
+        None if it has no single place.
+        """
         del field
         return None
 
@@ -145,7 +149,10 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """A family's columns, in the order of declaration. `key` gives a row's identity: one label's value, or a tuple."""
+    """A family's columns, in the order of declaration.
+
+    `key` gives a row's identity: one label's value, or a tuple.
+    """
 
     reading: type[Reading]
     family: str
@@ -188,7 +195,9 @@ def _read_declaration(reading: type[Reading]) -> Schema:
         hint = hints[field.name]
         marks = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Mark)]
         if len(marks) != 1:
-            raise TypeError(f"{reading.__name__}.{field.name} needs one Label, Metric, State, Fact or Buckets")
+            raise TypeError(
+                f"{reading.__name__}.{field.name} needs one Label, Metric, State, Fact or Buckets"
+            )
         inner = typing.get_args(hint)[0]
         columns.append(Column(field.name, marks[0], type(None) in typing.get_args(inner)))
     labels = tuple(c.name for c in columns if isinstance(c.mark, Label))
@@ -215,7 +224,10 @@ Rows = Mapping[Hashable, Reading]
 
 @dataclass(frozen=True, slots=True)
 class Derivation:
-    """How rows of one family follow from two runs of another: `make(before, after, seconds)`, None if they cannot."""
+    """How rows of one family follow from two runs of another.
+
+    `make(before, after, seconds)`, None if they cannot.
+    """
 
     source: type[Reading]
     target: type[Reading]

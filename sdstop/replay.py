@@ -1,4 +1,7 @@
-"""Replay: frames of raw evidence become snapshots. Live views and opened captures go through this one engine."""
+"""Replay: frames of raw evidence become snapshots.
+
+Live views and opened captures go through this one engine.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,10 @@ class EvidenceHost(Host):
         return cls(Evidence(k, data=v.encode() if isinstance(v, str) else v) for k, v in files.items())
 
     def apply(self, evidence: Iterable[Evidence]) -> set[str]:
-        """Take over a frame's evidence; return the keys that changed, with the tree's mark if paths came or went."""
+        """Take over a frame's evidence.
+
+        Return the keys that changed, with the tree's mark if paths came or went.
+        """
         changed = set()
         for item in evidence:
             key = item.key
@@ -60,7 +66,11 @@ class EvidenceHost(Host):
 
     def evidence(self, key: str) -> Evidence | None:
         """Return what is known under a key, without reading anything."""
-        return self.state.get(key) or self.state.get(self._resolve(key)) if key.startswith("/") else self.state.get(key)
+        return (
+            self.state.get(key) or self.state.get(self._resolve(key))
+            if key.startswith("/")
+            else self.state.get(key)
+        )
 
     def read(self, path: str) -> bytes:
         """Return a recorded file."""
@@ -74,7 +84,11 @@ class EvidenceHost(Host):
         """Return a recorded folder, or what the recorded paths below it imply."""
         key = f"list:{path}"
         if key in self.state:
-            return self._take(key).data.decode("utf-8", "surrogateescape").split("\n") if self._take(key).data else []
+            return (
+                self._take(key).data.decode("utf-8", "surrogateescape").split("\n")
+                if self._take(key).data
+                else []
+            )
         self.touched.add(_TREE)
         folders = self._tree()
         names = folders.get(path, set()) | folders.get(self._resolve(path), set())
@@ -154,7 +168,7 @@ class EvidenceHost(Host):
         if self._folders is None:
             folders: dict[str, set[str]] = {}
             for key, item in self.state.items():
-                path = key[5:] if key.startswith("link:") else key
+                path = key.removeprefix("link:")
                 if not path.startswith("/") or item.outcome is Outcome.ABSENT:
                     continue
                 while path != "/":

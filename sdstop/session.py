@@ -35,7 +35,11 @@ class Timeline:
 
     def append(self, frame: Frame) -> None:
         """Add the newest frame."""
-        packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if self.seconds is not None else frame
+        packed = (
+            replace(frame, evidence=tuple(_pack(e) for e in frame.evidence))
+            if self.seconds is not None
+            else frame
+        )
         self.frames.append(packed)
         if self.seconds is None:
             return
@@ -69,7 +73,10 @@ class Timeline:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The node at one frame: its index in the timeline, the window that ends there, and what the rules say of it."""
+    """The node at one frame.
+
+    Its index in the timeline, the window that ends there, and what the rules say of it.
+    """
 
     index: int
     window: Window

@@ -48,9 +48,9 @@ class Derived(Mapping[Hashable, Reading]):
 class Run:
     """One run of a collector.
 
-    `started` is monotonic, `taken` and `since` (when this outcome began) Unix seconds; `duration` None: not known, or
-    still hanging. `seconds` lie between this run and the good one before it, None for the first. `tables` hold the
-    readings by family; `last` is the last good run where this one is not.
+    `started` is monotonic, `taken` and `since` (when this outcome began) Unix seconds; `duration` None: not
+    known, or still hanging. `seconds` lie between this run and the good one before it, None for the first.
+    `tables` hold the readings by family; `last` is the last good run where this one is not.
     """
 
     collector: str
@@ -74,9 +74,9 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The node at one frame: `taken` Unix seconds, `monotonic` seconds, the latest run of each collector by name.
+    """The node at one frame.
 
-    A collector that has not finished its first run is not among the runs.
+    `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name. A collector that has not finished its first run is not among the runs.
     """
 
     number: int
