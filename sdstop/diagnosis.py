@@ -31,7 +31,7 @@ class Judgement:
 class Episode:
     """A finding with its time: Unix seconds; `until` None while it is in force.
 
-    `finding` is as it was at its worst.
+    `finding` is as it was, at `frame`, when it was worst.
     """
 
     finding: Finding
@@ -114,8 +114,10 @@ class Diagnosis:
                     self.past.append(known)
                 self.episodes[finding.id] = Episode(finding, taken, None, taken, window.now.number)
             else:
-                worst = finding if finding.severity.rank >= known.finding.severity.rank else known.finding
-                self.episodes[finding.id] = replace(known, finding=worst, until=None, seen=taken)
+                kept = replace(known, until=None, seen=taken)
+                if finding.severity.rank >= known.finding.severity.rank:
+                    kept = replace(kept, finding=finding, frame=window.now.number)
+                self.episodes[finding.id] = kept
         current = {finding.id for finding in self.now.findings}
         for key, episode in self.episodes.items():
             if episode.until is None and key not in current:

@@ -96,6 +96,10 @@ class Host(ABC):
         del program
         return []
 
+    def recorded_output(self, name: str) -> Output:
+        """Return the output of a command that `recorded` named."""
+        raise Absent(name, "not recorded", recorded=False)
+
     def text(self, path: str) -> str:
         """Return a file as text; bytes that are no UTF-8 survive as surrogates."""
         return self.read(path).decode("utf-8", "surrogateescape")

@@ -76,7 +76,8 @@ class Run:
 class Snapshot:
     """The node at one frame.
 
-    `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name. A collector that has not finished its first run is not among the runs.
+    `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name.
+    A collector that has not finished its first run is not among them.
     """
 
     number: int

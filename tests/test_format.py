@@ -1,0 +1,93 @@
+"""What a person reads, and what a terminal never gets to see."""
+
+import math
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop import format as human
+
+HOSTILE = "\x1b]0;owned\x07\x9b5n\u202e[red]x[/red]\u2028\ud800\udc9b\x00"
+
+
+@given(st.text(st.characters(codec=None), max_size=60))
+def test_nothing_that_moves_a_cursor_survives(text: str) -> None:
+    shown = human.safe(text)
+    assert all(unicodedata.category(c)[0] not in "CM" and c not in "\u2028\u2029" for c in shown)
+    shown.encode("utf-8")
+
+
+def test_escapes_stay_readable() -> None:
+    assert human.safe("a\x1b[31mb") == r"a\x1b[31mb"
+    assert human.safe("\u202e") == r"\u202e"
+    assert human.safe("\udc9b") == r"\x9b"
+    assert "\x1b" not in human.safe(HOSTILE)
+
+
+def test_ordinary_names_stay_themselves() -> None:
+    assert human.safe("vg0-größe 日本") == "vg0-größe 日本"
+
+
+def test_long_text_is_cut() -> None:
+    assert human.safe("x" * 300, 10) == "xxxxxxx..."
+
+
+def test_blocks_keep_their_lines() -> None:
+    assert human.safe_block("a\tb\nc\rd") == "a       b\nc\\x0dd"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0, "0"), (512, "512"), (1023, "1023"), (1024, "1K"), (524288, "512K"),
+     (1023.9 * 1024, "1M"), (1.8 * 2**40, "1.8T"), (-2048, "-2K")],
+)  # fmt: skip
+def test_bytes(value: float | None, text: str) -> None:
+    assert human.bytes_(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0, "0"), (0.42, "0.42"), (9.996, "10.0"), (98.71, "98.7"),
+     (999.6, "1000"), (1234.5, "1234"), (123456, "123k"), (float("nan"), "-"), (float("inf"), "inf")],
+)  # fmt: skip
+def test_numbers(value: float | None, text: str) -> None:
+    assert human.number(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0.3, "0.3 s"), (9.97, "10 s"), (59.6, "1m 00s"), (3599.7, "1h 00m"), (171720, "47h 42m"),
+     (172800, "2d 0h"), (-90, "-1m 30s")],
+)  # fmt: skip
+def test_durations(value: float | None, text: str) -> None:
+    assert human.duration(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "-"), (0, "0"), (0.9934, "99.3"), (0.9996, "100"), (1.27, "127"), (0.001, "0.1")],
+)
+def test_percentages(value: float | None, text: str) -> None:
+    assert human.percent(value) == text
+
+
+def test_quantities_carry_their_unit() -> None:
+    assert human.quantity(524288, "bytes") == "512KB"
+    assert human.quantity(0.0124, "seconds") == "12.4 ms"
+    assert human.quantity(75.0, "seconds") == "1m 15s"
+    assert human.quantity(None, "bytes") == "-"
+    assert human.quantity("a\x1bb", "") == r"a\x1bb"
+
+
+@given(st.floats())
+def test_no_number_breaks_a_formatter(value: float) -> None:
+    for make in (human.number, human.bytes_, human.rate, human.percent, human.wait, human.duration):
+        if math.isfinite(value):
+            assert make(value)
+
+
+@given(st.floats(allow_nan=False))
+def test_every_moment_has_a_date(taken: float) -> None:
+    assert human.timestamp(taken).endswith("Z")

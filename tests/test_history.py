@@ -1,0 +1,230 @@
+"""Windows of snapshots, and findings over time."""
+
+from collections.abc import Iterable
+
+import pytest
+
+from sdstop.collector import Collector
+from sdstop.diagnosis import Diagnosis, judge
+from sdstop.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
+from sdstop.history import History, Window
+from sdstop.host import Host
+from sdstop.model import Reading, Source
+from sdstop.session import Session, Timeline
+from tests.test_replay import Meter, Reader, Speed, collector
+
+
+def session(rules: tuple[Rule, ...] = (), remember: float | None = None) -> Session:
+    return Session(Origin("n"), [collector(Reader())], rules, remember=remember)
+
+
+def frame(n: int, count: int, *, outcome: Outcome = Outcome.OK, at: float | None = None) -> Frame:
+    when = float(n) if at is None else at
+    return Frame(n, 1000 + when, when, (Evidence("/m", outcome, f"a {count}".encode()),))
+
+
+def window_of(given: Session) -> Window:
+    return given.head().window
+
+
+def test_moments_are_distinct_runs() -> None:
+    given = session()
+    given.feed_all(frame(n, n * n) for n in range(1, 5))
+    window = window_of(given)
+    assert [m.rows["a"].count for m in window.moments(Meter)] == [1, 4, 9, 16]
+    assert [m.rows["a"].per_second for m in window.moments(Speed)] == [3, 5, 7]
+    assert [(t, r and r.per_second) for t, r in window.series(Speed, "a")] == [(2.0, 3), (3.0, 5), (4.0, 7)]
+    assert [row for _, row in window.series(Speed, "b")] == [None, None, None]
+
+
+def test_a_window_can_be_shortened() -> None:
+    given = session()
+    given.feed_all(frame(n, n) for n in range(1, 31))
+    assert window_of(given).seconds == 29.0
+    assert window_of(given).last(10).seconds == 10.0
+
+
+def test_history_forgets_by_age_but_keeps_a_few() -> None:
+    history = History({}, keep=5.0)
+    given = session()
+    for n in range(1, 41):
+        history.add(given.feed(frame(n, n)).now)
+    window = history.window(lambda _: None)
+    assert window is not None
+    assert len(window.snapshots) == 16
+
+
+def test_quotes_are_the_marked_lines() -> None:
+    given = session()
+    given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=b"a 1\nb 2\nab 3"),)))
+    cite = window_of(given).quote("/m", "b 2")
+    assert cite is not None
+    assert (cite.key, cite.frame, cite.excerpt, cite.mark) == ("/m", 1, "b 2", "b 2")
+    assert window_of(given).quote("/none") is None
+
+
+def test_a_reading_without_source_cites_nothing() -> None:
+    given = session()
+    given.feed(frame(1, 1))
+    row = given.head().now.get(Meter, "a")
+    assert row is not None
+    assert row.source() is None
+    assert window_of(given).cite(row) is None
+
+
+# --- rules over windows -----------------------------------------------------------------------------------
+
+
+def fast(window: Window, limits: Limits) -> Iterable[Verdict]:
+    for name, row in window.rows(Speed).items():
+        if row.per_second > limits["most"]:
+            yield Finding("too-fast", Severity.WARNING, str(name), f"{row.per_second}/s")
+        else:
+            yield RuledOut("too-fast", str(name), f"{row.per_second}/s")
+
+
+FAST = Rule("too-fast", "s", Severity.WARNING, fast, (Speed,), (Threshold("most", 5.0, "h"),))
+
+
+def test_a_rule_needs_two_frames_for_a_rate() -> None:
+    given = session((FAST,))
+    assert given.feed(frame(1, 1)).judgement.unchecked == (Unchecked("too-fast", "needs two frames"),)
+
+
+def test_near_the_threshold() -> None:
+    given = session((FAST,))
+    given.feed(frame(1, 0))
+    assert given.feed(frame(2, 5)).judgement.ruled_out == (RuledOut("too-fast", "a", "5.0/s"),)
+    assert [f.subject for f in given.feed(frame(3, 11)).judgement.findings] == ["a"]
+
+
+def test_config_moves_the_threshold() -> None:
+    given = Session(Origin("n"), [collector(Reader())], (FAST,), {"too-fast": {"most": 50.0}})
+    given.feed(frame(1, 0))
+    assert given.feed(frame(2, 40)).judgement.findings == ()
+
+
+def test_a_rule_whose_source_failed_is_unchecked_not_good() -> None:
+    given = session((FAST,))
+    given.feed(frame(1, 0))
+    look = given.feed(frame(2, 5, outcome=Outcome.DENIED))
+    assert look.judgement.ruled_out == ()
+    assert look.judgement.unchecked[0].reason.startswith("meter: denied")
+
+
+def test_a_rule_whose_source_was_not_recorded_is_unchecked() -> None:
+    given = session((FAST,))
+    look = given.feed(Frame(1, 1.0, 1.0))
+    assert "not recorded" in look.judgement.unchecked[0].reason
+
+
+def test_a_rule_about_hardware_that_is_not_there_is_silent() -> None:
+    given = session((FAST,))
+    look = given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", Outcome.ABSENT),)))
+    assert look.judgement == judge(look.window, (), {})
+
+
+def test_a_rule_that_needs_a_longer_window_says_so() -> None:
+    slow = Rule("patient", "s", Severity.INFO, lambda _w, _l: (), (Speed,), seconds=10.0)
+    given = session((slow,))
+    given.feed(frame(1, 0))
+    assert "needs 10 s" in given.feed(frame(2, 1)).judgement.unchecked[0].reason
+    given.feed_all(frame(n, n) for n in range(3, 12))
+    assert given.head().judgement.unchecked == ()
+
+
+def test_episodes_have_a_beginning_and_an_end_and_bridge_a_short_gap() -> None:
+    given = session((FAST,))
+    counts = [0, 10, 20, 21, 31, 32, 33]
+    given.feed_all(frame(n, c) for n, c in enumerate(counts, 1))
+    (episode,) = given.episodes()
+    assert (episode.since, episode.until) == (1002.0, 1006.0)
+    assert given.episodes(until=1001.0) == []
+
+
+def test_a_finding_that_comes_back_later_is_a_second_episode() -> None:
+    given = session((FAST,))
+    given.feed_all([frame(1, 0), frame(2, 10), frame(3, 10), frame(4, 10, at=30.0), frame(5, 30, at=31.0)])
+    assert [(e.since, e.until) for e in given.episodes()] == [(1031.0, None), (1002.0, 1003.0)]
+
+
+def test_the_worst_moment_is_what_is_told() -> None:
+    def graded(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        for name, row in window.rows(Speed).items():
+            if row.per_second > 1:
+                severity = Severity.CRITICAL if row.per_second > 9 else Severity.WARNING
+                yield Finding("g", severity, str(name), f"{row.per_second}")
+
+    diagnosis = Diagnosis((Rule("g", "s", Severity.CRITICAL, graded, (Speed,)),))
+    given = session()
+    for n, count in enumerate([0, 2, 12, 14], 1):
+        diagnosis.add(given.feed(frame(n, count)).window)
+    (episode,) = diagnosis.ordered()
+    assert (episode.finding.summary, episode.frame) == ("10.0", 3)
+
+
+# --- looking back -----------------------------------------------------------------------------------------
+
+
+def test_every_moment_can_be_looked_at_again() -> None:
+    given = session((FAST,))
+    given.feed_all(frame(n, n * n) for n in range(1, 121))
+    for index in (0, 1, 57, 118, 119):
+        look = given.look(index)
+        row = look.now.get(Meter, "a")
+        assert row is not None
+        assert row.count == (index + 1) ** 2
+        if index:
+            speed = look.now.get(Speed, "a")
+            assert speed is not None
+            assert speed.per_second == 2 * index + 1
+    assert given.look(999).index == 119
+    assert given.look(-5).index == 0
+    assert [f.summary for f in given.look(57).judgement.findings] == ["115.0/s"]
+
+
+def test_a_live_ring_forgets_frames_but_not_what_they_established() -> None:
+    big = b"a 7\n" + b"b 1\n" * 3000
+    given = session(remember=10.0)
+    given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=big), Evidence("/n", data=b"\0z"))))
+    for n in range(2, 40):
+        given.feed(Frame(n, float(n), float(n), ()))
+    assert len(given.timeline.frames) == 11
+    look = given.look(0)
+    assert look.now.get(Meter, "a") == Meter("a", 7)
+    kept = look.host.evidence("/n")
+    assert kept is not None
+    assert kept.data == b"\0z"
+    whole = look.host.evidence("/m")
+    assert whole is not None
+    assert whole.data == big
+
+
+def test_a_timeline_keeps_within_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.session.RING_BYTES", 100)
+    timeline = Timeline(900.0)
+    for n in range(1, 50):
+        timeline.append(Frame(n, float(n), float(n), (Evidence("/m", data=b"x" * 20),)))
+    assert 2 <= len(timeline.frames) <= 6
+    assert timeline.recall(0, 1)[0].evidence[0].data == b"x" * 20
+
+
+def test_source_marks() -> None:
+    class Placed(Meter):
+        def source(self, field: str = "") -> Source:
+            del field
+            return Source("/m", f"{self.name} ")
+
+    def read(host: Host) -> Iterable[Reading]:
+        host.read("/m")
+        yield Placed("a", 1)
+
+    only = Collector("placed", "P", read, (Placed,), ())
+    given = Session(Origin("n"), [only], ())
+    look = given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=b"a 1\nb 2"),)))
+    row = look.now.get(Placed, "a")
+    assert row is not None
+    cite = look.window.cite(row)
+    assert cite is not None
+    assert cite.excerpt == "a 1"
