@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Generic, TypeVar, cast
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, cast
 
 from sdstop.evidence import Evidence
 from sdstop.finding import Cite
@@ -13,6 +13,7 @@ from sdstop.model import Reading
 from sdstop.snapshot import Derived, Run, Snapshot
 
 R = TypeVar("R", bound=Reading)
+V = TypeVar("V")
 
 KEEP = 75.0
 """Seconds of snapshots that are kept: the longest window of any rule or strip is 60."""
@@ -34,6 +35,7 @@ class Moment(Generic[R]):
     taken: float
     seconds: float | None
     rows: Mapping[Hashable, R]
+    memo: dict[Hashable, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Window:
     snapshots: tuple[Snapshot, ...]
     evidence: Callable[[str], Evidence | None]
     providers: Mapping[type[Reading], tuple[str, ...]]
+    _memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def now(self) -> Snapshot:
@@ -59,6 +62,12 @@ class Window:
         start = self.now.monotonic - seconds - 0.5
         kept = tuple(s for s in self.snapshots if s.monotonic >= start)
         return Window(kept, self.evidence, self.providers)
+
+    def once(self, key: Hashable, make: Callable[[], V]) -> V:
+        """Return what `make` gives, asking it once per window: rules share what is costly to work out."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        return cast("V", self._memo[key])
 
     def rows(self, family: type[R]) -> Mapping[Hashable, R]:
         """Return a family's newest rows."""
@@ -81,7 +90,7 @@ class Window:
                 continue
             seen = run
             rows = cast("Mapping[Hashable, R]", run.tables[family])
-            found.append(Moment(run.started, run.taken, run.seconds, rows))
+            found.append(Moment(run.started, run.taken, run.seconds, rows, run.memo))
         return found
 
     def series(self, family: type[R], key: Hashable) -> Iterator[tuple[float, R | None]]:
@@ -120,13 +129,18 @@ class History:
     def add(self, shot: Snapshot) -> None:
         """Append a snapshot and let go of the ones nobody will ask for."""
         if self._ring:
-            for run in self._ring[-1].runs.values():
-                for table in run.tables.values():
-                    if isinstance(table, Derived) and shot.runs.get(run.collector) is not run:
-                        table.forget()
+            self._thin(self._ring[-1], shot)
         self._ring.append(shot)
         while len(self._ring) > FEWEST and shot.monotonic - self._ring[0].monotonic > self._keep:
             self._ring.popleft()
+
+    @staticmethod
+    def _thin(before: Snapshot, shot: Snapshot) -> None:
+        for run in before.runs.values():
+            if shot.runs.get(run.collector) is not run:
+                for table in run.tables.values():
+                    if isinstance(table, Derived):
+                        table.forget()
 
     def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
         """Return all that is kept as one window, None while there is nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from sdstop.evidence import Outcome
 from sdstop.model import Derivation, Reading, Rows
@@ -65,6 +65,8 @@ class Run:
     keys: frozenset[str] = frozenset()
     last: Run | None = None
     recorded: bool = True
+    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    """What others worked out of this run alone, kept while a window may ask for it again."""
 
     @property
     def ok(self) -> bool:
