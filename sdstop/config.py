@@ -70,9 +70,7 @@ def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> 
             raise ConfigError(f"{path}: [rules.{rule}] must be a table")
         for name, value in values.items():
             if name not in known[rule]:
-                raise ConfigError(
-                    f"{path}: {rule} has no threshold {name!r}; it has {', '.join(sorted(known[rule]))}"
-                )
+                raise ConfigError(f"{path}: {rule} has no threshold {name!r}; it has {', '.join(sorted(known[rule]))}")
             if not isinstance(value, int | float) or isinstance(value, bool):
                 raise ConfigError(f"{path}: rules.{rule}.{name} must be a number")
             chosen.setdefault(rule, {})[name] = float(value)

@@ -195,9 +195,7 @@ def _read_declaration(reading: type[Reading]) -> Schema:
         hint = hints[field.name]
         marks = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Mark)]
         if len(marks) != 1:
-            raise TypeError(
-                f"{reading.__name__}.{field.name} needs one Label, Metric, State, Fact or Buckets"
-            )
+            raise TypeError(f"{reading.__name__}.{field.name} needs one Label, Metric, State, Fact or Buckets")
         inner = typing.get_args(hint)[0]
         columns.append(Column(field.name, marks[0], type(None) in typing.get_args(inner)))
     labels = tuple(c.name for c in columns if isinstance(c.mark, Label))

@@ -66,11 +66,7 @@ class EvidenceHost(Host):
 
     def evidence(self, key: str) -> Evidence | None:
         """Return what is known under a key, without reading anything."""
-        return (
-            self.state.get(key) or self.state.get(self._resolve(key))
-            if key.startswith("/")
-            else self.state.get(key)
-        )
+        return self.state.get(key) or self.state.get(self._resolve(key)) if key.startswith("/") else self.state.get(key)
 
     def read(self, path: str) -> bytes:
         """Return a recorded file."""
@@ -84,11 +80,7 @@ class EvidenceHost(Host):
         """Return a recorded folder, or what the recorded paths below it imply."""
         key = f"list:{path}"
         if key in self.state:
-            return (
-                self._take(key).data.decode("utf-8", "surrogateescape").split("\n")
-                if self._take(key).data
-                else []
-            )
+            return self._take(key).data.decode("utf-8", "surrogateescape").split("\n") if self._take(key).data else []
         self.touched.add(_TREE)
         folders = self._tree()
         names = folders.get(path, set()) | folders.get(self._resolve(path), set())
@@ -210,9 +202,7 @@ class Replay:
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
         return snapshot(frame.number, frame.taken, frame.monotonic, runs)
 
-    def _run(
-        self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool
-    ) -> Run:
+    def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
         base: dict[type[Reading], Rows]
         recorded = True
         if not concerned and before is not None:

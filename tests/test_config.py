@@ -7,11 +7,7 @@ import pytest
 from sdstop.config import Config, ConfigError, load
 from sdstop.finding import Rule, Severity, Threshold
 
-RULES = (
-    Rule(
-        "too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (), (Threshold("degrees", 40.0, "h"),)
-    ),
-)
+RULES = (Rule("too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (), (Threshold("degrees", 40.0, "h"),)),)
 
 
 def loaded(tmp_path: Path, text: str) -> Config:

@@ -59,9 +59,7 @@ def collector(read: Reader, pace: float = 1.0) -> Collector:
     return Collector("meter", "Meters", read, (Meter,), (), pace, derives=(Derivation(Meter, Speed, speed),))
 
 
-def frame(
-    n: int, text: str | None = None, *, ran: bool | None = None, outcome: Outcome = Outcome.OK
-) -> Frame:
+def frame(n: int, text: str | None = None, *, ran: bool | None = None, outcome: Outcome = Outcome.OK) -> Frame:
     evidence = () if text is None else (Evidence("/m", outcome, text.encode(), "why"),)
     marks = None if ran is None else ({"meter": RunMark(float(n), 0.01)} if ran else {})
     return Frame(n, 1000.0 + n, float(n), evidence, marks)
