@@ -1,0 +1,80 @@
+"""A stripe member that answers far slower than its peers at an equal share of I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.collectors.mdraid import Array
+from sdstop.disk import DiskActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.stripe import Kind, Wait
+from sdstop.striped import Striped, striped_arrays, thresholds
+
+_ID = "slow-stripe-member"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for striped in striped_arrays(window, limits):
+        name = striped.array.array
+        spread = striped.verdict
+        if spread is None:
+            yield Unchecked(_ID, striped.unchecked, name)
+        elif spread.wait is not None and spread.kind is Kind.SLOW:
+            yield _slow(window, striped, spread.wait, limits)
+        else:
+            yield RuledOut(_ID, name, _good(striped, limits))
+
+
+def _good(striped: Striped, limits: Limits) -> str:
+    waits: dict[str, float] = {}
+    for column in striped.seconds[-1].columns:
+        for member in column.members:
+            if member.write_wait is not None or member.read_wait is not None:
+                waits[member.name] = max(member.write_wait or 0.0, member.read_wait or 0.0)
+    if not waits:
+        return "no member was asked for anything in the last reading"
+    slowest = max(waits, key=waits.__getitem__)
+    return (
+        f"no member waits {human.number(limits['slow_wait'])} times as long as its peers at an equal share; the "
+        f"longest wait of the last reading is {human.wait(waits[slowest])} ms ({slowest})"
+    )
+
+
+def _slow(window: Window, striped: Striped, wait: Wait, limits: Limits) -> Finding:
+    name = striped.array.array
+    times = wait.seconds / wait.peers if wait.peers else float("inf")
+    row = window.get(DiskActivity, wait.disk)
+    busy = row.busy if row is not None else None
+    return Finding(
+        _ID,
+        Severity.CRITICAL if times >= 3 * limits["slow_wait"] else Severity.WARNING,
+        f"{name}/{wait.disk}",
+        f"{wait.disk} answers {wait.requests} in {human.wait(wait.seconds)} ms, its peers in "
+        f"{human.wait(wait.peers)} ms, at an equal share of I/O: the array waits for it",
+        (
+            Value("wait", f"wait of {wait.requests}", wait.seconds, "seconds"),
+            Value("peers", "the peers' median", wait.peers, "seconds"),
+            Value("times", "times as long", times, "", limits["slow_wait"]),
+            Value("busy", "busy", busy, "ratio"),
+        ),
+        cites(window.cite(row) if row is not None else None, window.cite(striped.array)),
+        (
+            f"smartctl -x /dev/{wait.disk}   # pending or reallocated sectors, CRC errors, recovery time",
+            f"journalctl -k | grep -w {wait.disk}   # resets, slow link, timeouts",
+            f"if it stays: mdadm /dev/{name} --replace /dev/{wait.disk}   # needs a spare, keeps redundancy",
+        ),
+        f"a larger share of I/O than its peers' (then {wait.disk} is hot, not slow), or another load on the same "
+        "disk (other partitions, a SMART self test)",
+    )
+
+
+SLOW_STRIPE_MEMBER = Rule(
+    _ID,
+    "one stripe member answers far slower than its peers at an equal share of I/O",
+    Severity.CRITICAL,
+    _check,
+    (Array, DiskActivity),
+    thresholds("slow_wait", "slow_excess", "slow_excess_flash", "equal_ios"),
+)

@@ -1,0 +1,123 @@
+"""Parallel streams that queue on one stripe member together and move on together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.collectors.mdraid import Array
+from sdstop.disk import DiskActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.stripe import Kind
+from sdstop.stripe import Verdict as Spread
+from sdstop.striped import Striped, striped_arrays, thresholds
+
+_ID = "stripe-convoy"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for striped in striped_arrays(window, limits):
+        name = striped.array.array
+        spread = striped.verdict
+        if spread is None:
+            yield Unchecked(_ID, striped.unchecked, name)
+        elif spread.kind is Kind.CONVOY:
+            yield _convoy(window, striped, spread)
+        elif spread.kind is Kind.UNCLEAR:
+            yield _unclear(window, striped, spread)
+        elif spread.kind is Kind.TOO_FEW:
+            yield Unchecked(_ID, f"{spread.columns} stripe columns are too few to tell a convoy from chance", name)
+        elif spread.kind is Kind.UNEQUAL:
+            yield Unchecked(_ID, "its members are of unequal size, so the load cannot be even", name)
+        else:
+            yield RuledOut(_ID, name, _good(spread))
+
+
+def _good(spread: Spread) -> str:
+    if spread.kind is Kind.IDLE or spread.queue is None or spread.expected is None or spread.busy is None:
+        return f"too little outstanding in {spread.seconds - spread.active} of {spread.seconds} readings to crowd"
+    return (
+        f"{human.number(spread.busy)} of {spread.columns} columns busy with {human.number(spread.queue)} requests "
+        f"outstanding ({human.number(spread.expected)} expected by chance); fullest column "
+        f"{human.number(spread.top_share)} times the mean"
+    )
+
+
+def values(striped: Striped, spread: Spread) -> tuple[Value, ...]:
+    """Return the numbers that every verdict on a stripe compares."""
+    return (
+        Value("columns", "stripe columns", spread.columns),
+        Value("queue", "requests outstanding", spread.queue),
+        Value("busy", "columns busy", spread.busy),
+        Value("expected", "columns expected busy", spread.expected),
+        Value("deficit", "columns idle that should be busy", spread.deficit, "ratio", spread.deficit_limit),
+        Value(
+            "top_share",
+            "fullest column's queue, times the mean",
+            spread.top_share,
+            "",
+            spread.top_share_limit,
+        ),
+        Value("persistence", "seconds with the same fullest column", spread.persistence, "ratio"),
+        Value("chunk", "chunk", striped.array.chunk, "bytes"),
+    )
+
+
+def _convoy(window: Window, striped: Striped, spread: Spread) -> Finding:
+    name = striped.array.array
+    deficit, limit = spread.deficit or 0.0, spread.deficit_limit or 0.0
+    chunk = human.quantity(striped.array.chunk, "bytes")
+    return Finding(
+        _ID,
+        Severity.CRITICAL if deficit >= 2 * limit else Severity.WARNING,
+        name,
+        f"the queue stands at one member at a time and moves: {human.number(spread.busy)} of {spread.columns} stripe "
+        f"columns busy while {human.number(spread.queue)} requests wait",
+        values(striped, spread),
+        cites(
+            window.cite(striped.array),
+            window.cite(striped.array, "chunk"),
+            *(window.cite(row) for row in _rows(window, (name, *spread.top))),
+        ),
+        (
+            f"look at {name}'s heat strip: streams share one member for {chunk}, then all move on",
+            "run fewer copies, clones or scans at once; random I/O on this array suffers with them",
+            f"for the next array: chunks far below {chunk} (64 KiB) end the crowding, smaller arrays contain it",
+            "do not expect the streams themselves to get faster by either: what recovers is the random I/O beside them",
+        ),
+        "a fullest member that stays the same (hot or slow member), or an even heat strip at the same load",
+        spread.crowded / spread.seconds if spread.seconds else None,
+    )
+
+
+def _unclear(window: Window, striped: Striped, spread: Spread) -> Finding:
+    name = striped.array.array
+    top = "+".join(spread.top)
+    return Finding(
+        _ID,
+        Severity.INFO,
+        name,
+        f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
+        "nor clearly fixed",
+        values(striped, spread),
+        cites(window.cite(striped.array), *(window.cite(row) for row in _rows(window, spread.top))),
+        (f"watch {name}'s heat strip for a minute: a steady line is a hot or slow member, a moving one a convoy",),
+        "an even heat strip at the same load",
+        0.5,
+    )
+
+
+def _rows(window: Window, names: tuple[str, ...]) -> Iterator[DiskActivity]:
+    rows = (window.get(DiskActivity, name) for name in names)
+    return (row for row in rows if row is not None)
+
+
+STRIPE_CONVOY = Rule(
+    _ID,
+    "parallel sequential streams crowd on one stripe member after the other while the rest idle",
+    Severity.CRITICAL,
+    _check,
+    (Array, DiskActivity),
+    thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "moving", "fixed"),
+)

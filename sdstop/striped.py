@@ -1,0 +1,193 @@
+"""Striped arrays of a window, second by second, as sdstop.stripe judges them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+
+from sdstop import stripe
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.mdraid import Array, Member
+from sdstop.disk import DiskActivity
+from sdstop.finding import Threshold
+from sdstop.history import Moment, Window
+from sdstop.stripe import Column, Second, StripeLimits, Verdict
+
+SECONDS = 10.0
+"""Window of a judgement: long enough for the median, short enough that a moving crowd is still the same crowd."""
+COARSEST = 3.0
+"""Seconds between readings, above which a moving crowd has averaged out."""
+
+_STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
+
+_HELP = {
+    "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
+    "queue": ("requests outstanding in the array, below which a second says nothing", ""),
+    "ios": ("requests per second, below which a second says nothing", "per_second"),
+    "deficit": ("share of the columns expected busy that were idle, rotational members", "ratio"),
+    "deficit_flash": ("the same, flash members", "ratio"),
+    "top_share": ("queue of the fullest column, times the mean", ""),
+    "crowded": ("share of the seconds that must be crowded", "ratio"),
+    "moving": ("share of crowded seconds with the same fullest column, below which the crowd moves", "ratio"),
+    "fixed": ("the same, from which it stays", "ratio"),
+    "hot_ios": ("requests of the fullest column, times the others' median, that make it hot", ""),
+    "equal_ios": ("up to here a member's share of I/O is equal to its peers'", ""),
+    "slow_wait": ("a slow disk's wait, times its peers' median", ""),
+    "slow_excess": ("and longer by, rotational members", "seconds"),
+    "slow_excess_flash": ("and longer by, flash members", "seconds"),
+}
+
+
+def thresholds(*names: str) -> tuple[Threshold, ...]:
+    """Return the named limits of sdstop.stripe as thresholds that config can set."""
+    defaults = StripeLimits()
+    return tuple(Threshold(name, getattr(defaults, name), *_HELP[name]) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class Striped:
+    """One striped array over the last seconds: the verdict, or the reason why there is none.
+
+    `columns` are the member devices of each stripe column in order; `seconds` what was judged, oldest first.
+    """
+
+    array: Array
+    columns: tuple[tuple[str, ...], ...]
+    rotational: bool | None
+    seconds: tuple[Second, ...] = ()
+    verdict: Verdict | None = None
+    unchecked: str = ""
+
+
+def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]:
+    """Judge every striped md array of the window under these limits; rules with the same limits share the work."""
+    known = {field.name for field in fields(StripeLimits)}
+    chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
+
+    def judge() -> list[Striped]:
+        recent = window.last(SECONDS)
+        moments = recent.moments(DiskActivity)
+        arrays = sorted(window.rows(Array).values(), key=lambda array: array.array)
+        return [_judge(window, array, moments, chosen) for array in arrays if array.level in _STRIPED]
+
+    return window.once(("striped", chosen), judge)
+
+
+def columns_of(array: Array, members: Sequence[Member]) -> tuple[tuple[str, ...], ...]:
+    """Return the devices of each stripe column, in slot order.
+
+    RAID10 with near copies that divide its disks folds the legs of a mirror into one column: they carry the same
+    writes. In every other layout each disk is a column of its own. A missing leg leaves its column the others.
+    """
+    present = {
+        m.slot: m.device for m in members if m.slot is not None and m.state in {"in_sync", "rebuilding", "unknown"}
+    }
+    disks = array.raid_disks or len(present)
+    near = array.near_copies or 1
+    if array.level != "raid10" or (array.far_copies or 1) > 1 or near < 2 or disks % near:
+        near = 1
+    slots = [range(first, first + near) for first in range(0, disks, near)]
+    columns = (tuple(present[slot] for slot in group if slot in present) for group in slots)
+    return tuple(column for column in columns if column)
+
+
+def _judge(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]], limits: StripeLimits) -> Striped:
+    members = [m for m in window.rows(Member).values() if m.array == array.array]
+    columns = columns_of(array, members)
+    rotational = _rotational(window, columns)
+
+    def no(reason: str) -> Striped:
+        return Striped(array, columns, rotational, unchecked=reason)
+
+    if not members:
+        return no("its members are not known")
+    if array.action not in {"idle", "frozen", None}:
+        return no(f"{array.action} is running: its own I/O hides how the load is spread")
+    uncounted = [name for column in columns for name in column if _uncounted(window, name)]
+    if uncounted:
+        return no(f"the kernel keeps no I/O statistics of {uncounted[0]} (queue/iostats is 0)")
+    coarse = [m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST]
+    if coarse:
+        return no(f"readings lie {max(coarse):.0f} s apart; a moving crowd shows only in readings of about 1 s")
+    capacities = _capacities(array, columns, members)
+    seconds = tuple(s for s in (_second(array.array, columns, capacities, m) for m in moments) if s is not None)
+    if len(seconds) < limits.seconds:
+        return no(f"needs {limits.seconds:g} readings of every member, has {len(seconds)}")
+    # Unknown media are held to the stricter limits of flash: rather silent than wrong.
+    verdict = stripe.judge(seconds, rotational=rotational is True, limits=limits)
+    return Striped(array, columns, rotational, seconds, verdict)
+
+
+def _second(
+    array: str,
+    columns: tuple[tuple[str, ...], ...],
+    capacities: Sequence[float],
+    moment: Moment[DiskActivity],
+) -> Second | None:
+    key = ("second", array, columns)
+    if key not in moment.memo:
+        moment.memo[key] = _read_second(array, columns, capacities, moment.rows)
+    found: Second | None = moment.memo[key]
+    return found
+
+
+def _read_second(
+    array: str,
+    columns: tuple[tuple[str, ...], ...],
+    capacities: Sequence[float],
+    rows: Mapping[object, DiskActivity],
+) -> Second | None:
+    made = []
+    for names, capacity in zip(columns, capacities, strict=True):
+        legs = [_leg(rows.get(name)) for name in names]
+        if any(leg is None for leg in legs):
+            return None
+        made.append(Column(tuple(leg for leg in legs if leg is not None), capacity))
+    own = rows.get(array)
+    # Before 5.12 md counted requests but no time: a util of 0 with requests means "not counted".
+    counted = own is not None and not (own.busy == 0 and own.completed_per_second)
+    return Second(tuple(made), own.busy if own is not None and counted else None)
+
+
+def _leg(row: DiskActivity | None) -> stripe.Member | None:
+    if row is None or row.queue is None or row.busy is None:
+        return None
+    return stripe.Member(
+        row.device,
+        row.queue,
+        row.busy,
+        row.reads_per_second,
+        row.writes_per_second,
+        row.read_bytes_per_second,
+        row.write_bytes_per_second,
+        row.read_wait,
+        row.write_wait,
+    )
+
+
+def _capacities(array: Array, columns: tuple[tuple[str, ...], ...], members: Sequence[Member]) -> tuple[float, ...]:
+    """Return each column's share of the array's space: only RAID0 uses members of unequal size in full."""
+    sizes = {m.device: m.size for m in members}
+    found = [sizes.get(column[0]) for column in columns]
+    if array.level != "raid0" or not all(found):
+        return (1.0,) * len(columns)
+    known = [float(size) for size in found if size]
+    mean = sum(known) / len(known)
+    return tuple(size / mean for size in known)
+
+
+def _device(window: Window, name: str) -> BlockDevice | None:
+    device = window.get(BlockDevice, name)
+    return window.get(BlockDevice, device.parent) or device if device is not None and device.parent else device
+
+
+def _uncounted(window: Window, name: str) -> bool:
+    device = _device(window, name)
+    return device is not None and device.iostats_enabled is False
+
+
+def _rotational(window: Window, columns: tuple[tuple[str, ...], ...]) -> bool | None:
+    """Return whether the members are disks that seek; None if the node does not say of any."""
+    devices = (_device(window, name) for column in columns for name in column)
+    said = [bool(device.rotational) for device in devices if device is not None and device.rotational is not None]
+    return any(said) if said else None
