@@ -1,19 +1,90 @@
-"""Block devices' counters from `/proc/diskstats`."""
+"""Block devices' counters from `/proc/diskstats` (block/genhd.c: diskstats_show)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.disk import DISKSTATS as PATH
-from sdstop.disk import Disk, DiskActivity, activity
-from sdstop.host import Host
+from sdstop.disk import Disk, DiskActivity, activity, make_disk
+from sdstop.host import Host, Malformed
 from sdstop.model import Derivation, Reading
+
+_LARGEST = 1 << 70
+"""No sum of counters: beyond it are only numbers that were made up, too large to calculate with."""
+_LOST = 1 << 31
+"""From here on requests in flight are no count: old kernels lose track and print a negative one as unsigned."""
+
+_numbers = json.JSONDecoder().raw_decode
+"""Parses a row's numbers in two thirds of the time that int() of each takes, and rows are what a frame is made of."""
+
+
+def parse(data: bytes) -> Iterator[Disk]:
+    """Yield the devices of a /proc/diskstats, in its order.
+
+    A row, of a kernel since 5.5:
+
+        8       0 sda 221540 30980 5535002 51223 14479 61511 2730120 8217 0 18868 60620 12525 45 934832 1148 592 31
+
+    major, minor, name; completed, merged, sectors of 512 bytes and ms of reads, the same of writes; in flight; ms
+    busy; ms weighted; since 4.18 completed, merged, sectors and ms of discards; since 5.5 completed and ms of
+    flushes. What a later kernel appends is ignored. A slash in a name (`cciss/c0d0`) is an exclamation mark in sysfs.
+
+    The kernel prints whole rows, so what is no whole row was cut, or typed by hand: prompts, dots, half a line. Such
+    lines are left out, and so is a last one without its end of line that has fewer fields than the row before.
+    Raises Malformed, naming the first line, if no line is a row; no lines are no devices. Partitions of kernels
+    before 2.6.25 (7 fields) are left out: they count requests differently.
+    """
+    lines = data.split(b"\n")
+    last = lines.pop()
+    if last and len(last.split()) >= (len(lines[-1].split()) if lines else 0):
+        lines.append(last)
+    found = False
+    for line in lines:
+        row = _row(line)
+        if row is not None:
+            found = True
+            yield row
+    if not found and data and not data.isspace():
+        first = data.lstrip().split(b"\n", 1)[0]
+        raise Malformed(f"{PATH}: no row of a block device: {first[:80].decode('utf-8', 'replace')!r}")
+
+
+@lru_cache(maxsize=16384)
+def _row(line: bytes) -> Disk | None:
+    """Return the device of a line, None if it is no whole row. Most rows of a node do not change: they cost a look."""
+    parts = line.split(None, 3)
+    if len(parts) < 4 or not parts[0].isdigit() or not parts[1].isdigit():
+        return None
+    text = parts[3].decode("ascii", "replace").rstrip()
+    if text.strip("0123456789 "):
+        return None
+    try:
+        try:
+            numbers = _numbers(f"[{text.replace(' ', ',')}]")[0]
+        except ValueError:  # more than one space, or leading zeros: not the kernel, but not wrong
+            numbers = [int(word) for word in text.split()]
+        major, minor = int(parts[0]), int(parts[1])
+    except ValueError:  # thousands of digits
+        return None
+    count = len(numbers)
+    if count < 11 or sum(numbers) > _LARGEST:
+        return None
+    if count != 17:
+        numbers = (numbers[:17] if count > 17 else numbers[:15] if count > 14 else numbers[:11]) + [None] * 6
+    if numbers[8] >= _LOST:
+        numbers[8] = None
+    return make_disk(parts[2].decode("utf-8", "surrogateescape"), major, minor, *numbers[:17])
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a Disk of each row."""
-    raise NotImplementedError
+    """Yield a Disk of each row.
+
+    All reading is done when this returns, parsing when rows are asked for: who only records need not pay for it.
+    """
+    return parse(host.read(PATH))
 
 
 DISKSTATS = Collector(
