@@ -183,7 +183,7 @@ def _device(window: Window, name: str) -> BlockDevice | None:
 
 def _uncounted(window: Window, name: str) -> bool:
     device = _device(window, name)
-    return device is not None and device.iostats_enabled is False
+    return device is not None and device.iostats_enabled == 0
 
 
 def _rotational(window: Window, columns: tuple[tuple[str, ...], ...]) -> bool | None:
