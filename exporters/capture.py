@@ -1,0 +1,220 @@
+"""Capture writer: frames of raw evidence go into a folder or a `.tar.gz` while they are taken.
+
+sdstop.capture describes the format and opens it. Whatever happens, what was written before can be opened: a
+folder's index says which frames are whole; an archive is written as `NAME.part`, every frame of which can be
+unpacked without the next, and gets its name when it is finished. Nothing that exists is overwritten, nobody
+else may read what is written, and the same frames give the same bytes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from sdstop import __version__
+from sdstop.capture.archive import LIMITS
+from sdstop.capture.layout import Place, Slugs, lay_out
+from sdstop.capture.manifest import SCHEMA
+from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
+from sdstop.evidence import Evidence, Frame, RunMark, slug
+from sdstop.format import safe
+
+ARCHIVES = (".tar.gz", ".tgz")
+"""A path that ends so becomes an archive, any other a folder."""
+MOST_FRAMES = 40_000
+"""Frames of one capture, eleven hours at one a second: the manifest lists them all."""
+
+_FOREIGN = (".7z", ".bz2", ".gz", ".sdstop", ".tar", ".xz", ".zip", ".zst")
+_MOST_MEMBERS = LIMITS.members * 9 // 10  # what is written must be openable
+_MOST_BYTES = LIMITS.total * 9 // 10
+_KINDS = {"link": "link", "list": "list", "cmd": "command", "slug": "command", "answer": "answer"}
+
+
+class Unwritable(Exception):  # noqa: N818
+    """A capture cannot be written, or no further. One line that says why and what is left."""
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        """Keep which path, and the reason, which goes on from its name."""
+        super().__init__(f"{safe(os.fspath(path))} {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class CaptureWriter:
+    """Writes one capture. Its methods raise Unwritable; after that nothing more is written.
+
+    A context manager: left without `finish` it closes the files, and what is there can be opened.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        host_name: str,
+        *,
+        privileged: bool | None = None,
+        facts: Mapping[str, str] | None = None,
+    ) -> None:
+        """Begin; the path must not exist. `privileged` is whether root read the node, None: not known."""
+        self.path = Path(path)
+        self._manifest = {
+            "schema": SCHEMA,
+            "tool": f"sdstop {__version__}",
+            "host": host_name,
+            "privileged": privileged,
+            "facts": dict(facts or {}),
+        }
+        self._moments: list[dict[str, Any]] = []
+        self._slugs = Slugs()
+        self._stored: dict[str, _Stored] = {}
+        self._members = self._bytes = 0
+        self._failure = ""
+        if self.path.name.lower().endswith(_FOREIGN) and not _is_archive(self.path):
+            raise Unwritable(self.path, "must end in .tar.gz, or be a folder to make")
+        top = slug(host_name.encode("utf-8", "replace").decode())[:100].strip(".") or "capture"
+        with self._guarded():
+            self._sink: Sink = ArchiveSink(self.path, top) if _is_archive(self.path) else FolderSink(self.path)
+        try:
+            with self._guarded():
+                self._sink.put("manifest.json", self._manifest_text(complete=False))
+        except Unwritable:
+            self.close()
+            raise
+
+    def add(self, frame: Frame) -> None:
+        """Write a frame. Raises ValueError if its number is not higher than the last one's."""
+        if self._moments and frame.number <= self._moments[-1]["number"]:
+            raise ValueError(f"frame {frame.number} comes after frame {self._moments[-1]['number']}")
+        folder = f"frames/{frame.number:04d}"
+        latest = {item.key: item for item in frame.evidence}
+        prints = {key: _fingerprint(item) for key, item in latest.items()}
+        fresh = [
+            item for key, item in latest.items()
+            if key not in self._stored or self._stored[key].fingerprint != prints[key]
+        ]  # fmt: skip
+        files, places = lay_out(fresh, self._slugs)
+        for key, place in places.items():
+            self._stored[key] = _Stored.at(folder, place, prints[key])
+        lines = [_line(frame.number, latest[key], self._stored[key]) for key in sorted(latest)]
+        moment = {"taken": frame.taken, "monotonic": frame.monotonic, "ran": _ran(frame.ran)}
+        index, whole = _json_lines(lines), _json_lines([{"frame": frame.number, "kind": "frame", **moment}])
+        members = {f"{folder}/{name}": files[name] for name in sorted(files)}
+        self._reserve(members, index)
+        with self._guarded():
+            self._sink.taken = frame.taken
+            self._sink.frame(frame.number, members, index, whole)
+        self._moments.append({"number": frame.number, **moment})
+
+    def finish(self, findings: Any, report: str) -> None:
+        """Write what was found, as JSON data, and the report in Markdown: the capture is complete."""
+        if not self._moments:
+            raise Unwritable(self.path, "would hold no frame")
+        with self._guarded():
+            self._sink.put("findings.json", _json(findings))
+            self._sink.put("report.md", report.encode("utf-8", "backslashreplace"))
+            self._sink.finish(self._manifest_text(complete=True))
+
+    def close(self) -> None:
+        """Close the files, finished or not. What holds no frame is removed."""
+        self._sink.close(kept=bool(self._moments))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _manifest_text(self, *, complete: bool) -> bytes:
+        return _json({**self._manifest, "complete": complete, "frames": self._moments})
+
+    def _reserve(self, members: Mapping[str, bytes], index: bytes) -> None:
+        """Refuse what could not be opened again."""
+        self._members += len(members) + 2
+        self._bytes += sum(map(len, members.values())) + 1024 * len(members) + 2 * len(index)
+        full = len(self._moments) >= MOST_FRAMES
+        if full or self._members > _MOST_MEMBERS or self._bytes > _MOST_BYTES:
+            raise Unwritable(self.path, f"is as large as a capture may be{self._kept()}")
+
+    def _kept(self) -> str:
+        count = len(self._moments)
+        return f"; its {count} whole frames are kept in {safe(self._sink.where)}" if count else ""
+
+    @contextlib.contextmanager
+    def _guarded(self) -> Iterator[None]:
+        if self._failure:
+            raise Unwritable(self.path, self._failure)
+        try:
+            yield
+        except FileExistsError as error:
+            self._failure = "exists already, and nothing is overwritten"
+            raise Unwritable(error.filename or self.path, self._failure) from error
+        except OSError as error:
+            self._failure = f"cannot be written: {error.strerror}{self._kept()}"
+            raise Unwritable(self.path, self._failure) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """The latest state of a key, and the members that hold it."""
+
+    fingerprint: tuple[object, ...]
+    member: str | None
+    stderr: str | None
+
+    @classmethod
+    def at(cls, folder: str, place: Place, fingerprint: tuple[object, ...]) -> Self:
+        """Note where a frame's folder holds it."""
+        data, stderr = (name and f"{folder}/{name}" for name in (place.data, place.stderr))
+        return cls(fingerprint, data, stderr)
+
+
+def _fingerprint(item: Evidence) -> tuple[object, ...]:
+    """Return what two pieces of evidence share when they are the same; the data's checksum comes first."""
+    data = hashlib.sha256(item.data).hexdigest()
+    return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest()
+
+
+def _line(frame: int, item: Evidence, stored: _Stored) -> dict[str, Any]:
+    """Return an evidence's line of the index; what only some have stands in those lines alone."""
+    line = {
+        "frame": frame,
+        "kind": _KINDS.get(item.key.partition(":")[0], "file" if item.key.startswith("/") else "other"),
+        "key": item.key,
+        "member": stored.member,
+        "sha256": stored.fingerprint[0] if stored.member else None,
+        "outcome": item.outcome,
+        "taken": _finite(item.taken),
+        "monotonic": _finite(item.monotonic),
+        "duration": _finite(item.duration),
+    }
+    rare = {"detail": item.detail or None, "stderr": stored.stderr, "exit": item.exit}
+    return line | {name: value for name, value in rare.items() if value is not None}
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _ran(ran: Mapping[str, RunMark] | None) -> dict[str, list[float | None]] | None:
+    return None if ran is None else {name: [ran[name].started, ran[name].duration] for name in sorted(ran)}
+
+
+def _json(value: Any) -> bytes:
+    return json.dumps(value, indent=1, sort_keys=True, allow_nan=False).encode("ascii") + b"\n"
+
+
+def _json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
+    return b"".join(json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n" for line in lines)
+
+
+def _is_archive(path: Path) -> bool:
+    return path.name.lower().endswith(ARCHIVES)

@@ -1,0 +1,267 @@
+"""Layout: which file of a capture's frame holds which evidence, both ways.
+
+Of one frame (a folder `frames/0001`, or `static`), the names below it:
+
+    proc/diskstats                          a file, by its own absolute path
+    links.json                              {path: target} of symbolic links
+    lists.json                              {folder: [names]}, where somebody listed it
+    commands/SLUG/stdout, stderr, exit      what a command printed, and its exit status
+    answers/SLUG.json                       what psutil or udev said
+    outcomes.json                           {key: {"outcome", "detail"}} of what could not be read
+    keyed/HEX                               whose path cannot be a file's name here; the index tells its key
+    http/...                                not read yet
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
+
+from sdstop.capture.archive import LIMITS, fault_of_name, folded
+from sdstop.evidence import Evidence, Outcome, slug
+from sdstop.format import safe
+
+LONGEST_JSON = 16 << 20
+"""Bytes of a JSON document at most; a hostile one takes about twenty times as much memory."""
+
+_FOLDERS = frozenset({"answers", "commands", "http", "keyed"})
+DOCUMENTS = frozenset({"links.json", "lists.json", "outcomes.json"})
+_LONGEST_KEY = 8192
+_LONGEST_NAME = 3000
+
+
+def parse_json(data: bytes) -> Any:
+    """Return a JSON document of a stranger. Raises ValueError if it is none, too large or too deep."""
+    if len(data) > LONGEST_JSON:
+        raise ValueError(f"more than {LONGEST_JSON >> 20} MiB")
+    try:
+        return json.loads(data, parse_constant=_refuse_constant)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def _refuse_constant(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number of JSON")
+
+
+def usable_key(key: object) -> bool:
+    """Whether something that a capture calls a key is one."""
+    if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY:
+        return False
+    return key.isascii() or _bytes(key) is not None
+
+
+def as_outcome(word: object) -> Outcome | None:
+    """Return the outcome that a word of a capture names, None if it names none."""
+    return Outcome(word) if isinstance(word, str) and word in set(Outcome) else None
+
+
+def _bytes(text: str) -> bytes | None:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return None
+
+
+def layout_key(name: str) -> str | None:
+    """Return the key that a file of a frame stands for by its name alone; None if its name does not say."""
+    first, _, rest = name.partition("/")
+    if first == "commands":
+        return f"slug:{rest.partition('/')[0]}"
+    if first == "answers":
+        return f"answer:{rest.removesuffix('.json')}"
+    return None if first in {"http", "keyed", *DOCUMENTS} else f"/{name}"
+
+
+def read_layer(files: Mapping[str, bytes], faults: list[str]) -> dict[str, Evidence]:
+    """Return the evidence of one frame by key, from its files by their names below it.
+
+    A command that nobody names otherwise has the key `slug:SLUG`. What cannot be understood is left out and
+    said in `faults`.
+    """
+    found: dict[str, Evidence] = {}
+    for name in sorted(files):
+        key = layout_key(name)
+        if key is None:
+            continue
+        known = found.get(key, Evidence(key))
+        item = _command(known, name, files[name]) if key.startswith("slug:") else replace(known, data=files[name])
+        if item is None or not usable_key(key):
+            faults.append(f"{safe(name)} was not understood")
+        else:
+            found[key] = item
+    for path, target in _entries(files, "links.json", faults):
+        data_or_none = _bytes(target) if isinstance(target, str) else None
+        _put(found, f"link:{path}", data_or_none, "links.json", faults)
+    for path, names in _entries(files, "lists.json", faults):
+        listed = isinstance(names, list) and all(isinstance(n, str) for n in names)
+        _put(found, f"list:{path}", _bytes("\n".join(names)) if listed else None, "lists.json", faults)
+    for key, said in _entries(files, "outcomes.json", faults):
+        _judge(found, key, said, faults)
+    return found
+
+
+def _command(known: Evidence, name: str, data: bytes) -> Evidence | None:
+    match name.split("/"):
+        case [_, _, "stdout"]:
+            return replace(known, data=data)
+        case [_, _, "stderr"]:
+            return replace(known, stderr=data)
+        case [_, _, "exit"] if (status := as_exit(data)) is not None:
+            return replace(known, exit=status)
+    return None
+
+
+def as_exit(data: bytes) -> int | None:
+    """Return an exit status as written in a file, None if that is none."""
+    word = data.strip()
+    return int(word) if word.removeprefix(b"-").isdigit() and len(word) <= 11 else None
+
+
+def _entries(files: Mapping[str, bytes], name: str, faults: list[str]) -> Iterable[tuple[str, Any]]:
+    if name not in files:
+        return ()
+    try:
+        table = parse_json(files[name])
+    except ValueError as error:
+        faults.append(f"{name} is damaged: {safe(error)}")
+        return ()
+    if not isinstance(table, dict):
+        faults.append(f"{name} is no table")
+        return ()
+    return table.items()
+
+
+def _put(found: dict[str, Evidence], key: str, data: bytes | None, name: str, faults: list[str]) -> None:
+    if data is None or not usable_key(key):
+        faults.append(f"{name} has an entry that was not understood: {safe(key)}")
+    else:
+        found[key] = Evidence(key, data=data)
+
+
+def _judge(found: dict[str, Evidence], key: str, said: Any, faults: list[str]) -> None:
+    word = said.get("outcome") if isinstance(said, dict) else None
+    detail = said.get("detail", "") if isinstance(said, dict) else None
+    outcome = as_outcome(word)
+    if outcome is None or not isinstance(detail, str) or not usable_key(key):
+        faults.append(f"outcomes.json has an entry that was not understood: {safe(key)}")
+        return
+    if key.startswith("http:"):
+        return
+    known = found.get(key, Evidence(key))
+    if key.startswith("cmd:"):  # what it printed before it failed stands under its slug
+        known = replace(found.pop(f"slug:{slug(key[4:])}", known), key=key)
+    found[key] = replace(known, outcome=outcome, detail=detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The names of the files of a frame that hold a piece of evidence; None for what it does not have."""
+
+    data: str | None
+    stderr: str | None = None
+    exit: str | None = None
+
+
+@dataclass(slots=True)
+class Slugs:
+    """The names that commands and answers have in one capture; each keeps its own from frame to frame."""
+
+    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+    _taken: set[tuple[str, str]] = field(default_factory=set)
+
+    def name(self, folder: str, text: str) -> str | None:
+        """Return the name of a command or an answer, None if there is none that is safe and its own."""
+        known = self._names.get((folder, text))
+        if known is not None:
+            return known
+        plain = slug(text)
+        for name in (plain, slug(text, {plain: ""})):
+            if not fault_of_name(name) and (folder, folded(name)) not in self._taken:
+                self._taken.add((folder, folded(name)))
+                self._names[folder, text] = name
+                return name
+        return None
+
+
+def lay_out(evidence: Iterable[Evidence], slugs: Slugs) -> tuple[dict[str, bytes], dict[str, Place]]:
+    """Return the files of one frame by their names below it, and the place of every key. Keys differ.
+
+    Only commands keep their stderr.
+    """
+    items = sorted(evidence, key=lambda item: item.key)
+    files: dict[str, bytes] = {}
+    places: dict[str, Place] = {}
+    tables: dict[str, dict[str, Any]] = {}
+    standing = _standing(item.key for item in items)
+    for item in items:
+        if item.outcome is not Outcome.OK:
+            tables.setdefault("outcomes.json", {})[item.key] = {
+                "outcome": item.outcome,
+                "detail": item.detail,
+            }
+        place = Place(item.key[1:]) if item.key in standing else _place(item.key, slugs)
+        place = Place(
+            place.data if item.outcome is Outcome.OK or item.data else None,
+            place.stderr if item.stderr else None,
+            place.exit if item.exit is not None else None,
+        )
+        places[item.key] = place
+        if place.data in DOCUMENTS:
+            kind, _, path = item.key.partition(":")
+            text = item.data.decode("utf-8", "surrogateescape")
+            entry = text if kind == "link" else text.split("\n") if text else []
+            tables.setdefault(place.data, {})[path] = entry
+        elif place.data is not None:
+            files[place.data] = item.data
+        if place.stderr is not None:
+            files[place.stderr] = item.stderr
+        if place.exit is not None:
+            files[place.exit] = f"{item.exit}\n".encode("ascii")
+    for name, table in tables.items():
+        files[name] = json.dumps(table, indent=1, sort_keys=True).encode("ascii") + b"\n"
+    return files, places
+
+
+def _standing(keys: Iterable[str]) -> set[str]:
+    """Return the keys of those files that can stand in the frame at their own path."""
+    standing: dict[str, str] = {}
+    for key in keys:
+        if key.startswith("/") and _can_stand(key[1:]):
+            standing.setdefault(folded(key), key)
+    found = set(standing.values())
+    for key in standing.values():  # a path cannot be file and folder at once
+        parent = key.rpartition("/")[0]
+        while parent:
+            found.discard(parent)
+            parent = parent.rpartition("/")[0]
+    return found
+
+
+def _can_stand(name: str) -> bool:
+    if fault_of_name(f"capture/frames/0001/{name}"):
+        return False
+    parts = name.encode().split(b"/")
+    return (
+        len(name.encode()) <= _LONGEST_NAME
+        and max(map(len, parts)) <= LIMITS.part
+        and folded(name) not in DOCUMENTS
+        and folded(name.partition("/")[0]) not in _FOLDERS
+    )
+
+
+def _place(key: str, slugs: Slugs) -> Place:
+    kind, _, text = key.partition(":")
+    if kind == "link":
+        return Place("links.json")
+    if kind == "list":
+        return Place("lists.json")
+    if kind in {"cmd", "slug"} and (name := slugs.name("commands", text) if usable_key(key) else None):
+        return Place(f"commands/{name}/stdout", f"commands/{name}/stderr", f"commands/{name}/exit")
+    if kind == "answer" and (name := slugs.name("answers", text) if usable_key(key) else None):
+        return Place(f"answers/{name}.json")
+    hexed = f"keyed/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
+    return Place(hexed, f"{hexed}.stderr")

@@ -1,0 +1,113 @@
+"""Reader: a capture is opened whole, as far as it goes.
+
+Nothing of it is taken on trust; raw evidence is kept as it is, and parsed when it is replayed.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from sdstop.capture.archive import Contents, Refused, folders_of, read_archive
+from sdstop.capture.assembly import assemble
+from sdstop.capture.folder import read_folder
+from sdstop.capture.index import read_index
+from sdstop.capture.manifest import read_manifest
+from sdstop.evidence import Frame, Origin
+from sdstop.format import safe
+
+PACKED = "capture.tar.gz"
+"""A folder may hold its capture in this one file, as large fixtures do."""
+
+_ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
+_NO_CAPTURE = "is no capture: it holds neither frames/ nor static/"
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+_MOST_NOTES = 5
+
+
+class Unopenable(Exception):  # noqa: N818
+    """A path cannot be opened as a capture. One line that says why."""
+
+    def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
+        """Keep which path, and the reason, which goes on from its name."""
+        super().__init__(f"{safe(os.fspath(path))} {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
+    """Read a folder, `.tar` or `.tar.gz`: where it is from, and its frames in order, at least one.
+
+    A damaged capture opens as far as it goes: the origin says that it is not complete, and its note why.
+    Raises Unopenable.
+    """
+    try:
+        contents = _rooted(_contents(path))
+        manifest = read_manifest(contents.files, contents.notes)
+        index = read_index(contents.files, contents.notes)
+        frames = assemble(contents, manifest, index)
+    except Refused as refused:
+        raise Unopenable(path, str(refused)) from refused
+    except OSError as error:
+        raise Unopenable(path, f"cannot be opened: {error.strerror}") from error
+    except MemoryError as error:
+        raise Unopenable(path, "does not fit into memory") from error
+    origin = Origin(
+        manifest.host or _name(path),
+        complete=contents.complete and manifest.complete,
+        note=_note(contents.notes),
+        privileged=manifest.privileged,
+        facts=manifest.facts,
+    )
+    return origin, frames
+
+
+def _contents(path: str | os.PathLike[str]) -> Contents:
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except ValueError as error:  # a NUL, or what no file system can encode
+        raise Refused("is no path") from error
+    if not stat.S_ISDIR(mode):
+        return _unpacked(path, _OPEN)
+    names = {entry.name for entry in path.iterdir()}
+    if {"frames", "static"}.isdisjoint(names):
+        if PACKED in names:
+            return _unpacked(path / PACKED, _OPEN | os.O_NOFOLLOW)
+        raise Refused(_NO_CAPTURE)
+    return read_folder(os.fspath(path), _ROOT)
+
+
+def _unpacked(path: Path, flags: int) -> Contents:
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise Refused("is neither a file nor a folder")
+    with os.fdopen(os.open(path, flags), "rb", buffering=0) as stream:
+        return read_archive(stream)
+
+
+def _rooted(contents: Contents) -> Contents:
+    """Take off the one folder that an archive may have around everything."""
+    folders = folders_of(contents)
+    tops = {name.partition("/")[0] for name in (*contents.files, *folders)}
+    if tops.isdisjoint({"frames", "static"}) and len(tops) == 1:
+        top = f"{tops.pop()}/"
+        folders = {name.removeprefix(top) for name in folders if name.startswith(top)}
+        contents.files = {name.removeprefix(top): data for name, data in contents.files.items()}
+    if folders.isdisjoint({"frames", "static"}):
+        raise Refused(_NO_CAPTURE if contents.complete else f"{_NO_CAPTURE} ({contents.notes[-1]})")
+    contents.folders = folders
+    return contents
+
+
+def _name(path: str | os.PathLike[str]) -> str:
+    name = Path(path).resolve().name
+    for ending in (".part", ".gz", ".tgz", ".tar"):
+        name = name.removesuffix(ending)
+    return name or "capture"
+
+
+def _note(notes: Sequence[str]) -> str:
+    more = len(notes) - _MOST_NOTES
+    return "; ".join(notes[:_MOST_NOTES]) + (f"; and {more} more" if more > 0 else "")

@@ -1,0 +1,224 @@
+"""Sink: where a capture is written, a folder or an archive; whatever happens, whole frames stay.
+
+Nothing that exists is overwritten, and nobody else may read what is written. The methods raise OSError.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import tarfile
+import time
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+
+from sdstop.capture.archive import LIMITS
+
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_LONGEST_INDEX = LIMITS.member // 2
+_SYNC_SECONDS = 0.5  # a dump of many frames made at once is not slowed by a sync for each
+_LATEST_TAR_TIME = 8**11 - 1
+
+
+class Sink(ABC):
+    """Where members go: `put` single ones, `frame` those of a frame, so that all of it or nothing counts."""
+
+    where: Path
+    """The path that can be opened while it is not finished."""
+
+    taken: float = 0.0
+    """Unix time that members bear from now on."""
+
+    @abstractmethod
+    def put(self, name: str, data: bytes) -> None:
+        """Write a member."""
+
+    @abstractmethod
+    def frame(self, number: int, members: Mapping[str, bytes], index: bytes, whole: bytes) -> None:
+        """Write a frame's members, then its lines of the index, and last the line that it is whole."""
+
+    @abstractmethod
+    def finish(self, manifest: bytes) -> None:
+        """Write the last manifest; from now on the capture counts as complete."""
+
+    @abstractmethod
+    def close(self, *, kept: bool) -> None:
+        """Close what is open; what is not to be kept and was not finished is removed. Twice is once."""
+
+
+class _File:
+    """A file that grows by whole pieces."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.size = 0
+        self._descriptor = descriptor
+        self._synced = time.monotonic()
+        self._open = True
+
+    def append(self, data: bytes) -> None:
+        """Write all of it; if that fails, none of it stays."""
+        try:
+            _write_all(self._descriptor, data)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, self.size)
+                os.lseek(self._descriptor, self.size, os.SEEK_SET)
+            raise
+        self.size += len(data)
+        if time.monotonic() - self._synced >= _SYNC_SECONDS:
+            self.sync()
+
+    def sync(self) -> None:
+        """Bring what was written onto the disk."""
+        os.fsync(self._descriptor)
+        self._synced = time.monotonic()
+
+    def close(self) -> bool:
+        """Close it, and return whether it was open."""
+        was_open, self._open = self._open, False
+        if was_open:
+            os.close(self._descriptor)
+        return was_open
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _rename_new(source: Path, target: Path) -> None:
+    """Give a file a name that nobody has. Raises FileExistsError."""
+    try:
+        os.link(source, target)  # unlike a rename it never replaces
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without hard links
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, "", target) from None
+        source.rename(target)
+    else:
+        source.unlink()
+    folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+class FolderSink(Sink):
+    """Everything is made below the folder that was made first, whatever becomes of its path."""
+
+    def __init__(self, path: Path) -> None:
+        self.where = path
+        path.mkdir(mode=0o700)
+        self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._made: set[str] = set()
+        self._index = _File(self._create("index.jsonl"))
+        self._frames = _File(self._create("frames.jsonl"))
+
+    def put(self, name: str, data: bytes) -> None:
+        """Make a file."""
+        self._make(name.rpartition("/")[0])
+        descriptor = self._create(name)
+        try:
+            _write_all(descriptor, data)
+            os.utime(descriptor, (self.taken, self.taken))
+        finally:
+            os.close(descriptor)
+
+    def frame(self, number: int, members: Mapping[str, bytes], index: bytes, whole: bytes) -> None:
+        """Make a frame's files, and append its lines."""
+        self._make(f"frames/{number:04d}")
+        for name, data in members.items():
+            self.put(name, data)
+        if self._index.size + len(index) > _LONGEST_INDEX:
+            self.put(f"index/{number:04d}.jsonl", index)
+        else:
+            self._index.append(index)
+        self._frames.append(whole)
+
+    def finish(self, manifest: bytes) -> None:
+        """Replace the manifest."""
+        self.put("manifest.json.new", manifest)
+        self._index.sync()
+        self._frames.sync()
+        os.rename("manifest.json.new", "manifest.json", src_dir_fd=self._folder, dst_dir_fd=self._folder)
+        os.fsync(self._folder)
+
+    def close(self, *, kept: bool) -> None:
+        """Close the index and the folder."""
+        if not (self._index.close() and self._frames.close()):
+            return
+        if not kept:
+            with contextlib.suppress(OSError):
+                for name in ("frames.jsonl", "index.jsonl", "manifest.json"):
+                    os.unlink(name, dir_fd=self._folder)
+                self.where.rmdir()
+        os.close(self._folder)
+
+    def _create(self, name: str) -> int:
+        return os.open(name, _CREATE, 0o600, dir_fd=self._folder)
+
+    def _make(self, folder: str) -> None:
+        if folder and folder not in self._made:
+            self._make(folder.rpartition("/")[0])
+            os.mkdir(folder, 0o700, dir_fd=self._folder)
+            self._made.add(folder)
+
+
+class ArchiveSink(Sink):
+    """A gzip stream that can be unpacked as far as the last frame: deflate is flushed after each."""
+
+    def __init__(self, path: Path, top: str) -> None:
+        self.where = path.with_name(f"{path.name}.part")
+        if os.path.lexists(path):
+            raise FileExistsError(errno.EEXIST, "", path)
+        self._path = path
+        self._top = top
+        self._deflate = zlib.compressobj(6, zlib.DEFLATED, 31)  # the header holds neither name nor time
+        self._file = _File(os.open(self.where, _CREATE, 0o600))
+        self._index: list[bytes] = []
+        self._index_size = 0
+
+    def put(self, name: str, data: bytes) -> None:
+        """Append a member."""
+        self._file.append(self._member(name, data) + self._deflate.flush(zlib.Z_SYNC_FLUSH))
+
+    def frame(self, number: int, members: Mapping[str, bytes], index: bytes, whole: bytes) -> None:
+        """Append a frame's members and its part of the index, at once."""
+        pieces = [self._member(name, data) for name, data in members.items()]
+        pieces.append(self._member(f"index/{number:04d}.jsonl", index + whole))
+        pieces.append(self._deflate.flush(zlib.Z_SYNC_FLUSH))
+        self._file.append(b"".join(pieces))
+        if self._index_size + len(index) <= _LONGEST_INDEX:
+            self._index_size += len(index)
+            self._index.append(index)
+
+    def finish(self, manifest: bytes) -> None:
+        """Append the whole index and the last manifest, and give the archive its name."""
+        pieces = [
+            self._member("index.jsonl", b"".join(self._index)),
+            self._member("manifest-final.json", manifest),
+            self._deflate.compress(bytes(2 * tarfile.BLOCKSIZE)),
+            self._deflate.flush(),
+        ]
+        self._file.append(b"".join(pieces))
+        self._file.sync()
+        _rename_new(self.where, self._path)
+
+    def close(self, *, kept: bool) -> None:
+        """Close the archive."""
+        if self._file.close() and not kept:
+            self.where.unlink(missing_ok=True)
+
+    def _member(self, name: str, data: bytes) -> bytes:
+        info = tarfile.TarInfo(f"{self._top}/{name}")
+        info.size, info.mode, info.mtime = len(data), 0o600, max(0, min(int(self.taken), _LATEST_TAR_TIME))
+        padding = bytes(-len(data) % tarfile.BLOCKSIZE)
+        deflate = self._deflate.compress
+        header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+        return deflate(header) + deflate(data) + deflate(padding)
