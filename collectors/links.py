@@ -41,9 +41,7 @@ class Bond(Reading):
 
     interface: Annotated[str, Label("Bond", "Kernel name of the bond")]
     mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...")]
-    hash_policy: Annotated[
-        str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...")
-    ]
+    hash_policy: Annotated[str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...")]
     active_slave: Annotated[str | None, Fact("Active", "The slave in use, where only one is", export=False)]
     link: Annotated[str | None, State("Link", "mii_status of the bond: up, down")]
     slaves: Annotated[int | None, Metric("Slaves", "Interfaces in the bond")]
@@ -67,9 +65,7 @@ class BondSlave(Reading):
     state: Annotated[str | None, State("State", "active or backup")]
     link: Annotated[str | None, State("Link", "mii_status of the slave: up, down, going down, going back")]
     link_failures: Annotated[int | None, Metric("Failures", "Times its link failed", kind=Kind.COUNTER)]
-    aggregator: Annotated[
-        int | None, Metric("Aggregator", "802.3ad aggregator that it belongs to", export=False)
-    ]
+    aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator that it belongs to", export=False)]
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute that holds the field."""

@@ -30,9 +30,7 @@ class Array(Reading):
         str,
         State("State", "array_state of sysfs (clean, active, inactive, broken ...), else what mdstat says"),
     ]
-    level: Annotated[
-        str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container")
-    ]
+    level: Annotated[str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container")]
     layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...")]
     metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none")]
     size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes")]
@@ -74,9 +72,7 @@ class Array(Reading):
     stripe_cache: Annotated[
         int | None, Metric("Stripe cache", "Stripes that raid4/5/6 may hold in memory", export=False)
     ]
-    stripe_cache_active: Annotated[
-        int | None, Metric("Stripes active", "Stripes of that cache in use", export=False)
-    ]
+    stripe_cache_active: Annotated[int | None, Metric("Stripes active", "Stripes of that cache in use", export=False)]
 
     @property
     def redundant(self) -> bool:
@@ -153,13 +149,9 @@ class Rebuild(Reading):
     ]
     done: Annotated[int | None, Metric("Done", "Bytes done", "bytes")]
     total: Annotated[int | None, Metric("Total", "Bytes to do in all", "bytes")]
-    speed: Annotated[
-        int | None, Metric("Speed", "Speed that the kernel reports, per device", "bytes_per_second")
-    ]
+    speed: Annotated[int | None, Metric("Speed", "Speed that the kernel reports, per device", "bytes_per_second")]
     remaining: Annotated[int | None, Metric("Remaining", "Remaining time that the kernel reports", "seconds")]
-    speed_min: Annotated[
-        int | None, Metric("Least", "Speed below which md yields to nobody", "bytes_per_second")
-    ]
+    speed_min: Annotated[int | None, Metric("Least", "Speed below which md yields to nobody", "bytes_per_second")]
     speed_max: Annotated[int | None, Metric("Most", "Speed above which md never goes", "bytes_per_second")]
     speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False)]
     speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False)]

@@ -27,14 +27,10 @@ class Interface(Reading):
         str,
         Fact("Kind", "physical, bond, bridge, vlan, veth, macvlan, vxlan, tun, team, loopback, virtual ..."),
     ]
-    operstate: Annotated[
-        str | None, State("State", "up, down, unknown, dormant, lowerlayerdown, notpresent, testing")
-    ]
+    operstate: Annotated[str | None, State("State", "up, down, unknown, dormant, lowerlayerdown, notpresent, testing")]
     up: Annotated[bool | None, Metric("Up", "1 when the administrator has it up", export=True)]
     carrier: Annotated[bool | None, Metric("Carrier", "1 when there is a link")]
-    carrier_changes: Annotated[
-        int | None, Metric("Carrier changes", "Times the link came or went", kind=Kind.COUNTER)
-    ]
+    carrier_changes: Annotated[int | None, Metric("Carrier changes", "Times the link came or went", kind=Kind.COUNTER)]
     mtu: Annotated[int | None, Metric("MTU", "Largest payload of a frame", "bytes")]
     speed: Annotated[int | None, Metric("Speed", "Line speed in one direction", "bytes_per_second")]
     duplex: Annotated[str | None, Fact("Duplex", "full or half")]
@@ -43,9 +39,7 @@ class Interface(Reading):
     driver: Annotated[str | None, Fact("Driver", "Kernel driver of a physical interface")]
     mac: Annotated[str | None, Fact("Address", "Hardware address", export=False)]
     ifindex: Annotated[int | None, Metric("Index", "Interface number", export=False)]
-    rx_errors: Annotated[
-        int | None, Metric("RX errors", "Frames received badly, of any kind", kind=Kind.COUNTER)
-    ]
+    rx_errors: Annotated[int | None, Metric("RX errors", "Frames received badly, of any kind", kind=Kind.COUNTER)]
     rx_dropped: Annotated[
         int | None,
         Metric(
@@ -54,12 +48,8 @@ class Interface(Reading):
             kind=Kind.COUNTER,
         ),
     ]
-    rx_missed: Annotated[
-        int | None, Metric("RX missed", "Frames the card had no buffer for", kind=Kind.COUNTER)
-    ]
-    rx_over: Annotated[
-        int | None, Metric("RX overflow", "Frames that overran the receiver", kind=Kind.COUNTER)
-    ]
+    rx_missed: Annotated[int | None, Metric("RX missed", "Frames the card had no buffer for", kind=Kind.COUNTER)]
+    rx_over: Annotated[int | None, Metric("RX overflow", "Frames that overran the receiver", kind=Kind.COUNTER)]
     rx_length: Annotated[
         int | None,
         Metric("RX length", "Frames of a wrong length, most often larger than the MTU", kind=Kind.COUNTER),
@@ -71,18 +61,10 @@ class Interface(Reading):
         int | None, Metric("RX no handler", "Frames that came to an inactive slave", kind=Kind.COUNTER)
     ]
     tx_errors: Annotated[int | None, Metric("TX errors", "Frames not sent, of any kind", kind=Kind.COUNTER)]
-    tx_dropped: Annotated[
-        int | None, Metric("TX dropped", "Frames dropped before they were sent", kind=Kind.COUNTER)
-    ]
-    tx_carrier: Annotated[
-        int | None, Metric("TX carrier", "Frames lost because the link failed", kind=Kind.COUNTER)
-    ]
-    tx_fifo: Annotated[
-        int | None, Metric("TX FIFO", "Frames lost in the card's send queue", kind=Kind.COUNTER)
-    ]
-    collisions: Annotated[
-        int | None, Metric("Collisions", "Collisions: somebody talks half duplex", kind=Kind.COUNTER)
-    ]
+    tx_dropped: Annotated[int | None, Metric("TX dropped", "Frames dropped before they were sent", kind=Kind.COUNTER)]
+    tx_carrier: Annotated[int | None, Metric("TX carrier", "Frames lost because the link failed", kind=Kind.COUNTER)]
+    tx_fifo: Annotated[int | None, Metric("TX FIFO", "Frames lost in the card's send queue", kind=Kind.COUNTER)]
+    collisions: Annotated[int | None, Metric("Collisions", "Collisions: somebody talks half duplex", kind=Kind.COUNTER)]
 
     @property
     def active(self) -> bool:
@@ -129,16 +111,12 @@ class Traffic(Reading):
         int, Metric("RX dropped", "Packets dropped or missed on receipt", kind=Kind.COUNTER, export=False)
     ]
     rx_fifo: Annotated[int, Metric("RX FIFO", "Lost in the receive queue", kind=Kind.COUNTER, export=False)]
-    rx_frame: Annotated[
-        int, Metric("RX frame", "Wrong length, checksum or overrun", kind=Kind.COUNTER, export=False)
-    ]
+    rx_frame: Annotated[int, Metric("RX frame", "Wrong length, checksum or overrun", kind=Kind.COUNTER, export=False)]
     rx_multicast: Annotated[int, Metric("RX multicast", "Multicast packets received", kind=Kind.COUNTER)]
     tx_bytes: Annotated[int, Metric("TX", "Bytes sent", "bytes", kind=Kind.COUNTER)]
     tx_packets: Annotated[int, Metric("TX packets", "Packets sent", kind=Kind.COUNTER)]
     tx_errors: Annotated[int, Metric("TX errors", "Packets not sent", kind=Kind.COUNTER, export=False)]
-    tx_dropped: Annotated[
-        int, Metric("TX dropped", "Packets dropped on sending", kind=Kind.COUNTER, export=False)
-    ]
+    tx_dropped: Annotated[int, Metric("TX dropped", "Packets dropped on sending", kind=Kind.COUNTER, export=False)]
     tx_fifo: Annotated[int, Metric("TX FIFO", "Lost in the send queue", kind=Kind.COUNTER, export=False)]
     tx_collisions: Annotated[int, Metric("Collisions", "Collisions", kind=Kind.COUNTER, export=False)]
     tx_carrier: Annotated[
@@ -174,9 +152,7 @@ class InterfaceActivity(Reading):
     tx_size: Annotated[float | None, Metric("TX size", "Bytes of a sent packet, on average", "bytes")]
     rx_errors_per_second: Annotated[float, Metric("RX err/s", "Bad packets per second", "per_second")]
     tx_errors_per_second: Annotated[float, Metric("TX err/s", "Unsent packets per second", "per_second")]
-    rx_dropped_per_second: Annotated[
-        float, Metric("RX drop/s", "Dropped or missed packets per second", "per_second")
-    ]
+    rx_dropped_per_second: Annotated[float, Metric("RX drop/s", "Dropped or missed packets per second", "per_second")]
     tx_dropped_per_second: Annotated[float, Metric("TX drop/s", "Packets dropped on sending", "per_second")]
 
     def source(self, field: str = "") -> Source | None:

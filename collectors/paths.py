@@ -20,14 +20,10 @@ class Tcp(Reading):
     title: ClassVar[str] = "TCP and IP"
 
     in_segments: Annotated[int | None, Metric("In", "Segments received", kind=Kind.COUNTER)]
-    out_segments: Annotated[
-        int | None, Metric("Out", "Segments sent, without those sent again", kind=Kind.COUNTER)
-    ]
+    out_segments: Annotated[int | None, Metric("Out", "Segments sent, without those sent again", kind=Kind.COUNTER)]
     retransmitted: Annotated[int | None, Metric("Retrans", "Segments sent again", kind=Kind.COUNTER)]
     in_errors: Annotated[int | None, Metric("Bad", "Segments received badly", kind=Kind.COUNTER)]
-    checksum_errors: Annotated[
-        int | None, Metric("Bad checksum", "Segments with a wrong checksum", kind=Kind.COUNTER)
-    ]
+    checksum_errors: Annotated[int | None, Metric("Bad checksum", "Segments with a wrong checksum", kind=Kind.COUNTER)]
     established: Annotated[int | None, Metric("Established", "Connections now")]
     timeouts: Annotated[int | None, Metric("Timeouts", "Retransmission timeouts", kind=Kind.COUNTER)]
     backlog_drops: Annotated[
@@ -52,9 +48,7 @@ class Tcp(Reading):
     ]
     unreachable_received: Annotated[
         int | None,
-        Metric(
-            "Unreachable", "ICMP messages of type 3, among them 'fragmentation needed'", kind=Kind.COUNTER
-        ),
+        Metric("Unreachable", "ICMP messages of type 3, among them 'fragmentation needed'", kind=Kind.COUNTER),
     ]
 
     def source(self, field: str = "") -> Source | None:
@@ -104,12 +98,8 @@ class Softnet(Reading):
 
     cpu: Annotated[str, Label("CPU", "Number of the CPU")]
     processed: Annotated[int, Metric("Processed", "Packets handled", kind=Kind.COUNTER)]
-    dropped: Annotated[
-        int, Metric("Dropped", "Packets dropped because the queue was full", kind=Kind.COUNTER)
-    ]
-    squeezed: Annotated[
-        int, Metric("Squeezed", "Times the CPU ran out of budget with packets left", kind=Kind.COUNTER)
-    ]
+    dropped: Annotated[int, Metric("Dropped", "Packets dropped because the queue was full", kind=Kind.COUNTER)]
+    squeezed: Annotated[int, Metric("Squeezed", "Times the CPU ran out of budget with packets left", kind=Kind.COUNTER)]
 
     def source(self, field: str = "") -> Source | None:
         """Return the table."""
