@@ -182,7 +182,8 @@ def _swift(reading: type[R]) -> Callable[..., R]:
 
 make_disk = _swift(Disk)
 """Make a Disk of all its fields, by position."""
-_make_activity = _swift(DiskActivity)
+make_activity = _swift(DiskActivity)
+"""Make a DiskActivity of all its fields, by position."""
 
 
 def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
@@ -247,7 +248,7 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
         if flushes and timed:
             flush_time = _elapsed(before.flush_time or 0, after.flush_time or 0)
             flush_wait = None if flush_time is None else flush_time / flushes / 1000
-    return _make_activity(
+    return make_activity(
         after.device,
         reads / seconds,
         read_bytes / seconds,
@@ -325,6 +326,6 @@ def _idle(device: str, in_flight: int | None, timed: bool, discards: bool, flush
     rate = 0.0 if timed else None
     trims = _NOTHING if discards else _UNCOUNTED
     flushed = 0.0 if flushes else None
-    return _make_activity(
+    return make_activity(
         device, *_NOTHING, *_NOTHING, *trims, flushed, None, rate, rate, 0.0, None, None, in_flight, DISKSTATS
     )
