@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collector import LIVE, Collector, Need
-from sdstop.host import Host
+from sdstop.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
 from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading
 
 _COUNTER = Kind.COUNTER
@@ -107,19 +107,180 @@ class Pressure(Reading):
     ] = None
 
 
+STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
+HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
+PRESSURES = "/proc/pressure"
+
+
+def _ints(words: Iterable[str]) -> list[int]:
+    """Return the whole numbers that words begin with."""
+    found = []
+    for word in words:
+        if not word.isdecimal() or len(word) > 20:
+            break
+        found.append(int(word))
+    return found
+
+
+def parse_stat(text: str) -> tuple[list[Cpu], dict[str, int]]:
+    """Return the processors and the single figures of /proc/stat (fs/proc/stat.c).
+
+        cpu  10204 0 3673 373880 1299 0 143 41 0 0
+        cpu0 1978 0 1195 191309 100 0 26 20 0 0
+        btime 1763701560
+        procs_blocked 0
+
+    Ticks of 10 ms of user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice; what an old kernel
+    does not count (steal before 2.6.11) is 0 there. The first line is the sum.
+    """
+    processors: list[Cpu] = []
+    figures: dict[str, int] = {}
+    for line in text.splitlines():
+        name, _, rest = line.partition(" ")
+        if name.startswith("cpu") and (name == "cpu" or name[3:].isdecimal()):
+            ticks = _ints(rest.split())
+            if len(ticks) >= 7:
+                processors.append(Cpu(name[3:] or "all", *[*ticks, 0][:8]))
+        elif name in {"btime", "procs_running", "procs_blocked"}:
+            figures.update(zip((name,), _ints(rest.split()), strict=False))
+    return processors, figures
+
+
+def parse_meminfo(text: str) -> dict[str, int]:
+    """Return /proc/meminfo in bytes: lines such as `MemTotal:       24684084 kB` (fs/proc/meminfo.c)."""
+    found = {}
+    for line in text.splitlines():
+        name, colon, rest = line.partition(":")
+        words = rest.split()
+        numbers = _ints(words[:1])
+        if colon and numbers:
+            found[name] = numbers[0] * (1024 if words[1:] == ["kB"] else 1)
+    return found
+
+
+def _decimal(word: str) -> float | None:
+    """Return a number as the kernel prints it: `0.42`."""
+    whole, _, rest = word.partition(".")
+    digits = whole + rest
+    return float(word) if digits.isascii() and digits.isdecimal() and len(digits) <= 20 and whole else None
+
+
+def _decimals(text: str | None) -> list[float | None]:
+    return [_decimal(word) for word in (text or "").split()]
+
+
+def _release(host: Host) -> str | None:
+    """Return the kernel's release; `/proc/version` begins with `Linux version 6.1.0-53-amd64 (`."""
+    release = host.maybe(RELEASE)
+    if release:
+        return release
+    words = (host.maybe(VERSION) or "").split(None, 3)
+    return words[2] if len(words) > 2 and words[:2] == ["Linux", "version"] else None
+
+
 def read_node(host: Host) -> Iterable[Reading]:
-    """Yield the node and its processors."""
-    raise NotImplementedError
-
-
-def read_pressure(host: Host) -> Iterable[Reading]:
-    """Yield a row of each resource the kernel accounts for."""
-    raise NotImplementedError
+    """Yield the node and its processors. Raises Absent if the node says nothing at all of itself."""
+    stat = host.maybe(STAT)
+    processors, figures = parse_stat(stat or "")
+    memory = parse_meminfo(host.maybe(MEMINFO) or "")
+    load = [*_decimals(host.maybe(LOADAVG)), None, None, None]
+    row = Node(
+        hostname=host.maybe(HOSTNAME) or None,
+        kernel=_release(host),
+        boot_time=figures.get("btime"),
+        uptime=[*_decimals(host.maybe(UPTIME)), None][0],
+        cpus=sum(cpu.cpu != "all" for cpu in processors) or None,
+        load1=load[0],
+        load5=load[1],
+        load15=load[2],
+        tasks_running=figures.get("procs_running"),
+        tasks_blocked=figures.get("procs_blocked"),
+        memory_total=memory.get("MemTotal"),
+        memory_available=memory.get("MemAvailable"),
+        memory_dirty=memory.get("Dirty"),
+        memory_writeback=memory.get("Writeback"),
+        swap_total=memory.get("SwapTotal"),
+        swap_free=memory.get("SwapFree"),
+    )
+    if row == Node():
+        host.read(STAT)  # says why not
+        raise Malformed(f"{STAT}: nothing known in it")
+    yield row
+    yield from processors
 
 
 def spent(before: Cpu, after: Cpu, seconds: float) -> CpuActivity | None:
-    """Return how a processor spent its time, None if it counted none."""
-    raise NotImplementedError
+    """Return how a processor spent its time: shares of the ticks it counted, None if it counted none.
+
+    Idle and iowait may go back a little (the kernel samples them across processors); that counts as 0.
+    """
+    del seconds  # a processor's own ticks are what its shares are shares of
+    user = max(after.user + after.nice - before.user - before.nice, 0)
+    system = max(after.system - before.system, 0)
+    irq = max(after.irq + after.softirq - before.irq - before.softirq, 0)
+    steal = max(after.steal - before.steal, 0)
+    iowait, idle = max(after.iowait - before.iowait, 0), max(after.idle - before.idle, 0)
+    total = user + system + irq + steal + iowait + idle
+    if not total:
+        return None
+    return CpuActivity(
+        after.cpu,
+        busy=(total - iowait - idle) / total,
+        user=user / total,
+        system=(system + irq) / total,
+        irq=irq / total,
+        iowait=iowait / total,
+        steal=steal / total,
+        idle=idle / total,
+    )
+
+
+def parse_pressure(resource: str, text: str) -> Pressure | None:
+    """Return a row of a file of /proc/pressure (kernel/sched/psi.c), None if it says nothing.
+
+        some avg10=0.00 avg60=0.12 avg300=0.31 total=8421024
+        full avg10=0.00 avg60=0.00 avg300=0.00 total=0
+
+    Percentages of the last 10, 60 and 300 s, and microseconds since boot.
+    """
+    found: dict[str, float | int] = {}
+    for line in text.splitlines():
+        kind, *pairs = line.split()
+        if kind not in {"some", "full"}:
+            continue
+        for pair in pairs:
+            name, _, word = pair.partition("=")
+            value = _decimal(word)
+            if value is not None and name in {"avg10", "avg60", "avg300"}:
+                found[f"{kind}_{name}"] = value / 100
+            elif name == "total" and _ints([word]):
+                found[f"{kind}_total"] = int(word)
+    return Pressure(resource, **found) if found else None  # type: ignore[arg-type]  # only total is named total
+
+
+def read_pressure(host: Host) -> Iterable[Reading]:
+    """Yield a row of each resource the kernel accounts for.
+
+    Raises Absent where the kernel does not account at all (before 4.20, or `psi=0`, which is the default of some
+    distributions: opening fails with "Operation not supported" then).
+    """
+    rows, refusal = [], None
+    for resource in ("io", "memory", "cpu", "irq"):
+        try:
+            row = parse_pressure(resource, host.text(f"{PRESSURES}/{resource}"))
+        except TimedOut:
+            raise
+        except Unreadable as error:
+            refusal = refusal or error
+            continue
+        if row is not None:
+            rows.append(row)
+    if not rows and isinstance(refusal, Denied):
+        raise refusal
+    if not rows:
+        recorded = refusal.recorded if isinstance(refusal, Absent) else True
+        raise Absent(f"{PRESSURES}/io", "the kernel does not account for pressure (boot with psi=1)", recorded=recorded)
+    return rows
 
 
 NODE = Collector(
@@ -127,7 +288,15 @@ NODE = Collector(
     "Node: name, kernel, memory, load, processors",
     read_node,
     (Node, Cpu),
-    (Need("/proc/stat", "processor time, boot time, tasks that wait for I/O"),),
+    (
+        Need(STAT, "processor time, boot time, tasks that wait for I/O"),
+        Need(MEMINFO, "memory, page cache that must still be written"),
+        Need(LOADAVG, "load"),
+        Need(UPTIME, "time since boot"),
+        Need(HOSTNAME, "the node's name"),
+        Need(RELEASE, "the kernel: what its counters mean depends on it"),
+        Need(VERSION, "the same, where a capture has only that"),
+    ),
     LIVE,
     derives=(Derivation(Cpu, CpuActivity, spent),),
 )
@@ -137,6 +306,6 @@ PRESSURE = Collector(
     "Pressure stall information",
     read_pressure,
     (Pressure,),
-    (Need("/proc/pressure/*", "time that tasks are stalled for want of I/O, memory or CPU"),),
+    (Need(f"{PRESSURES}/*", "time that tasks are stalled for want of I/O, memory or processors"),),
     LIVE,
 )

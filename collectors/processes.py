@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from sdstop.collector import Collector, Need
-from sdstop.host import Host
+from sdstop.host import Host, Malformed
 from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
 
 QUESTION = "psutil.processes"
@@ -67,12 +67,67 @@ class ProcessSummary(Reading):
 
 def rate(before: ProcessIo, after: ProcessIo, seconds: float) -> ProcessActivity | None:
     """Return the rates between two looks, None if a counter went back."""
-    raise NotImplementedError
+    if seconds <= 0:
+        return None
+    read_bytes, write_bytes = after.read_bytes - before.read_bytes, after.write_bytes - before.write_bytes
+    if read_bytes < 0 or write_bytes < 0:
+        return None
+    return ProcessActivity(
+        after.pid, after.started, after.name, after.user, after.cmdline, read_bytes / seconds, write_bytes / seconds
+    )
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64 else None
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _moment(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and abs(value) < 1e12 else None
+
+
+def parse(said: Any) -> list[Reading]:
+    """Return a row of each process whose counters may be read, and a summary.
+
+    The answer is a list of
+
+        {"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job.fio",
+         "read_bytes": 4096, "write_bytes": null}
+
+    where both counters are null if they may not be read. Raises Malformed if it is not.
+    """
+    if not isinstance(said, list):
+        raise Malformed(f"{QUESTION}: no list of processes")
+    rows: list[Reading] = []
+    denied = 0
+    for process in said:
+        pid = _count(process.get("pid")) if isinstance(process, dict) else None
+        if pid is None:
+            raise Malformed(f"{QUESTION}: a process without a number")
+        fetched, sent = _count(process.get("read_bytes")), _count(process.get("write_bytes"))
+        if fetched is None or sent is None:
+            denied += 1
+            continue
+        rows.append(
+            ProcessIo(
+                pid,
+                _moment(process.get("started")),
+                _text(process.get("name")) or "?",
+                _text(process.get("user")),
+                _text(process.get("cmdline")),
+                fetched,
+                sent,
+            )
+        )
+    return [*rows, ProcessSummary(len(said), denied)]
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row of each process whose counters may be read, and how many may not."""
-    raise NotImplementedError
+    """Yield a row of each process whose counters may be read, and how many there are and may not."""
+    return parse(host.answer(QUESTION))
 
 
 PROCESSES = Collector(
