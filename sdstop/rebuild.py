@@ -1,0 +1,126 @@
+"""How fast something is rebuilt, when it will be done, and how sure that is: pure arithmetic on progress.
+
+The kernel's own figures come from the last 3 to 30 seconds and mislead after a start and in a stall. Here the rate
+is what really moved over all that was seen, and its uncertainty how much that varied.
+"""
+
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SLICES = 6
+"""Parts into which the time seen is cut to see how the rate varies."""
+SLICE_SECONDS = 4.0
+"""Shortest part: md moves in steps of seconds when it is throttled."""
+STEADY = 0.15
+"""Change of the rate from the first half to the second, below which it counts as steady."""
+
+
+class Trend(enum.StrEnum):
+    """Where the rate is going."""
+
+    STEADY = "steady"
+    SLOWING = "slowing"
+    RISING = "rising"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The progress that was seen.
+
+    `rate` bytes a second, `eta` seconds to the end, between `soonest` and `latest` (None: it may never be);
+    `confidence` 0..1. `unchanged` seconds have passed since the counter last moved, `longest_pause` is the longest
+    such time before, `moved` bytes in `seconds`. What cannot be told yet is None.
+    """
+
+    done: float
+    total: float
+    seconds: float
+    samples: int
+    moved: float
+    unchanged: float
+    longest_pause: float
+    rate: float | None = None
+    eta: float | None = None
+    soonest: float | None = None
+    latest: float | None = None
+    confidence: float | None = None
+    trend: Trend | None = None
+    unchanged_samples: int = 1
+
+
+def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
+    """Judge progress from (seconds, bytes done), oldest first; None without a sample.
+
+    What lies before the counter last went back belongs to another run and is left out.
+    """
+    if not samples:
+        return None
+    first = max((i for i in range(1, len(samples)) if samples[i][1] < samples[i - 1][1]), default=0)
+    seen = samples[first:]
+    moves = [seen[0], *(b for a, b in itertools.pairwise(seen) if b[1] > a[1])]
+    now, done = seen[-1]
+    last_move = moves[-1][0]
+    unchanged = now - last_move
+    still = sum(1 for moment, _ in seen if moment >= last_move)
+    # The first pause began before anybody looked: it is at least so long.
+    pauses = [b[0] - a[0] for a, b in itertools.pairwise(moves)]
+    longest = max(pauses, default=0.0)
+    known = Pace(
+        done, total, now - seen[0][0], len(seen), done - seen[0][1], unchanged, longest, unchanged_samples=still
+    )
+    if len(moves) < 2:
+        return known
+    # Between two moves, neither half a step is missing; a pause longer than any before counts in full.
+    end = now if unchanged > longest else last_move
+    start = moves[1][0] if len(moves) > 2 else moves[0][0]
+    base = moves[1][1] if len(moves) > 2 else moves[0][1]
+    if end <= start or done <= base:
+        return known
+    points = [*(m for m in moves if m[0] >= start), *([(end, done)] if end > last_move else [])]
+    return _with_rate(known, points)
+
+
+def _with_rate(known: Pace, points: Sequence[tuple[float, float]]) -> Pace:
+    (start, base), (end, done) = points[0], points[-1]
+    span = end - start
+    rate = (done - base) / span
+    left = max(known.total - done, 0.0)
+    parts = min(SLICES, int(span / max(SLICE_SECONDS, known.longest_pause)))
+    spread, trend = None, None
+    if parts >= 2:
+        edges = [start + span * i / parts for i in range(parts + 1)]
+        marks = [_at(points, edge) for edge in edges]
+        rates = [(b - a) * parts / span for a, b in itertools.pairwise(marks)]
+        deviation = math.sqrt(sum((r - rate) ** 2 for r in rates) / (parts - 1))
+        spread = 2 * deviation / math.sqrt(parts) / rate
+        half = (_at(points, start + span / 2) - base) / (done - base)
+        change = 2 * (1 - 2 * half)
+        trend = _trend(change, spread)
+    # A pause of the length that was usual may lie at either end.
+    spread = min(1.0, math.hypot(1.0 if spread is None else spread, known.longest_pause / span / 2))
+    eta = left / rate
+    latest = eta / (1 - spread) if spread < 1 else None
+    confidence = max(0.0, 1 - spread) * min(1.0, span / 30)
+    return Pace(
+        known.done, known.total, known.seconds, known.samples, known.moved, known.unchanged, known.longest_pause,
+        rate, eta, eta / (1 + spread), latest, confidence, trend, known.unchanged_samples,
+    )  # fmt: skip
+
+
+def _trend(change: float, spread: float) -> Trend:
+    if abs(change) <= max(STEADY, spread):
+        return Trend.STEADY
+    return Trend.RISING if change > 0 else Trend.SLOWING
+
+
+def _at(points: Sequence[tuple[float, float]], moment: float) -> float:
+    """Return the bytes done at a moment, on the straight lines between the points."""
+    for (t0, d0), (t1, d1) in itertools.pairwise(points):
+        if moment <= t1:
+            return d0 + (d1 - d0) * (moment - t0) / (t1 - t0) if t1 > t0 else d1
+    return points[-1][1]
