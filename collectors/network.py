@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop import netclass
+from sdstop.collector import LIVE, Collector, Need
+from sdstop.host import Host, Malformed
+from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
 
 PROC_DEV = "/proc/net/dev"
-CLASS = "/sys/class/net"
+CLASS = netclass.CLASS
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +164,141 @@ class InterfaceActivity(Reading):
         """Return the interface's line."""
         del field
         return Source(PROC_DEV, f"{self.interface}:")
+
+
+_COLUMNS = 16
+
+
+def read_traffic(host: Host) -> Iterable[Reading]:
+    """Yield a Traffic for each line of /proc/net/dev."""
+    return parse_dev(host.text(PROC_DEV))
+
+
+def parse_dev(text: str) -> list[Traffic]:
+    """Return the interfaces of /proc/net/dev (net/core/net-procfs.c).
+
+        Inter-|   Receive                                                |  Transmit
+         face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls ...
+          eth0: 1296582117 1021387    0   12    0     0          0      3140 88120340  611202    0    0    0 ...
+
+    Lines without 16 numbers are passed over. Raises Malformed for text without the heading.
+    """
+    if "Receive" not in text[:200]:
+        raise Malformed(f"{PROC_DEV}: no heading in {text[:60]!r}")
+    rows = (_traffic(line) for line in text.splitlines()[2:])
+    return [row for row in rows if row is not None]
+
+
+@lru_cache(maxsize=2048)
+def _traffic(line: str) -> Traffic | None:
+    name, _, rest = line.rpartition(":")
+    words = rest.split()
+    if not name.strip() or len(words) < _COLUMNS or not all(w.isdecimal() and len(w) <= 20 for w in words[:_COLUMNS]):
+        return None
+    n = [int(word) for word in words[:_COLUMNS]]
+    # rx: bytes packets errs drop fifo frame (compressed) multicast, tx: bytes packets errs drop fifo colls carrier
+    return Traffic(
+        name.strip(), n[0], n[1], n[2], n[3], n[4], n[5], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14]
+    )
+
+
+def activity(before: Traffic, after: Traffic, seconds: float) -> InterfaceActivity | None:
+    """Return what went through between two reads; None when a counter went back (the interface is a new one)."""
+    if seconds <= 0:
+        return None
+    counters = [
+        (before.rx_bytes, after.rx_bytes), (before.tx_bytes, after.tx_bytes),
+        (before.rx_packets, after.rx_packets), (before.tx_packets, after.tx_packets),
+        (before.rx_errors, after.rx_errors), (before.tx_errors, after.tx_errors),
+        (before.rx_dropped, after.rx_dropped), (before.tx_dropped, after.tx_dropped),
+    ]  # fmt: skip
+    steps = [b - a for a, b in counters]
+    if min(steps) < 0:
+        return None
+    rx, tx, rx_packets, tx_packets, rx_errors, tx_errors, rx_dropped, tx_dropped = steps
+    return InterfaceActivity(
+        interface=after.interface,
+        rx_bytes_per_second=rx / seconds,
+        tx_bytes_per_second=tx / seconds,
+        rx_packets_per_second=rx_packets / seconds,
+        tx_packets_per_second=tx_packets / seconds,
+        rx_size=rx / rx_packets if rx_packets else None,
+        tx_size=tx / tx_packets if tx_packets else None,
+        rx_errors_per_second=rx_errors / seconds,
+        tx_errors_per_second=tx_errors / seconds,
+        rx_dropped_per_second=rx_dropped / seconds,
+        tx_dropped_per_second=tx_dropped / seconds,
+    )
+
+
+_MEGABIT = 125_000
+"""Bytes a second of 1 Mb/s, the unit of `speed`."""
+_UP = 1
+"""IFF_UP in `flags`."""
+
+
+def read_interfaces(host: Host) -> Iterable[Reading]:
+    """Yield an Interface for each folder of /sys/class/net."""
+    known = netclass.folders(host)
+    return [_interface(host, folder, measured=netclass.measured(folder, known)) for folder in known.values()]
+
+
+def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interface:
+    base = f"{CLASS}/{folder.name}"
+    flags = host.number(f"{base}/flags")
+    carrier = host.maybe(f"{base}/carrier")  # EINVAL while the interface is down
+    speed = host.number(f"{base}/speed") if measured else None
+    duplex = host.maybe(f"{base}/duplex") if measured else None
+    parents = folder.lower if folder.kind not in {"bond", "bridge", "team"} else ()
+    return Interface(
+        interface=folder.name,
+        kind=folder.kind,
+        operstate=host.maybe(f"{base}/operstate") or None,
+        up=None if flags is None else bool(flags & _UP),
+        carrier=carrier == "1" if carrier in {"0", "1"} else None,
+        carrier_changes=host.number(f"{base}/carrier_changes"),
+        mtu=host.number(f"{base}/mtu"),
+        # -1, 0 and 4294967295 all mean that nobody knows.
+        speed=speed * _MEGABIT if speed is not None and 0 < speed < 0xFFFFFFFF else None,
+        duplex=duplex if duplex in {"full", "half"} else None,
+        master=host.target(f"{base}/master"),
+        parent=parents[0] if len(parents) == 1 else None,
+        driver=host.target(f"{base}/device/driver") if folder.kind == "physical" else None,
+        mac=host.maybe(f"{base}/address") or None,
+        ifindex=host.number(f"{base}/ifindex"),
+        **{field: host.number(f"{base}/statistics/{name}") for field, name in STATISTICS.items()},
+    )
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return each interface and its state: what must be seen at once."""
+    return tuple((name, host.maybe(f"{CLASS}/{name}/operstate")) for name in host.names(CLASS))
+
+
+NETWORK = Collector(
+    "network",
+    "Traffic of the network interfaces",
+    read_traffic,
+    (Traffic,),
+    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface"),),
+    LIVE,
+    derives=(Derivation(Traffic, InterfaceActivity, activity),),
+)
+
+INTERFACES = Collector(
+    "interfaces",
+    "Network interfaces, their links and errors",
+    read_interfaces,
+    (Interface,),
+    (
+        Need(f"list:{CLASS}", "which interfaces there are"),
+        Need(f"list:{CLASS}/*", "what they are built upon, and their kind"),
+        Need(f"{CLASS}/*/*", "MTU, speed, duplex, state, carrier, kind, addresses"),
+        Need(f"{CLASS}/*/statistics/*", "errors and drops one by one"),
+        Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
+        Need(f"link:{CLASS}/*/device/driver", "the driver"),
+    ),
+    10.0,
+    deadline=5.0,
+    fingerprint=fingerprint,
+)
