@@ -78,7 +78,7 @@ class CaptureWriter:
         self._failure = ""
         if self.path.name.lower().endswith(_FOREIGN) and not _is_archive(self.path):
             raise Unwritable(self.path, "must end in .tar.gz, or be a folder to make")
-        top = slug(host_name.encode("utf-8", "replace").decode())[:100].strip(".") or "capture"
+        top = f"sdstop-{slug(host_name.encode('utf-8', 'replace').decode())[:100]}"
         with self._guarded():
             self._sink: Sink = ArchiveSink(self.path, top) if _is_archive(self.path) else FolderSink(self.path)
         try:

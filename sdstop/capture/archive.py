@@ -68,6 +68,8 @@ class Contents:
     folders: set[str] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     complete: bool = True
+    cut: bool = False
+    """Whether what comes last may be missing, or in part."""
 
 
 def fault_of_name(name: str, limits: Limits = LIMITS) -> str:
@@ -113,10 +115,11 @@ def read_archive(stream: BinaryIO, limits: Limits = LIMITS) -> Contents:
         source.drain()
     except _Ended as end:
         contents.notes.append(f"the archive {end}")
-        contents.complete = False
+        contents.cut = True
     except OSError as error:
         contents.notes.append(f"the archive could not be read further: {error.strerror}")
-        contents.complete = False
+        contents.cut = True
+    contents.complete = not contents.cut
     if both := folders_of(contents) & contents.files.keys():
         raise Refused(f"holds {safe(min(both))} as a file and as a folder")
     return contents
@@ -188,9 +191,11 @@ class _Source:
         for _ in range(_MOST_STREAMS):
             unpacker = zlib.decompressobj(wbits=31)
             while not unpacker.eof:
+                before = unpacker.copy()
                 try:
                     chunk = unpacker.decompress(data, _CHUNK)
                 except zlib.error as error:
+                    yield from _sound(before, data)
                     raise _Ended("is damaged and does not unpack further") from error
                 data = unpacker.unconsumed_tail
                 if chunk:
@@ -206,6 +211,17 @@ class _Source:
                 yield from self._plain(data)
                 return
         raise Refused(f"is made of more than {_MOST_STREAMS} gzip streams")
+
+
+def _sound(unpacker: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    """Yield what unpacks before the damage: a call that meets it gives nothing."""
+    for at in range(len(data)):
+        try:
+            chunk = unpacker.decompress(data[at : at + 1])
+        except zlib.error:
+            return
+        if chunk:
+            yield chunk
 
 
 def _members(source: _Source, limits: Limits) -> Iterator[tuple[str, bytes | None]]:

@@ -46,15 +46,15 @@ def _numbers(contents: Contents, manifest: Manifest, index: Index) -> list[int]:
     there = {int(match[1]) for match in matches if match and match[1]}
     moments = manifest.moments.keys() | index.moments.keys()
     known = there | moments
-    if not contents.complete:  # the manifest may promise more than has come
+    if contents.cut:  # the manifest may promise more than has come
         reached = max(there | index.moments.keys(), default=0)
         known = {number for number in known if number <= reached}
     own = (int(m[1]) for line in index.lines if line.member and (m := _MEMBER.match(line.member)) and m[1])
     if removed := set(own) & known - there:
         notes.append(f"{len(removed)} frames were taken out")
     numbers = sorted(known - removed) or [1]
-    whole = contents.complete and manifest.complete
-    if not whole and len(numbers) > 1 and moments and numbers[-1] not in moments:
+    whole = index.moments.keys() if contents.cut else moments if moments and not manifest.complete else known
+    if len(numbers) > 1 and numbers[-1] not in whole:
         notes.append(f"frame {numbers.pop()} was cut off and is left out")
     elif not manifest.complete:
         notes.append("the recording was not finished")

@@ -40,7 +40,7 @@ def read_folder(path: str, names: Collection[str], limits: Limits = LIMITS) -> C
         _Walk(contents, limits).below(descriptor, "", names)
     except _Full as full:
         contents.notes.append(f"the folder {full}: the rest was left out")
-        contents.complete = False
+        contents.complete, contents.cut = False, True
     finally:
         os.close(descriptor)
     return contents

@@ -170,19 +170,20 @@ class Place:
 class Slugs:
     """The names that commands and answers have in one capture; each keeps its own from frame to frame."""
 
-    _names: dict[tuple[str, str], str] = field(default_factory=dict)
+    _names: dict[str, str] = field(default_factory=dict)
     _taken: set[tuple[str, str]] = field(default_factory=set)
 
-    def name(self, folder: str, text: str) -> str | None:
+    def name(self, folder: str, key: str) -> str | None:
         """Return the name of a command or an answer, None if there is none that is safe and its own."""
-        known = self._names.get((folder, text))
-        if known is not None:
+        known = self._names.get(key)
+        if known is not None or not usable_key(key):
             return known
+        text = key.partition(":")[2]
         plain = slug(text)
         for name in (plain, slug(text, {plain: ""})):
             if not fault_of_name(name) and (folder, folded(name)) not in self._taken:
                 self._taken.add((folder, folded(name)))
-                self._names[folder, text] = name
+                self._names[key] = name
                 return name
         return None
 
@@ -204,8 +205,9 @@ def lay_out(evidence: Iterable[Evidence], slugs: Slugs) -> tuple[dict[str, bytes
                 "detail": item.detail,
             }
         place = Place(item.key[1:]) if item.key in standing else _place(item.key, slugs)
+        said = item.outcome is Outcome.OK or item.data or item.stderr or item.exit is not None
         place = Place(
-            place.data if item.outcome is Outcome.OK or item.data else None,
+            place.data if said else None,
             place.stderr if item.stderr else None,
             place.exit if item.exit is not None else None,
         )
@@ -254,14 +256,14 @@ def _can_stand(name: str) -> bool:
 
 
 def _place(key: str, slugs: Slugs) -> Place:
-    kind, _, text = key.partition(":")
+    kind = key.partition(":")[0]
     if kind == "link":
         return Place("links.json")
     if kind == "list":
         return Place("lists.json")
-    if kind in {"cmd", "slug"} and (name := slugs.name("commands", text) if usable_key(key) else None):
+    if kind in {"cmd", "slug"} and (name := slugs.name("commands", key)):
         return Place(f"commands/{name}/stdout", f"commands/{name}/stderr", f"commands/{name}/exit")
-    if kind == "answer" and (name := slugs.name("answers", text) if usable_key(key) else None):
+    if kind == "answer" and (name := slugs.name("answers", key)):
         return Place(f"answers/{name}.json")
     hexed = f"keyed/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
     return Place(hexed, f"{hexed}.stderr")

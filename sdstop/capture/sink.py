@@ -191,6 +191,8 @@ class ArchiveSink(Sink):
     def frame(self, number: int, members: Mapping[str, bytes], index: bytes, whole: bytes) -> None:
         """Append a frame's members and its part of the index, at once."""
         pieces = [self._member(name, data) for name, data in members.items()]
+        if not members:  # a frame in which nothing changed is one
+            pieces.append(self._member(f"frames/{number:04d}", None))
         pieces.append(self._member(f"index/{number:04d}.jsonl", index + whole))
         pieces.append(self._deflate.flush(zlib.Z_SYNC_FLUSH))
         self._file.append(b"".join(pieces))
@@ -215,9 +217,14 @@ class ArchiveSink(Sink):
         if self._file.close() and not kept:
             self.where.unlink(missing_ok=True)
 
-    def _member(self, name: str, data: bytes) -> bytes:
+    def _member(self, name: str, data: bytes | None) -> bytes:
+        """Return what to write of a file, or of a folder if there are no data."""
         info = tarfile.TarInfo(f"{self._top}/{name}")
-        info.size, info.mode, info.mtime = len(data), 0o600, max(0, min(int(self.taken), _LATEST_TAR_TIME))
+        info.mtime = max(0, min(int(self.taken), _LATEST_TAR_TIME))
+        info.mode = 0o700 if data is None else 0o600
+        info.type = tarfile.DIRTYPE if data is None else tarfile.REGTYPE
+        data = data or b""
+        info.size = len(data)
         padding = bytes(-len(data) % tarfile.BLOCKSIZE)
         deflate = self._deflate.compress
         header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
