@@ -200,8 +200,7 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
     """
     if seconds <= 0 or before.major != after.major or before.minor != after.minor:
         return None
-    timed = bool(after.io_time or after.weighted_time or after.read_time or after.write_time)
-    timed = timed or not (after.reads or after.writes)
+    timed = _timed(after) or _timed(before) or not (after.reads or after.writes)
     if before is after:
         return _idle(after.device, after.in_flight, timed, after.discards is not None, after.flushes is not None)
 
@@ -284,6 +283,11 @@ _COUNTS = (
     "reads", "reads_merged", "read_sectors", "writes", "writes_merged", "write_sectors",
     "discards", "discards_merged", "discard_sectors", "flushes",
 )  # fmt: skip
+
+
+def _timed(disk: Disk) -> bool:
+    """Whether the kernel ever accounted any time to a device."""
+    return bool(disk.io_time or disk.weighted_time or disk.read_time or disk.write_time)
 
 
 def _elapsed(before: int, after: int) -> int | None:
