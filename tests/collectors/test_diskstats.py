@@ -1,0 +1,137 @@
+"""Rows of /proc/diskstats of every kernel, and of people who pasted them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.collectors.diskstats import DISKSTATS, parse
+from sdstop.disk import Disk, DiskActivity
+from sdstop.evidence import Evidence, Frame
+from sdstop.host import Absent, Malformed
+from sdstop.replay import EvidenceHost, Replay
+
+NEW = "   8       0 sda 11 12 13 14 21 22 23 24 5 31 32 41 42 43 44 51 52"
+DISCARDS = "   8      16 sdb 11 12 13 14 21 22 23 24 5 31 32 41 42 43 44"
+OLD = " 104       1 cciss/c0d0p1 11 12 13 14 21 22 23 24 5 31 32"
+
+
+def devices(text: str) -> dict[str, Disk]:
+    return {disk.device: disk for disk in parse(text.encode())}
+
+
+def test_rows_of_every_kernel() -> None:
+    found = devices(f"{NEW}\n{DISCARDS}\n{OLD}\n")
+    assert list(found.values()) == [
+        Disk("sda", 8, 0, 11, 12, 13, 14, 21, 22, 23, 24, 5, 31, 32, 41, 42, 43, 44, 51, 52),
+        Disk("sdb", 8, 16, 11, 12, 13, 14, 21, 22, 23, 24, 5, 31, 32, 41, 42, 43, 44),
+        Disk("cciss/c0d0p1", 104, 1, 11, 12, 13, 14, 21, 22, 23, 24, 5, 31, 32),
+    ]
+
+
+@pytest.mark.parametrize(("count", "like"), [(15, 14), (16, 14), (17, 14), (19, 18), (21, 20), (25, 20)])
+def test_fields_that_nobody_knows_yet_are_ignored(count: int, like: int) -> None:
+    words = [*NEW.split(), "61", "62", "63", "64", "65"]
+    assert devices(" ".join(words[:count]) + "\n") == devices(" ".join(words[:like]) + "\n")
+
+
+def test_partitions_of_the_first_kernels_are_left_out() -> None:
+    assert list(devices(f"{OLD}\n   3       1 hda1 1 2 3 4\n")) == ["cciss/c0d0p1"]
+
+
+def test_a_lost_count_of_requests_in_flight_is_none() -> None:
+    assert devices(OLD.replace(" 5 31", f" {2**32 - 3} 31") + "\n")["cciss/c0d0p1"].in_flight is None
+    assert devices(OLD.replace(" 5 31", f" {2**31 - 1} 31") + "\n")["cciss/c0d0p1"].in_flight == 2**31 - 1
+
+
+def test_counters_of_64_bits_are_kept() -> None:
+    assert devices(OLD.replace(" 13 ", f" {2**64 - 1} ") + "\n")["cciss/c0d0p1"].read_sectors == 2**64 - 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"$ cat /proc/diskstats\n{NEW}\n...\n{OLD}\n",
+        f"{NEW}\r\n{OLD}\r\n",
+        f"{NEW}  \n\n{OLD}",
+        f"{NEW}\n{OLD}\n   8      32 sdc 1 2 3 4 5 6 7",
+        f"{NEW}\n{OLD}\n   8      32 sdc 1 2 x 4 5 6 7 8 9 10 11\n",
+        f"{NEW}\n{OLD}\n   8      32 sdc 1 2 -3 4 5 6 7 8 9 10 11\n",
+        f"{NEW}\n{OLD}\n   8      32 sdc 1 2 3.5 4 5 6 7 8 9 10 11\n",
+        f"{NEW}\n{OLD}\n   8      32 sdc {'9' * 5000} 2 3 4 5 6 7 8 9 10 11\n",
+        f"{NEW}\n{OLD}\n   8      32 sdc {'9' * 30} 2 3 4 5 6 7 8 9 10 11\n",
+        f"{NEW}\n{OLD}\n{'9' * 5000}  32 sdc 1 2 3 4 5 6 7 8 9 10 11\n",
+        f"{NEW}\n{OLD}\n   8      32 sdc 1 2 \u00b2 4 5 6 7 8 9 10 11\n",
+    ],
+)
+def test_what_no_kernel_prints_costs_only_itself(text: str) -> None:
+    assert devices(text) == devices(f"{NEW}\n{OLD}\n")
+
+
+def test_spaces_do_not_matter() -> None:
+    assert devices(NEW.replace(" 13 ", "   013  ") + "\n") == devices(f"{NEW}\n")
+
+
+def test_a_last_row_that_was_cut_is_left_out() -> None:
+    text = f"{NEW}\n{NEW.replace('sda', 'sdb')}"
+    assert list(devices(text)) == ["sda", "sdb"]
+    for cut in range(1, 40):
+        found = devices(text[:-cut])
+        assert found["sda"] == devices(f"{NEW}\n")["sda"]
+        assert list(found) == (["sda", "sdb"] if cut == 1 else ["sda"])  # the last figure may be cut unseen
+
+
+def test_no_devices_are_no_error() -> None:
+    assert devices("") == {}
+    assert devices("\n \n") == {}
+
+
+@pytest.mark.parametrize("text", ["hello\n", "\n\n<html>", "8 0 sda 1 2 3\n"])
+def test_something_else_is_malformed(text: str) -> None:
+    with pytest.raises(Malformed, match=text.split(maxsplit=1)[0]):
+        devices(text)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_break_it(data: bytes) -> None:
+    try:
+        found = list(parse(data))
+    except Malformed:
+        return
+    assert len(found) <= data.count(b"\n") + 1
+
+
+@given(st.lists(st.integers(0, 2**63), min_size=17, max_size=17), st.sampled_from([11, 15, 17]))
+def test_numbers_stay_what_they_are(numbers: list[int], count: int) -> None:
+    numbers[8] %= 1 << 31
+    row = f"   8       0 sda {' '.join(map(str, numbers[:count]))}\n"
+    padded = [*numbers[:count], *[None] * 6][:17]
+    assert devices(row)["sda"] == Disk("sda", 8, 0, *padded)  # type: ignore[arg-type]
+
+
+def test_names_that_are_no_text_survive() -> None:
+    row = next(iter(parse(OLD.encode().replace(b"cciss/c0d0p1", b"sd\xff"))))
+    assert row.device.encode("utf-8", "surrogateescape") == b"sd\xff"
+
+
+def frame(number: int, text: str) -> Frame:
+    return Frame(number, 1000.0 + number, float(number), (Evidence("/proc/diskstats", data=text.encode()),))
+
+
+def test_two_frames_tell_what_disks_do() -> None:
+    replay = Replay([DISKSTATS])
+    replay.feed(frame(1, f"{NEW}\n{OLD}\n"))
+    shot = replay.feed(frame(3, f"{NEW.replace(' 11 ', ' 31 ')}\n{OLD}\n"))
+    busy, idle = shot.get(DiskActivity, "sda"), shot.get(DiskActivity, "cciss/c0d0p1")
+    assert busy is not None
+    assert busy.reads_per_second == 10.0
+    assert idle is not None
+    assert idle.reads_per_second == 0.0
+
+
+def test_rows_that_did_not_change_are_the_same_objects() -> None:
+    assert devices(f"{NEW}\n")["sda"] is devices(f"{OLD}\n{NEW}\n")["sda"]
+
+
+def test_absent_without_the_file() -> None:
+    with pytest.raises(Absent):
+        DISKSTATS.read(EvidenceHost())
