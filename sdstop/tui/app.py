@@ -1,0 +1,158 @@
+"""The dashboard: screens, keys, and the frames that feed them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+
+from sdstop.session import Session
+from sdstop.tui import FrameFeed
+from sdstop.tui.commands import Commands
+from sdstop.tui.main import Main
+from sdstop.tui.palette import Palette
+from sdstop.tui.pane import Pane
+from sdstop.tui.playhead import Playhead
+from sdstop.tui.scene import Claim, Mode, Scene
+from sdstop.tui.sheet import RawSheet, Sheet, WhySheet
+from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
+from sdstop.tui.why import Quote
+
+HANGUP = 129
+TERMINATED = 143
+
+
+class Dashboard(Commands):
+    """One session, watched."""
+
+    TITLE = "sdstop"
+    ENABLE_COMMAND_PALETTE = False
+    CSS_PATH = "dashboard.tcss"
+
+    def __init__(self, session: Session, frames: FrameFeed | None, options: Options) -> None:
+        """Watch a session; `frames` feeds it, None if it has all its frames."""
+        super().__init__()
+        self.session = session
+        self.feed = frames
+        self.options = options
+        self.playhead = Playhead(session, following=frames is not None)
+        self.palette = Palette(
+            ascii=needs_ascii() if options.ascii is None else options.ascii, colour=not wants_no_colour(options)
+        )
+        known = options.theme in self.available_themes
+        self.theme = options.theme if known else "ansi-dark"
+        self.animation_level = "none"
+        self.interval = 1.0
+        self.playing = False
+        self.main = Main()
+        self._heard = time.monotonic()
+        self._reader = -1
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    def get_default_screen(self) -> Main:
+        """Return the screen of views."""
+        return self.main
+
+    def on_mount(self) -> None:
+        """Listen to frames, signals and the terminal."""
+        loop = asyncio.get_running_loop()
+        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, 0)):
+            loop.add_signal_handler(number, self._end, code)
+        if self.feed is not None:
+            self._listen()
+        self.set_interval(1.0, self._watch)
+        self.paint()
+        if self.options.theme and self.theme != self.options.theme:
+            self.foot.say(f"no theme {self.options.theme}; there are {' '.join(sorted(self.available_themes))}")
+
+    def _listen(self) -> None:
+        """Be woken by the feed's descriptor, which changes if its process had to be started again."""
+        if self.feed is None or self.feed.fileno() == self._reader:
+            return
+        loop = asyncio.get_running_loop()
+        if self._reader >= 0:
+            loop.remove_reader(self._reader)
+        self._reader = self.feed.fileno()
+        if self._reader >= 0:
+            loop.add_reader(self._reader, self._receive)
+
+    def _receive(self) -> None:
+        """Take over the frames that are there and paint once."""
+        if self.feed is None:
+            return
+        received = self.feed.receive()
+        for frame in received:
+            self.playhead.newest(self.session.feed(frame))
+        self._listen()
+        if received:
+            self._heard = time.monotonic()
+            self.paint()
+
+    def _watch(self) -> None:
+        """Once a second, look whether the terminal is there and the sampler talks, and play a capture on."""
+        if not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0):
+            self._end(HANGUP)
+            return
+        self._receive()
+        if self.playing:
+            self.playing = self.playhead.step(1)
+            self.paint()
+        elif self._silent() is not None:
+            self.paint()
+
+    def _silent(self) -> float | None:
+        quiet = time.monotonic() - self._heard
+        return quiet if self.feed is not None and quiet > max(3 * self.interval, 5.0) else None
+
+    def _end(self, code: int) -> None:
+        self.exit(return_code=code)
+
+    def on_unmount(self) -> None:
+        """Let go of the feed's descriptor."""
+        if self._reader >= 0:
+            asyncio.get_running_loop().remove_reader(self._reader)
+
+    # -- painting ---------------------------------------------------------------------------------------------
+
+    @property
+    def scene(self) -> Scene | None:
+        """What is to be painted, None before the first frame."""
+        look = self.playhead.look
+        if look is None:
+            return None
+        live = self.feed is not None
+        mode = Mode.REPLAY if not live else Mode.LIVE if self.playhead.following else Mode.PAUSED
+        return Scene(
+            look, self.session, self.palette, mode, self.playhead.behind, self.interval,
+            self._silent() if mode is Mode.LIVE else None,
+        )  # fmt: skip
+
+    def paint(self) -> None:
+        """Paint the moment on the screen that is seen."""
+        scene = self.scene
+        screen = self.screen
+        if scene is None or not self.is_running:
+            return
+        self.main.show(scene)
+        if isinstance(screen, Sheet):
+            screen.show(scene)
+
+    def open(self, item: object) -> None:
+        """Show what a row stands for."""
+        if isinstance(item, Claim):
+            self.lay(WhySheet(item))
+        elif isinstance(item, Quote):
+            self.lay(RawSheet(item))
+
+    def lay(self, sheet: Sheet) -> None:
+        """Lay a sheet over what is seen."""
+        scene = self.scene
+        if scene is not None:
+            sheet.scene = scene
+            self.push_screen(sheet)
+
+    def on_pane_chosen(self, event: Pane.Chosen) -> None:
+        """Open a row of whichever pane."""
+        self.open(self.main.opens(event.item))

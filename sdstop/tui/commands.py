@@ -1,0 +1,305 @@
+"""What keys and typed commands do, apart from moving inside a screen."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import ClassVar
+
+from textual.app import App
+from textual.binding import Binding, BindingType
+
+from sdstop.session import Session
+from sdstop.tui import FrameFeed
+from sdstop.tui.dump import capture_name, kept, save_text, write_capture
+from sdstop.tui.foot import Foot, Question
+from sdstop.tui.main import Main
+from sdstop.tui.palette import Palette, plain
+from sdstop.tui.pane import Pane
+from sdstop.tui.playhead import Playhead
+from sdstop.tui.sheet import HelpSheet, Sheet
+from sdstop.tui.terminal import Options
+
+INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+"""Seconds between frames that + and - choose from."""
+_VIEWS = {"overview": "1", "disks": "2", "network": "4", "host": "6", "findings": "!"}
+
+
+def _bind(keys: str, action: str, *, first: bool = False) -> Binding:
+    return Binding(keys, action, show=False, priority=first)
+
+
+class Commands(App[None]):
+    """The dashboard's actions; no key changes anything on the node."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        _bind("ctrl+c", "leave", first=True),
+        _bind("q,f10", "leave"),
+        _bind("question_mark,f1", "keys"),
+        *(_bind(key, f"view('{key}')") for key in "12345678"),
+        _bind("exclamation_mark", "view('!')"),
+        _bind("escape,backspace", "away"),
+        _bind("slash,f3,f4", "filter"),
+        _bind("n", "match(1)"),
+        _bind("N", "match(-1)"),
+        _bind("space", "pause"),
+        _bind("t,right_square_bracket", "step(1)"),
+        _bind("T,left_square_bracket", "step(-1)"),
+        _bind("e", "event(1)"),
+        _bind("E", "event(-1)"),
+        _bind("b", "branch"),
+        _bind("L", "newest"),
+        _bind("plus,equals_sign", "pace(1)"),
+        _bind("minus", "pace(-1)"),
+        _bind("w", "write"),
+        _bind("y", "copy"),
+        _bind("a", "ascii"),
+        _bind("c", "colour"),
+        _bind("m", "mouse"),
+        _bind("colon", "command"),
+    ]
+
+    session: Session
+    feed: FrameFeed | None
+    options: Options
+    playhead: Playhead
+    palette: Palette
+    interval: float
+    playing: bool
+    main: Main
+
+    def paint(self) -> None:
+        """Paint the moment on the screen that is seen."""
+        raise NotImplementedError
+
+    @property
+    def foot(self) -> Foot:
+        """The last line of the screen that is seen."""
+        return self.screen.query_one(Foot)
+
+    # -- screens ----------------------------------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        """Quit."""
+        self.exit(return_code=0)
+
+    def action_keys(self) -> None:
+        """Show the keys."""
+        if not isinstance(self.screen, HelpSheet):
+            self.lay(HelpSheet(self.options.version))
+
+    def lay(self, sheet: Sheet) -> None:
+        """Lay a sheet over what is seen."""
+        raise NotImplementedError
+
+    def action_view(self, key: str) -> None:
+        """Show a view, whatever lies over it."""
+        while isinstance(self.screen, Sheet):
+            self.pop_screen()
+        self.main.show_view(key)
+
+    def action_away(self) -> None:
+        """Take the sheet away, or clear the filter, or go to the overview."""
+        if isinstance(self.screen, Sheet):
+            if not self.screen.clear():
+                self.pop_screen()
+        else:
+            self.main.back()
+
+    def action_filter(self) -> None:
+        """Ask what rows must hold, or what to look for in evidence."""
+        screen = self.screen
+        if isinstance(screen, Main | Sheet):
+            screen.ask_filter()
+
+    def action_match(self, step: int) -> None:
+        """Go to the next or the previous row that holds what was searched."""
+        screen = self.screen
+        if isinstance(screen, Main | Sheet) and not screen.match(step):
+            self.foot.say("nothing was searched: / does")
+
+    # -- time -------------------------------------------------------------------------------------------------
+
+    def action_pause(self) -> None:
+        """Pause or go on; play a capture, from its beginning if it stands at its end."""
+        if self.feed is not None:
+            if self.playhead.following:
+                self.playhead.hold()
+            else:
+                self.playhead.follow()
+        else:
+            self.playing = not self.playing
+            if self.playing and self.playhead.at_end:
+                self.playhead.go(0.0)
+        self.paint()
+
+    def action_step(self, by: int) -> None:
+        """Go one frame on or back."""
+        self.playing = False
+        if not self.playhead.step(by):
+            self.foot.say("this is the newest frame" if by > 0 else "nothing older is remembered")
+        self.paint()
+
+    def action_event(self, direction: int) -> None:
+        """Go to where a finding begins or ends."""
+        self.playing = False
+        if not self.playhead.event(direction):
+            self.foot.say(f"no finding begins or ends {'later' if direction > 0 else 'earlier'}")
+        self.paint()
+
+    def action_newest(self) -> None:
+        """Go to the newest frame; live, stay with it."""
+        self.playing = False
+        if self.feed is not None:
+            self.playhead.follow()
+        else:
+            self.playhead.go(float("inf"))
+        self.paint()
+
+    def action_branch(self) -> None:
+        """Ask for a time and go there."""
+
+        def done(answer: str | None) -> None:
+            if answer:
+                try:
+                    self.playhead.go(self.playhead.parse(answer))
+                except ValueError as error:
+                    self.foot.say(str(error), bad=True)
+                self.paint()
+
+        if self.session.timeline.frames:
+            self.playing = False
+            self.foot.ask(Question("time, UTC (13:58  -5m  +30s)", "", done))
+
+    def action_pace(self, direction: int) -> None:
+        """Sample less or more often."""
+        if self.feed is None:
+            self.foot.say("a capture has the interval it was recorded with")
+            return
+        at = min(range(len(INTERVALS)), key=lambda i: abs(INTERVALS[i] - self.interval))
+        self.interval = INTERVALS[max(0, min(at + direction, len(INTERVALS) - 1))]
+        self.feed.set_interval(self.interval)
+        self.foot.say(f"every {self.interval:g} s")
+        self.paint()
+
+    # -- taking away ------------------------------------------------------------------------------------------
+
+    def action_write(self) -> None:
+        """Ask for a path and write all remembered frames there, as a capture."""
+        count = len(self.session.timeline.frames)
+        if not count:
+            self.foot.say("there is no frame yet")
+            return
+
+        def done(answer: str | None) -> None:
+            if answer:
+                self.run_worker(self._write(answer), exclusive=True)
+
+        self.foot.ask(Question(f"write {count} frames to", capture_name(self.session), done))
+
+    async def _write(self, path: str) -> None:
+        self.foot.say(f"writing {path} ...")
+        wrong = await asyncio.to_thread(
+            write_capture, path, self.session.origin.name, kept(self.session), self.session.episodes()
+        )
+        self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
+
+    def action_copy(self) -> None:
+        """Hand the chosen row, or a sheet's whole text, to the terminal's clipboard."""
+        pane = self._pane()
+        row = pane.chosen
+        whole = isinstance(self.screen, Sheet) or row is None
+        shown = pane.text() if whole or row is None else plain(pane.row_line(row, pane.size.width)).strip()
+        self.copy_to_clipboard(shown)
+        self.foot.say(f"{len(shown)} characters handed to the terminal's clipboard; `:save FILE` writes the screen")
+
+    def _pane(self) -> Pane:
+        focused = self.screen.focused
+        return focused if isinstance(focused, Pane) else self.screen.query(Pane).last()
+
+    def save(self, path: str) -> None:
+        """Write the text of the pane to a file that is not there yet."""
+        wrong = save_text(path, self._pane().text())
+        self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
+
+    # -- looks ------------------------------------------------------------------------------------------------
+
+    def action_ascii(self) -> None:
+        """Leave out all glyphs but ASCII, or not."""
+        self.palette = Palette(not self.palette.ascii, self.palette.colour)
+        self.paint()
+
+    def action_colour(self) -> None:
+        """Leave out colours, or not."""
+        self.palette = Palette(self.palette.ascii, not self.palette.colour)
+        self.paint()
+
+    def action_mouse(self) -> None:
+        """Ask the terminal to report the mouse, or to leave it to the user's selection."""
+        self.mouse = not self.mouse
+        driver = self._driver
+        switch: Callable[[], None] | None = getattr(
+            driver, "_enable_mouse_support" if self.mouse else "_disable_mouse_support", None
+        )
+        if driver is not None and switch is not None:
+            driver._mouse = True  # noqa: SLF001  # it does nothing for one born without
+            switch()
+            driver._mouse = self.mouse  # noqa: SLF001
+        self.foot.say("mouse on" if self.mouse else "mouse off: the terminal selects text")
+
+    mouse = False
+
+    # -- by name ----------------------------------------------------------------------------------------------
+
+    def action_command(self) -> None:
+        """Ask for a command by name."""
+
+        def done(answer: str | None) -> None:
+            if answer and answer.strip():
+                self.command(answer.strip())
+
+        self.foot.ask(Question(":", "", done, choices=sorted(self._named())))
+
+    def _named(self) -> dict[str, Callable[[], None]]:
+        return {
+            **{name: lambda key=key: self.action_view(key) for name, key in _VIEWS.items()},  # type: ignore[misc]
+            "help": self.action_keys,
+            "quit": self.action_leave,
+            "filter": self.action_filter,
+            "pause": self.action_pause,
+            "time": self.action_branch,
+            "live": self.action_newest,
+            "newest": self.action_newest,
+            "write": self.action_write,
+            "copy": self.action_copy,
+            "ascii": self.action_ascii,
+            "colour": self.action_colour,
+            "mouse": self.action_mouse,
+            "rescan": self.action_rescan,
+            "sort": lambda: self.foot.say(f"sort by: {' '.join(self.main.table().sortable)}"),
+            "save": lambda: self.foot.say("save FILE"),
+        }
+
+    def action_rescan(self) -> None:
+        """Run every source at once."""
+        if self.feed is not None:
+            self.feed.rescan()
+            self.foot.say("every source is asked again")
+
+    def command(self, line: str) -> None:
+        """Do what was typed."""
+        name, _, rest = line.partition(" ")
+        rest = rest.strip()
+        if name == "sort" and rest:
+            try:
+                self.main.table().sort_by(None if rest == "none" else rest)
+            except ValueError as error:
+                self.foot.say(str(error), bad=True)
+        elif name == "save" and rest:
+            self.save(rest)
+        elif name == "filter" and rest:
+            self.main.table().search(rest)
+        elif name in self._named():
+            self._named()[name]()
+        else:
+            self.foot.say(f"no command {name}; there are {' '.join(sorted(self._named()))}", bad=True)

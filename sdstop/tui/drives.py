@@ -1,0 +1,267 @@
+"""Block devices and arrays as the screen shows them: joined over families, with their recent past."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeVar, cast
+
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.mdraid import Array, Member, Rebuild
+from sdstop.disk import DiskActivity
+from sdstop.finding import Severity
+from sdstop.history import Moment
+from sdstop.model import Reading
+from sdstop.tui.scene import Scene
+from sdstop.tui.strip import Sample, heat_top
+
+R = TypeVar("R", bound=Reading)
+
+PAST = 60
+"""Seconds of the past that strips show."""
+
+_STACKED = frozenset(
+    {"partition", "md", "dm", "loop", "ram", "zram", "nvme_path", "bcache", "zvol", "drbd", "floppy", "rom", "virtual"}
+)
+"""Kinds whose I/O is seen again in another device, or is none: they take no part in totals."""
+_KINDS = (
+    ("md", re.compile(r"md(\d+|_.*)$")),
+    ("dm", re.compile(r"dm-\d+$")),
+    ("loop", re.compile(r"loop\d+$")),
+    ("ram", re.compile(r"z?ram\d+$")),
+    ("rom", re.compile(r"sr\d+$")),
+    ("floppy", re.compile(r"fd\d+$")),
+    ("partition", re.compile(r"(?:(?:nvme\d+n\d+|mmcblk\d+|md\d+|nbd\d+|loop\d+)p\d+|(?:[shv]|xv)d[a-z]+\d+)$")),
+)
+_FLAGS = {
+    "hot-stripe-member": "hot!",
+    "slow-stripe-member": "slow!",
+    "stripe-convoy": "convoy!",
+    "device-hung": "hung!",
+    "array-degraded": "degraded!",
+}
+
+
+def rows(scene: Scene, family: type[R]) -> tuple[Mapping[Hashable, R], bool]:
+    """Return a family's rows, and whether they are stale: those of the last good run of a source that fails now."""
+    run = scene.now.run_of(family)
+    if run is not None:
+        return scene.now.rows(family), False
+    for run in scene.now.runs.values():
+        if run.last is not None and family in run.last.tables:
+            return cast("Mapping[Hashable, R]", run.last.tables[family]), True
+    return {}, False
+
+
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """What the members of an array have in the middle: queue in requests, wait in seconds, None if none says."""
+
+    queue: float | None
+    wait: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it."""
+
+    name: str
+    kind: str
+    activity: DiskActivity | None
+    device: BlockDevice | None = None
+    members: tuple[Member, ...] = ()
+    severity: Severity | None = None
+    flag: str = ""
+    stale: bool = False
+
+    @property
+    def pain(self) -> tuple[int, float, float]:
+        """What the worst is first by: findings, then how much waits for it, then how busy it is."""
+        a = self.activity
+        rank = -1 if self.severity is None else self.severity.rank
+        return (rank, (a.queue or 0.0) if a else 0.0, (a.busy or 0.0) if a else 0.0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether its I/O counts: it is no part of another device, and no other stands below it."""
+        return self.kind not in _STACKED
+
+
+def kind_of(name: str, device: BlockDevice | None) -> str:
+    """Return what kind of device it is; by its name where sysfs is not known."""
+    if device is not None:
+        return device.kind
+    return next((kind for kind, pattern in _KINDS if pattern.match(name)), "disk")
+
+
+def drives(scene: Scene) -> dict[str, Drive]:
+    """Return every block device by name."""
+    return scene.window.once("tui.drives", lambda: _drives(scene))
+
+
+def _drives(scene: Scene) -> dict[str, Drive]:
+    activities, stale = rows(scene, DiskActivity)
+    devices, _ = rows(scene, BlockDevice)
+    members: dict[str, list[Member]] = {}
+    for member in rows(scene, Member)[0].values():
+        members.setdefault(member.device, []).append(member)
+    worst = scene.worst()
+    flags: dict[str, str] = {}
+    for finding in reversed(scene.look.judgement.findings):
+        for name in {finding.subject, finding.subject.rpartition("/")[2]}:
+            flags[name] = _FLAGS.get(finding.rule, finding.rule)
+    found = {}
+    for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
+        device = devices.get(name)
+        found[name] = Drive(
+            name,
+            kind_of(name, device),
+            activities.get(name),
+            device,
+            tuple(members.get(name, ())),
+            worst.get(name),
+            flags.get(name, ""),
+            stale,
+        )
+    return found
+
+
+def shown(drive: Drive) -> bool:
+    """Whether a list of devices shows it unasked: no partitions, and of loops and the like only those in use."""
+    if drive.severity is not None:
+        return True
+    if drive.kind in {"partition", "nvme_path", "floppy"}:
+        return False
+    if drive.kind in {"loop", "ram", "zram", "rom", "nbd"}:
+        used = drive.device is not None and bool(drive.device.backing_file)
+        return used or (drive.activity is not None and drive.activity.completed_per_second > 0)
+    return True
+
+
+def moments(scene: Scene) -> list[Moment[DiskActivity]]:
+    """Return the runs whose rates the window holds."""
+    return scene.window.once("tui.moments", lambda: scene.window.moments(DiskActivity))
+
+
+def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
+    """Return a device's queue in a run. What a past run said is kept with that run."""
+    known: dict[str, float | None] = moment.memo.setdefault("tui.queue", {})
+    if name not in known:
+        row = moment.rows.get(name)
+        known[name] = None if row is None else row.queue
+    return known[name]
+
+
+def queues(scene: Scene, name: str) -> list[Sample]:
+    """Return a device's queue over the window."""
+    return [(moment.started, moment.seconds or 0.0, _queue(moment, name)) for moment in moments(scene)]
+
+
+def queue_top(scene: Scene, group: str, names: Sequence[str]) -> float:
+    """Return the end of the scale of these devices' strips, for a group of that name."""
+    most, total, count = 0.0, 0.0, 0
+    for moment in moments(scene):
+        known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("tui.tops", {})
+        if group not in known:
+            found = [queue for name in names if (queue := _queue(moment, name)) is not None]
+            known[group] = (max(found, default=0.0), sum(found), len(found))
+        most = max(most, known[group][0])
+        total += known[group][1]
+        count += known[group][2]
+    return heat_top(most, total / count if count else 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all disks together did, per second."""
+
+    read_bytes: float
+    write_bytes: float
+    reads: float
+    writes: float
+
+
+def totals(scene: Scene) -> list[tuple[float, float, Totals]]:
+    """Return (ends, seconds, totals) of each run in the window, of devices that are not made of others."""
+    names = [d.name for d in drives(scene).values() if d.whole]
+    found = []
+    for moment in moments(scene):
+        known = moment.memo.get("tui.totals")
+        if known is None:
+            known = moment.memo["tui.totals"] = _total([moment.rows.get(name) for name in names])
+        found.append((moment.started, moment.seconds or 0.0, known))
+    return found
+
+
+def _total(rows_of: Iterable[DiskActivity | None]) -> Totals:
+    kept = [row for row in rows_of if row is not None]
+    return Totals(
+        sum(row.read_bytes_per_second for row in kept),
+        sum(row.write_bytes_per_second for row in kept),
+        sum(row.reads_per_second for row in kept),
+        sum(row.writes_per_second for row in kept),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """An array with its members in the order of slots, what they have in the middle, and what it rebuilds."""
+
+    array: Array
+    drive: Drive | None
+    members: tuple[tuple[Member, Drive], ...]
+    peers: Peers
+    rebuilds: tuple[Rebuild, ...]
+    severity: Severity | None
+    convoy: Severity | None
+
+
+def groups(scene: Scene) -> list[Group]:
+    """Return the arrays, by name."""
+    return scene.window.once("tui.groups", lambda: _groups(scene))
+
+
+def _groups(scene: Scene) -> list[Group]:
+    known = drives(scene)
+    arrays, _ = rows(scene, Array)
+    members: dict[str, list[Member]] = {}
+    for member in rows(scene, Member)[0].values():
+        members.setdefault(member.array, []).append(member)
+    rebuilds, _ = rows(scene, Rebuild)
+    convoys = {f.subject: f.severity for f in scene.look.judgement.findings if f.rule == "stripe-convoy"}
+    worst = scene.worst()
+    found = []
+    for array in sorted(arrays.values(), key=lambda a: natural(a.array)):
+        listed = sorted(
+            members.get(array.array, ()),
+            key=lambda m: (m.slot is None, m.slot if m.slot is not None else 0, natural(m.device)),
+        )
+        own = tuple((m, known[m.device]) for m in listed)
+        busy = [d.activity for m, d in own if d.activity is not None and m.slot is not None]
+        peers = Peers(
+            _middle([a.queue for a in busy if a.queue is not None]),
+            _middle([a.wait for a in busy if a.wait is not None]),
+        )
+        found.append(
+            Group(
+                array,
+                known.get(array.array),
+                own,
+                peers,
+                tuple(r for r in rebuilds.values() if r.array == array.array),
+                worst.get(array.array),
+                convoys.get(array.array),
+            )
+        )
+    return found
+
+
+def _middle(values: list[float]) -> float | None:
+    return median(values) if len(values) >= 2 else None
+
+
+def natural(name: str) -> tuple[int, str]:
+    """Return what names are sorted by: sdb comes before sdaa."""
+    return (len(name), name)

@@ -1,0 +1,181 @@
+"""Foot: the screen's last line. Key hints, a message, or a line that is being typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from textual import events
+from textual.strip import Strip
+from textual.widget import Widget
+
+from sdstop.format import safe
+from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+
+Hint = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Question:
+    """A line that is asked for.
+
+    `done` gets the text, or None if it was given up; `typed`, where given, every intermediate text. Tab completes
+    from `choices`.
+    """
+
+    label: str
+    text: str
+    done: Callable[[str | None], None]
+    typed: Callable[[str], None] | None = None
+    choices: Sequence[str] = ()
+    at: int = 0
+
+
+class Foot(Widget):
+    """One line."""
+
+    DEFAULT_CSS = "Foot { height: 1; width: 1fr; dock: bottom; }"
+
+    def __init__(self, hints: Sequence[Hint]) -> None:
+        """Start with key hints, the most important first."""
+        super().__init__()
+        self.hints = tuple(hints)
+        self.palette = Palette()
+        self.question: Question | None = None
+        self._message: tuple[str, bool] | None = None
+        self._was: Widget | None = None
+
+    def show(self, palette: Palette) -> None:
+        """Paint with another palette."""
+        if palette != self.palette:
+            self.palette = palette
+            self.refresh()
+
+    def say(self, message: str, *, bad: bool = False) -> None:
+        """Show a message until the next key."""
+        self._message = (message, bad)
+        self.refresh()
+
+    def hush(self) -> None:
+        """Show the hints again."""
+        if self._message is not None:
+            self._message = None
+            self.refresh()
+
+    def ask(self, question: Question) -> None:
+        """Let the user type a line."""
+        if self.question is None:
+            self._was = self.screen.focused
+        question.at = len(question.text)
+        self.question = question
+        self._message = None
+        self.can_focus = True
+        self.focus()
+        self.refresh()
+
+    def _finish(self, answer: str | None) -> None:
+        question, self.question = self.question, None
+        self.can_focus = False
+        if self._was is not None and self._was.is_attached:
+            self.screen.set_focus(self._was)
+        self.refresh()
+        if question is not None:
+            question.done(answer)
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        """While a line is typed, keys are letters and no commands."""
+        del character
+        return self.question is not None and key != "ctrl+c"
+
+    def on_key(self, event: events.Key) -> None:
+        """Edit the line."""
+        q = self.question
+        if q is None:
+            return
+        event.stop()
+        event.prevent_default()
+        before = q.text
+        match event.key:
+            case "enter":
+                self._finish(q.text)
+            case "escape":
+                self._finish(None)
+            case "backspace" | "ctrl+h":
+                if not q.text:
+                    self._finish(None)
+                else:
+                    q.text, q.at = q.text[: max(q.at - 1, 0)] + q.text[q.at :], max(q.at - 1, 0)
+            case "delete":
+                q.text = q.text[: q.at] + q.text[q.at + 1 :]
+            case "ctrl+u":
+                q.text, q.at = q.text[q.at :], 0
+            case "left" | "right":
+                q.at = max(0, min(q.at + (1 if event.key == "right" else -1), len(q.text)))
+            case "home" | "ctrl+a" | "end" | "ctrl+e":
+                q.at = 0 if event.key in {"home", "ctrl+a"} else len(q.text)
+            case "tab":
+                self._complete(q)
+            case _ if event.character is not None and event.is_printable:
+                q.text, q.at = q.text[: q.at] + event.character + q.text[q.at :], q.at + 1
+        self._typed(q, before)
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Take over the first line of what is pasted."""
+        q = self.question
+        if q is not None:
+            event.stop()
+            before, pasted = q.text, "".join(event.text.splitlines()[:1])
+            q.text, q.at = q.text[: q.at] + pasted + q.text[q.at :], q.at + len(pasted)
+            self._typed(q, before)
+
+    def _typed(self, question: Question, before: str) -> None:
+        self.refresh()
+        if self.question is question and question.text != before and question.typed is not None:
+            question.typed(question.text)
+
+    @staticmethod
+    def _complete(question: Question) -> None:
+        fits = [choice for choice in question.choices if choice.startswith(question.text)]
+        if fits:
+            common = fits[0]
+            for choice in fits[1:]:
+                while not choice.startswith(common):
+                    common = common[:-1]
+            question.text = common
+            question.at = len(common)
+
+    def render_line(self, y: int) -> Strip:
+        """Paint the line."""
+        del y
+        width = self.size.width
+        strip = Strip(self._line(width)).adjust_cell_length(width, PLAIN)
+        return strip if self.app.native_ansi_color else strip.apply_style(self.rich_style)
+
+    def _line(self, width: int) -> Line:
+        q = self.question
+        if q is not None:
+            return self._question_line(q, width)
+        if self._message is not None:
+            message, bad = self._message
+            style = self.palette.severity(None) if bad else STRONG
+            return text((self.palette.fit(f" {self.palette.word(message, width)}", width), style))
+        line: list[Segment] = [Segment(" ")]
+        for key, what in self.hints:
+            more = text((key, STRONG), (f" {what}  ", FAINT))
+            if width_of(line) + width_of(more) > width + 2:
+                break
+            line.extend(more)
+        return tuple(line)
+
+    def _question_line(self, q: Question, width: int) -> Line:
+        before, under, after = (
+            safe(part, 4096) for part in (q.text[: q.at], q.text[q.at : q.at + 1], q.text[q.at + 1 :])
+        )
+        if self.palette.ascii:
+            before, under, after = (self.palette.word(part, 4096) for part in (before, under, after))
+        room = max(width - len(q.label) - 4, 1)
+        fits = [c for c in q.choices if c.startswith(q.text)][:12] if q.choices else []
+        hint = ("  " + " ".join(fits)) if fits else ""
+        shown = before[-room:]
+        return text((f" {q.label} ", BANNER), " ", shown, (under or " ", CURSOR), after, (hint, FAINT))

@@ -1,0 +1,70 @@
+"""The keys, for the help screen and for the README."""
+
+from __future__ import annotations
+
+from sdstop.tui.palette import FAINT, STRONG, Palette, text
+from sdstop.tui.pane import Row, words
+
+KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "Views",
+        (
+            ("1 2 4 6", "Overview, Disks, Network, Host"),
+            ("!", "all findings: in force, unknown, ended, ruled out"),
+            ("Enter", "a finding: why; a number's row: the raw evidence"),
+            ("Esc Backspace", "back"),
+            ("Tab", "next pane"),
+        ),
+    ),
+    (
+        "Rows",
+        (
+            ("j k arrows", "up and down; g G first and last; PgUp PgDn"),
+            ("/", "filter; Esc clears it; n N next and previous match"),
+            ("s", "sort by the next column; S or I the other way round"),
+            ("y", "copy the row (terminal's clipboard)"),
+        ),
+    ),
+    (
+        "Time (UTC)",
+        (
+            ("Space", "pause and go on; a capture: play"),
+            ("t T  ] [", "next and previous frame"),
+            ("e E", "next and previous event: a finding begins or ends"),
+            ("b", "go to a time: 13:58, -5m (before now), +30s (from here)"),
+            ("L", "back to the newest frame"),
+            ("+ -", "longer and shorter interval"),
+        ),
+    ),
+    (
+        "Else",
+        (
+            ("w", "write what is remembered as a capture"),
+            ("a c m", "ASCII, colour, mouse: on and off"),
+            (":", "the same by name: disks, sort queue, save FILE, quit"),
+            ("q Ctrl-C", "quit"),
+        ),
+    ),
+)
+
+MARKS = (
+    ("!CRIT *WARN", "severity; INFO is allowed to be quiet"),
+    ("?UNKN", "could not be seen, and why; never the same as good"),
+    ("-", "the node does not say"),
+    ("~", "stale: the last good answer of a source that fails now"),
+    ("x2.4", "as many times the median of its peers in the array"),
+)
+
+
+def help_rows(palette: Palette, version: str) -> list[Row]:
+    """Return the help screen's lines."""
+    rows = [words(())]
+    for title, keys in KEYS:
+        rows.append(words(text((f"  {title}", STRONG))))
+        rows.extend(words(text(f"    {key:<15}", (what, FAINT))) for key, what in keys)
+        rows.append(words(()))
+    rows.append(words(text(("  Marks", STRONG))))
+    rows.extend(words(text(f"    {mark:<15}", (what, FAINT))) for mark, what in MARKS)
+    rows.append(words(()))
+    rows.append(words(text((f"  sdstop {palette.word(version)}: it changes nothing on the node.", FAINT))))
+    return rows

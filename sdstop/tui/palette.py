@@ -1,0 +1,125 @@
+"""Palette: the few styles and glyphs of the screen.
+
+Colour means severity and nothing else, each with a word or mark beside it, in the terminal's own 16 colours.
+All text that is painted goes through `word` (foreign) or is a literal of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rich.cells import cell_len, chop_cells
+from rich.segment import Segment
+from rich.style import Style
+
+from sdstop.finding import Severity
+from sdstop.format import safe
+
+Line = tuple[Segment, ...]
+
+PLAIN = Style()
+FAINT = Style(dim=True)
+STRONG = Style(bold=True)
+CURSOR = Style(reverse=True)
+BANNER = Style(bold=True, reverse=True)
+
+_COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: None}
+WORDS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO"}
+UNKNOWN_WORD = "?UNKN"
+
+
+@dataclass(frozen=True, slots=True)
+class Palette:
+    """What the terminal can show: `ascii` leaves out every glyph above 127, `colour` False every colour."""
+
+    ascii: bool = False
+    colour: bool = True
+
+    def severity(self, severity: Severity | None, *, bold: bool = True) -> Style:
+        """Return the style of a severity; None is the style of what is not known."""
+        colour = "cyan" if severity is None else _COLOURS[severity]
+        if colour is None:
+            return PLAIN
+        return Style(color=colour if self.colour else None, bold=bold and severity is Severity.CRITICAL)
+
+    def word(self, text: object, limit: int = 200) -> str:
+        """Return foreign text that is safe on this terminal."""
+        shown = safe(text, limit)
+        if self.ascii and not shown.isascii():
+            shown = shown.encode("ascii", "backslashreplace").decode("ascii")
+        return shown
+
+    def fit(self, text: str, width: int, *, right: bool = False) -> str:
+        """Return safe text in exactly `width` cells, cut with an ellipsis where it is longer."""
+        size = len(text) if text.isascii() else cell_len(text)
+        if size > width:
+            if width <= 0:
+                return ""
+            text = (chop_cells(text, width - 1)[0] if width > 1 else "") + self.ellipsis
+            size = cell_len(text)
+        blank = " " * (width - size)
+        return blank + text if right else text + blank
+
+    @property
+    def ellipsis(self) -> str:
+        """Marks what was cut."""
+        return "~" if self.ascii else "…"
+
+    @property
+    def pointer(self) -> str:
+        """Marks the cursor's row, also where there is no reverse video."""
+        return ">" if self.ascii else "▸"
+
+    @property
+    def dash(self) -> str:
+        """Part of a rule."""
+        return "-" if self.ascii else "─"
+
+    @property
+    def branches(self) -> tuple[str, str]:
+        """Lead to a row that depends on the one above: another follows, the last."""
+        return ("|- ", "`- ") if self.ascii else ("├ ", "└ ")
+
+    def arrow(self, *, down: bool) -> str:
+        """Mark the heading of the column that rows are sorted by."""
+        return ("v" if down else "^") if self.ascii else ("▾" if down else "▴")
+
+    @property
+    def dot(self) -> str:
+        """Stands between things that are listed."""
+        return "|" if self.ascii else "·"
+
+    def rule(self, title: str, note: str, width: int, *, lit: bool = False) -> Line:
+        """Return a panel's first line: a rule that carries its title, and a note at the right."""
+        dash = self.dash
+        title = self.fit(title, min(cell_len(title), max(width - 6, 0)))
+        room = width - cell_len(title) - 5
+        note = self.fit(note, min(cell_len(note), room - 4)) if note and room > 12 else ""
+        tail = f" {note} {dash}" if note else dash
+        fill = room - cell_len(tail) + 1
+        return (
+            Segment(f"{dash}{dash} ", FAINT),
+            Segment(title, STRONG if lit else PLAIN),
+            Segment(" " + dash * max(fill, 0) + tail, FAINT),
+        )
+
+
+def text(*parts: str | tuple[str, Style]) -> Line:
+    """Return a line out of literals and (text, style)."""
+    return tuple(Segment(p, PLAIN) if isinstance(p, str) else Segment(*p) for p in parts)
+
+
+def pairs(line: Iterable[Segment]) -> Iterator[tuple[str, Style]]:
+    """Yield a line's (text, style), to be set into another."""
+    return ((s.text, s.style or PLAIN) for s in line)
+
+
+def width_of(line: Iterable[Segment]) -> int:
+    """Return how many cells a line takes."""
+    return sum(len(s.text) if s.text.isascii() else cell_len(s.text) for s in line)
+
+
+def plain(line: Iterable[Segment]) -> str:
+    """Return a line's text."""
+    return "".join(s.text for s in line)

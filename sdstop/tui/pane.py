@@ -1,0 +1,307 @@
+"""Pane: a widget that paints its own lines.
+
+Rows paint themselves when they come into view and a row is sent to the terminal only if its text or style changed:
+what a table of a thousand rows costs depends on the few that are seen. There are no scroll bars; the title says
+which rows are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from sdstop.tui.palette import BANNER, CURSOR, PLAIN, Line, Palette, plain, width_of
+
+SETTLE = 3
+"""Updates for which rows keep their places after the cursor was moved, so that they do not slip away under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a pane.
+
+    `key` names what it shows (None: nothing that could be chosen), `item` is handed out when it is, `line` paints
+    it for a width; `search` is what a filter looks in.
+    """
+
+    key: Hashable | None = None
+    item: Any = None
+    line: Callable[[int], Line] | None = None
+    search: str = ""
+
+
+def words(line: Line, key: Hashable | None = None, item: Any = None, search: str = "") -> Row:
+    """Return a row that is the same at every width."""
+    return Row(key, item, lambda _: line, search)
+
+
+class Pane(Widget, can_focus=True):
+    """Rows with a cursor, below a title."""
+
+    DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up,k", "move(-1)", show=False),
+        Binding("down,j", "move(1)", show=False),
+        Binding("pageup,ctrl+b", "page(-1)", show=False),
+        Binding("pagedown,ctrl+f", "page(1)", show=False),
+        Binding("g,home", "edge(-1)", show=False),
+        Binding("G,end", "edge(1)", show=False),
+        Binding("enter", "choose", show=False),
+    ]
+
+    class Chosen(Message):
+        """Enter on a row."""
+
+        def __init__(self, pane: Pane, item: Any) -> None:
+            """Say which pane, and what the row shows."""
+            super().__init__()
+            self.pane = pane
+            self.item = item
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, pane: Pane) -> None:
+            """Say which pane."""
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, title: str = "", *, id: str | None = None, cursor: bool = True) -> None:  # noqa: A002
+        """Start empty; without a title the first line is a row already."""
+        super().__init__(id=id)
+        self.title = title
+        self.palette = Palette()
+        self.rows: Sequence[Row] = ()
+        self.cursor: Hashable | None = None
+        self.top = 0
+        self.settling = 0
+        self.can_focus = cursor
+        self._at = 0
+        self._note = ""
+        self._painted: dict[int, Strip] = {}
+
+    # -- what is shown ----------------------------------------------------------------------------------------
+
+    def put(self, rows: Sequence[Row], palette: Palette, note: str = "") -> None:
+        """Show these rows; the cursor stays on its key, or at its place if the key is gone."""
+        self.rows = rows
+        self.palette = palette
+        self._note = note
+        self.settling = max(0, self.settling - 1)
+        self._find_cursor()
+        self.repaint()
+
+    def _find_cursor(self) -> None:
+        if not self.can_focus:
+            return
+        if self.cursor is not None:
+            for index, row in enumerate(self.rows):
+                if row.key == self.cursor:
+                    self._at = index
+                    return
+        self._at = self._nearest(self._at, 1)
+        self.cursor = self.rows[self._at].key if self.rows else None
+
+    def _nearest(self, index: int, step: int) -> int:
+        """Return the place nearest to `index` that can be chosen, looking in the direction of `step` first."""
+        last = len(self.rows) - 1
+        index = max(0, min(index, last))
+        up, down = range(index, -1, -1), range(index, last + 1)
+        order = [*down, *up] if step > 0 else [*up, *down]
+        for at in order:
+            if self.rows[at].key is not None:
+                return at
+        return index
+
+    @property
+    def chosen(self) -> Row | None:
+        """The row under the cursor."""
+        return self.rows[self._at] if 0 <= self._at < len(self.rows) else None
+
+    @property
+    def heads(self) -> int:
+        """Lines above the rows."""
+        return 1 if self.title else 0
+
+    @property
+    def room(self) -> int:
+        """Rows that fit."""
+        height: int = self.size.height
+        return max(height - self.heads, 0)
+
+    def head(self, y: int, width: int) -> Line:
+        """Paint a line above the rows."""
+        del y
+        return self.palette.rule(self.title, self.note(), width, lit=self.has_focus)
+
+    def note(self) -> str:
+        """Say at the right of the title what else matters, and which rows are in view."""
+        count = len(self.rows)
+        if count <= self.room:
+            return self._note
+        seen = f"{self.top + 1}-{min(self.top + self.room, count)} of {count}"
+        return f"{self._note} {self.palette.dot} {seen}" if self._note else seen
+
+    def text(self) -> str:
+        """Return all rows as text, for the clipboard or a file."""
+        return "\n".join(plain(self.row_line(row, self.size.width)).rstrip() for row in self.rows)
+
+    # -- painting ---------------------------------------------------------------------------------------------
+
+    def repaint(self) -> None:
+        """Paint what is in view and send the lines that changed."""
+        width, height = self.size
+        if not width or not height:
+            self._painted.clear()
+            return
+        self.top = max(0, min(self.top, len(self.rows) - self.room))
+        for y in range(height):
+            strip = self._strip(y, width)
+            if self._painted.get(y) != strip:
+                self._painted[y] = strip
+                self.refresh(Region(0, y, width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """Hand a line to the screen."""
+        strip = self._painted.get(y)
+        if strip is None or strip.cell_length != self.size.width:
+            strip = self._painted[y] = self._strip(y, self.size.width)
+        return strip
+
+    def _strip(self, y: int, width: int) -> Strip:
+        heads = self.heads
+        if y < heads:
+            line = self.head(y, width)
+        else:
+            index = self.top + y - heads
+            line = self.row_line(self.rows[index], width) if index < len(self.rows) else ()
+            if index == self._at and self.can_focus and line and self.rows[index].key is not None:
+                line = self._pointed(line)
+        base = self._base()
+        strip = Strip(line).adjust_cell_length(width, PLAIN).simplify()
+        return strip.apply_style(base) if base is not None else strip
+
+    def _base(self) -> Style | None:
+        """Return the theme's colours; a theme of the terminal's own colours needs none."""
+        return None if self.app.native_ansi_color else self.rich_style
+
+    def row_line(self, row: Row, width: int) -> Line:
+        """Paint one row."""
+        return row.line(width) if row.line is not None else ()
+
+    def _pointed(self, line: Line) -> Line:
+        if not self.has_focus:
+            return line
+        blank = Segment(" " * max(self.size.width - width_of(line), 0))
+        return tuple(
+            Segment(s.text, BANNER if s.style is not None and s.style.bold else CURSOR) for s in (*line, blank)
+        )
+
+    # -- moving -----------------------------------------------------------------------------------------------
+
+    def move_to(self, index: int, step: int = 1) -> None:
+        """Put the cursor on a row, or on the nearest one that can be chosen, and bring it into view."""
+        if not self.rows:
+            return
+        before = self.cursor
+        self._at = self._nearest(index, step)
+        self.cursor = self.rows[self._at].key
+        self.settling = SETTLE
+        self.top = max(min(self.top, self._at), self._at - self.room + 1)
+        if step < 0 and all(row.key is None for row in self.rows[: self._at]):
+            self.top = max(0, self._at - self.room + 1)
+        self.repaint()
+        if before != self.cursor:
+            self.post_message(self.Moved(self))
+
+    def point(self, key: Hashable) -> bool:
+        """Put the cursor on a key; False if it is not there."""
+        for index, row in enumerate(self.rows):
+            if row.key == key:
+                self.move_to(index)
+                return True
+        return False
+
+    def match(self, needle: str, step: int) -> bool:
+        """Go to the next (1) or the previous (-1) row that holds `needle`; False if nothing is searched for."""
+        needle, count = needle.lower(), len(self.rows)
+        for index in ((self._at + step * i) % count for i in range(1, count + 1)):
+            row = self.rows[index]
+            if needle and row.key is not None and needle in (row.search or self._plain(row)).lower():
+                self.move_to(index)
+                return True
+        return bool(needle)
+
+    def _plain(self, row: Row) -> str:
+        return plain(self.row_line(row, self.size.width))
+
+    def action_move(self, step: int) -> None:
+        """Go up or down; at the last row that can be chosen, scroll on to what follows."""
+        at = self._at + step
+        while 0 <= at < len(self.rows) and self.rows[at].key is None:
+            at += step
+        if 0 <= at < len(self.rows):
+            self.move_to(at, step)
+        else:
+            self.top += step
+            self.repaint()
+
+    def action_page(self, step: int) -> None:
+        """Go up or down by what is in view."""
+        self.top += step * max(self.room - 1, 1)
+        self.move_to(self._at + step * max(self.room - 1, 1), step)
+
+    def action_edge(self, step: int) -> None:
+        """Go to the first or the last row."""
+        self.top = 0 if step < 0 else len(self.rows)
+        self.move_to(0 if step < 0 else len(self.rows) - 1, -step)
+        if step > 0:
+            self.top = len(self.rows)
+            self.repaint()
+
+    def action_choose(self) -> None:
+        """Hand out what stands under the cursor."""
+        row = self.chosen
+        if row is not None and row.key is not None:
+            self.post_message(self.Chosen(self, row.item))
+
+    def on_focus(self) -> None:
+        """Light the title."""
+        self.repaint()
+
+    def on_blur(self) -> None:
+        """Dim the title."""
+        self.repaint()
+
+    def on_resize(self) -> None:
+        """Paint for the new size."""
+        self._painted.clear()
+        self.repaint()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll."""
+        event.stop()
+        self.action_move(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll."""
+        event.stop()
+        self.action_move(-3)
+
+    def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse is; twice opens."""
+        index = self.top + event.y - self.heads
+        if 0 <= index < len(self.rows) and self.rows[index].key is not None:
+            self.move_to(index)
+            if event.chain == 2:
+                self.action_choose()

@@ -1,0 +1,118 @@
+"""Playhead: which moment of a session is looked at, and how one goes to another."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from datetime import timedelta
+
+from sdstop.format import moment
+from sdstop.session import Look, Session
+
+_AGO = re.compile(r"([+-])((?:\d+(?:\.\d+)?[dhms]?)+)$")
+_PART = re.compile(r"(\d+(?:\.\d+)?)([dhms]?)")
+_CLOCK = re.compile(r"(?:(\d{4})-(\d{2})-(\d{2})[ T])?(\d{1,2}):(\d{2})(?::(\d{2}))?Z?$")
+_SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
+
+
+class Playhead:
+    """Stands at the newest frame and follows it, or at one that was chosen."""
+
+    def __init__(self, session: Session, *, following: bool) -> None:
+        """Stand at the newest frame."""
+        self.session = session
+        self.following = following
+        self._look: Look | None = None
+
+    @property
+    def look(self) -> Look | None:
+        """The moment looked at, None before the first frame."""
+        if self._look is None and self.session.timeline.frames:
+            self._look = self.session.head()
+        return self._look
+
+    def newest(self, look: Look) -> None:
+        """Take over the newest moment if it is followed."""
+        if self.following or self._look is None:
+            self._look = look
+
+    def hold(self) -> None:
+        """Stay where it is, whatever comes."""
+        self.following = False
+
+    def follow(self) -> None:
+        """Go to the newest frame and stay with it."""
+        self.following = True
+        self._look = None
+
+    @property
+    def behind(self) -> float:
+        """Seconds between the moment looked at and the newest one."""
+        frames = self.session.timeline.frames
+        look = self.look
+        return frames[-1].taken - look.now.taken if look is not None and frames else 0.0
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the newest frame is looked at."""
+        frames = self.session.timeline.frames
+        look = self.look
+        return not frames or look is None or look.now.number >= frames[-1].number
+
+    def step(self, by: int) -> bool:
+        """Go some frames on or back; False at the end of what is remembered."""
+        look = self.look
+        if look is None:
+            return False
+        numbers = [frame.number for frame in self.session.timeline.frames]
+        now = bisect_left(numbers, look.now.number)
+        if by < 0 and (now >= len(numbers) or numbers[now] != look.now.number):
+            now = min(now, len(numbers) - 1)  # the frame looked at was forgotten: the oldest is next
+            return self._go(0)
+        there = max(0, min(now + by, len(numbers) - 1))
+        return there != now and self._go(there)
+
+    def go(self, taken: float) -> bool:
+        """Go to the last frame that was taken by then (Unix seconds), or to the oldest."""
+        times = [frame.taken for frame in self.session.timeline.frames]
+        return bool(times) and self._go(max(bisect_right(times, taken + 0.0005) - 1, 0))
+
+    def event(self, direction: int) -> bool:
+        """Go to the next (1) or the previous (-1) moment at which a finding began or ended; False if there is none."""
+        look = self.look
+        if look is None:
+            return False
+        times = {e.since for e in self.session.episodes()}
+        times |= {e.until for e in self.session.episodes() if e.until is not None}
+        now = look.now.taken
+        oldest = self.session.timeline.frames[0].taken
+        ahead = sorted(t for t in times if (t > now if direction > 0 else oldest <= t < now))
+        return bool(ahead) and self.go(ahead[0] if direction > 0 else ahead[-1])
+
+    def _go(self, index: int) -> bool:
+        self.following = False
+        self._look = self.session.look(index)
+        return True
+
+    def parse(self, text: str) -> float:
+        """Return the Unix time that was typed. Raises ValueError with one line that says what can be.
+
+        `-5m` and `-1h30m` count from the newest frame, `+30s` from the one looked at; a time of day (UTC) is its last
+        occurrence.
+        """
+        text = text.strip()
+        newest = self.session.timeline.frames[-1].taken
+        ago = _AGO.match(text)
+        if ago:
+            seconds = sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(ago[2]))
+            return newest - seconds if ago[1] == "-" else (newest - self.behind) + seconds
+        clock = _CLOCK.match(text)
+        if clock is None:
+            raise ValueError("a time is 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)")
+        year, month, day, hour, minute, second = clock.groups()
+        chosen = moment(newest).replace(hour=int(hour), minute=int(minute), second=int(second or 0), microsecond=0)
+        if year:
+            chosen = chosen.replace(year=int(year), month=int(month), day=int(day))
+        elif chosen.timestamp() > newest:
+            chosen -= timedelta(days=1)
+        return chosen.timestamp()

@@ -1,0 +1,114 @@
+"""Raw evidence as lines of a pane, with the part that a finding rests on marked."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+
+from rich.cells import chop_cells
+
+from sdstop.evidence import Evidence, Outcome
+from sdstop.format import duration, timestamp
+from sdstop.session import Session
+from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.why import Quote
+
+LONGEST = 1 << 20
+"""Bytes of one piece of evidence that are shown."""
+
+
+def recalled(session: Session, quote: Quote) -> Evidence | None:
+    """Return the evidence as it was at the quoted frame, None if that frame is forgotten or lacks it."""
+    frames = session.timeline.frames
+    for index, frame in enumerate(frames):
+        if frame.number == quote.frame:
+            whole = session.timeline.recall(index, index + 1)[0]
+            return next((item for item in whole.evidence if item.key == quote.key), None)
+    return None
+
+
+def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) -> tuple[list[Row], int]:
+    """Return the lines, and the place of the first one that is marked (0 if none is)."""
+    rows = [words(line) for line in _facts(quote, item, palette)]
+    rows.append(words(()))
+    content = quote.excerpt if item is None else _content(item)
+    first = 0
+    number = 0
+    if not content:
+        rows.append(words(text(("      (empty)", FAINT))))
+    for number, foreign in enumerate(content.split("\n"), 1):
+        marked = bool(quote.mark) and quote.mark in foreign
+        if marked and not first:
+            first = len(rows)
+        for part, line in enumerate(_lines(foreign, quote.mark if marked else "", palette, max(width - 8, 8))):
+            lead = f"{number:>5} " if not part else "      "
+            rows.append(words((*text((lead, FAINT)), *line), ("line", number, part)))
+    return rows, first
+
+
+def _facts(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
+    kind, name = _kind(quote.key)
+    lines = [text((f" {kind:<9}", FAINT), (palette.word(name, 1000), STRONG))]
+    if item is None:
+        said = f"frame {quote.frame} is no longer remembered; this is what was quoted of it"
+        return [*lines, text((f" {'content':<9}", FAINT), (said, palette.severity(None)))]
+    facts = [f"frame {quote.frame}"]
+    if item.taken is not None:
+        facts.append(timestamp(item.taken))
+    if item.duration is not None:
+        facts.append(f"took {duration(item.duration) if item.duration >= 1 else f'{item.duration * 1000:.1f} ms'}")
+    if item.exit is not None:
+        facts.append(f"exit {item.exit}")
+    facts.append(f"{len(item.data)} bytes")
+    lines.append(text((f" {'read':<9}", FAINT), f" {palette.dot} ".join(facts)))
+    style = PLAIN if item.outcome is Outcome.OK else palette.severity(None)
+    detail = f": {palette.word(item.detail, 500)}" if item.detail else ""
+    lines.append(text((f" {'outcome':<9}", FAINT), (f"{item.outcome.value}{detail}", style)))
+    if quote.mark:
+        lines.append(text((f" {'marked':<9}", FAINT), palette.word(quote.mark.strip(), 200)))
+    return lines
+
+
+def _kind(key: str) -> tuple[str, str]:
+    kinds = {"cmd": "command", "slug": "command", "answer": "answer", "link": "link", "list": "folder"}
+    kind, colon, name = key.partition(":")
+    return (kinds[kind], name) if colon and kind in kinds else ("file", key)
+
+
+def _content(item: Evidence) -> str:
+    shown = item.data[:LONGEST].decode("utf-8", "surrogateescape")
+    if item.key.startswith("answer:") and len(item.data) <= LONGEST:
+        with suppress(ValueError, RecursionError):  # not JSON: shown as it is
+            shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False)
+    if len(item.data) > LONGEST:
+        shown += f"\n... {len(item.data) - LONGEST} bytes more"
+    if item.stderr:
+        shown += "\n--- standard error ---\n" + item.stderr[:LONGEST].decode("utf-8", "surrogateescape")
+    return shown.rstrip("\n")
+
+
+def _lines(foreign: str, mark: str, palette: Palette, width: int) -> list[Line]:
+    """Wrap one line of evidence; every occurrence of `mark` stands out."""
+    pieces: list[tuple[str, bool]] = []
+    rest = foreign.expandtabs(8)
+    mark = mark.expandtabs(8)
+    while mark and (at := rest.find(mark)) >= 0:
+        pieces += [(rest[:at], False), (mark, True)]
+        rest = rest[at + len(mark) :]
+    pieces.append((rest, False))
+    lines: list[list[tuple[str, bool]]] = [[]]
+    room = width
+    for piece, lit in pieces:
+        left = palette.word(piece, len(piece) * 10 + 10)
+        while left:
+            head = chop_cells(left, room)[0] if room > 0 else ""
+            if head:
+                lines[-1].append((head, lit))
+                left = left[len(head) :]
+            if left:
+                lines.append([])
+                room = width
+            else:
+                room -= len(head)
+    return [text(*((shown, BANNER if lit else PLAIN) for shown, lit in line)) for line in lines]

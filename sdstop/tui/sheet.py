@@ -1,0 +1,142 @@
+"""Sheets: full screens of one pane that lie over the views. Why, evidence, help."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from sdstop.tui.foot import Foot, Hint, Question
+from sdstop.tui.help import help_rows
+from sdstop.tui.pane import Pane, Row
+from sdstop.tui.raw import raw_rows, recalled
+from sdstop.tui.scene import Claim, Scene
+from sdstop.tui.status import status_line
+from sdstop.tui.why import Quote, claim_mark, why_rows
+
+_BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"), ("t T", "step"), ("q", "quit"))
+
+
+class Sheet(Screen[None]):
+    """One pane below the status line."""
+
+    hints: Sequence[Hint] = _BACK
+
+    def __init__(self, title: str) -> None:
+        """Start empty."""
+        super().__init__()
+        self.status = Pane(cursor=False, id="status")
+        self.pane = Pane(title)
+        self.foot = Foot(self.hints)
+        self.scene: Scene | None = None
+        self.needle = ""
+
+    def compose(self) -> ComposeResult:
+        """Lay out the three parts."""
+        yield self.status
+        yield self.pane
+        yield self.foot
+
+    def on_mount(self) -> None:
+        """Let the keys go to the pane."""
+        self.pane.focus()
+
+    def on_screen_resume(self) -> None:
+        """Paint what is new since."""
+        if self.scene is not None:
+            self.show(self.scene)
+
+    def on_resize(self) -> None:
+        """Wrap lines anew."""
+        if self.scene is not None:
+            self.call_after_refresh(self.show, self.scene)
+
+    def show(self, scene: Scene) -> None:
+        """Paint a moment."""
+        self.scene = scene
+        self.status.put([Row(line=lambda width: status_line(scene, width))], scene.palette)
+        self.foot.show(scene.palette)
+        self.fill(scene, self.size.width)
+
+    def fill(self, scene: Scene, width: int) -> None:
+        """Put the rows."""
+        raise NotImplementedError
+
+    def ask_filter(self) -> None:
+        """Ask what to look for."""
+
+        def done(answer: str | None) -> None:
+            self.needle = answer or ""
+            self.match(1)
+
+        self.foot.ask(Question("find", self.needle, done))
+
+    def match(self, step: int) -> bool:
+        """Go to the next or the previous line that holds what was looked for."""
+        return self.pane.match(self.needle, step)
+
+    def clear(self) -> bool:
+        """Forget what was looked for; False if there was nothing."""
+        had, self.needle = bool(self.needle), ""
+        return had
+
+
+class HelpSheet(Sheet):
+    """The keys."""
+
+    def __init__(self, version: str) -> None:
+        """Remember the version that is shown."""
+        super().__init__("Help")
+        self.version = version
+
+    def fill(self, scene: Scene, width: int) -> None:
+        """Put the rows."""
+        del width
+        self.pane.put(help_rows(scene.palette, self.version), scene.palette)
+
+
+class WhySheet(Sheet):
+    """What is behind a claim; numbers follow the moment as long as the claim stands."""
+
+    hints = (("Enter", "evidence"), *_BACK)
+
+    def __init__(self, claim: Claim) -> None:
+        """Remember the claim."""
+        super().__init__("Why")
+        self.claim = claim
+
+    def fill(self, scene: Scene, width: int) -> None:
+        """Put the rows."""
+        note = ""
+        if self.claim.until is None:
+            current = {c.key: c for c in (*scene.findings(), *scene.unknown())}
+            if self.claim.key in current:
+                self.claim = current[self.claim.key]
+            else:
+                note = f"not so at {scene.mode.value.lower()} time; as it was last seen"
+        mark = "".join(s.text for s in claim_mark(self.claim, scene.palette)).strip()
+        self.pane.title = f"Why {mark} {scene.palette.word(self.claim.subject, 60)}"
+        self.pane.put(why_rows(self.claim, scene, width), scene.palette, note)
+
+
+class RawSheet(Sheet):
+    """A piece of evidence as it was read."""
+
+    def __init__(self, quote: Quote) -> None:
+        """Remember what to show."""
+        super().__init__("Evidence")
+        self.quote = quote
+        self._shown: tuple[object, ...] = ()
+
+    def fill(self, scene: Scene, width: int) -> None:
+        """Put the rows once per width: evidence does not change."""
+        if self._shown == (width, scene.palette) or not width:
+            return
+        begun, self._shown = bool(self._shown), (width, scene.palette)
+        rows, first = raw_rows(self.quote, recalled(scene.session, self.quote), scene.palette, width)
+        self.pane.put(rows, scene.palette)
+        if first and not begun:
+            self.pane.move_to(first)
+            self.pane.top = max(0, first - self.pane.room // 3)
+            self.pane.repaint()

@@ -1,0 +1,90 @@
+"""The first lines of every screen: where and when one looks, how bad it is, which views there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+
+from sdstop.finding import Severity
+from sdstop.format import clock, duration, timestamp
+from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.scene import Mode, Scene
+
+_TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "INFO", None: "?UNKN"}
+
+
+def counts_line(scene: Scene, *, brief: bool = False) -> Line:
+    """Return how many findings there are of each severity, worst first; what is unknown comes last."""
+    parts: list[Segment] = []
+    for severity, count in scene.counts().items():
+        if not count:
+            continue
+        style = scene.palette.severity(severity)
+        badge = severity is Severity.CRITICAL
+        if parts:
+            parts.append(Segment(" " if brief else "  "))
+        title = f"{_TITLES[severity]} {count}" if brief else f"{count} {_TITLES[severity]}"
+        if badge and not brief:
+            parts.append(Segment(f" {title} ", style + BANNER))
+        else:
+            parts.append(Segment(title, style))
+    if not parts:
+        parts.append(Segment("no findings", PLAIN))
+    return tuple(parts)
+
+
+def moment_line(scene: Scene, *, brief: bool = False) -> Line:
+    """Return when it is that one looks at."""
+    taken = scene.now.taken
+    if scene.silent is not None:
+        return text((f"no data for {duration(scene.silent)}", scene.palette.severity(None)))
+    if scene.mode is Mode.LIVE:
+        return text(("LIVE", STRONG), f" {clock(taken)}Z")
+    when = f"{clock(taken)}Z" if brief else timestamp(taken)
+    behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 else ""
+    return text((f" {scene.mode.value} {when}{behind} ", BANNER))
+
+
+def status_line(scene: Scene, width: int) -> Line:
+    """Return the first line."""
+    host = scene.session.origin.name
+    right = counts_line(scene)
+    brief = width < 78
+    left: list[Segment] = [Segment(" "), *(() if brief else text(("sdstop ", FAINT)))]
+    room = max(width - width_of(left) - width_of(right) - width_of(moment_line(scene, brief=brief)) - 5, 8)
+    name = scene.palette.word(host, 64)
+    left.append(Segment(scene.palette.fit(name, min(len(name), room)), STRONG))
+    left.append(Segment("  "))
+    left.extend(moment_line(scene, brief=brief))
+    note = _note(scene)
+    if note and width_of(left) + width_of(right) + len(note) + 6 < width:
+        left.append(Segment(f"  {note}", FAINT))
+    gap = width - width_of(left) - width_of(right) - 1
+    if gap < 1:
+        right = counts_line(scene, brief=True)
+        gap = max(width - width_of(left) - width_of(right) - 1, 1)
+    return (*left, Segment(" " * gap), *right)
+
+
+def _note(scene: Scene) -> str:
+    origin = scene.session.origin
+    if scene.mode is Mode.LIVE:
+        return f"every {scene.interval:g} s"
+    if origin.live:
+        return "recording goes on"
+    frames = scene.session.timeline.frames
+    at = f"frame {scene.look.index + 1} of {len(frames)}"
+    return at if origin.complete else f"{at}, capture incomplete"
+
+
+def tabs_line(tabs: Sequence[tuple[str, str]], current: str, palette: Palette, width: int) -> Line:
+    """Return the line of views; the one that is shown stands in reverse video."""
+    del palette
+    full = sum(len(key) + len(title) + 5 for key, title in tabs) <= width
+    parts: list[Segment] = [Segment(" ")]
+    for key, title in tabs:
+        shown = f" {key} {title} " if full or title == current else f" {key} "
+        parts.append(Segment(shown, BANNER if title == current else PLAIN))
+        parts.append(Segment(" "))
+    return tuple(parts)

@@ -1,0 +1,114 @@
+"""Strips: numbers over time as one cell each, bars and charts. Pure functions of numbers.
+
+A sample covers the time since the one before it, `(ends, seconds, value)` in monotonic seconds. Cells are of one
+length; a cell shows the sample that covers its middle, so an interval of 5 s fills five cells of a second and
+nothing is ever interpolated. `None` is what nobody measured, and is drawn as a gap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+Sample = tuple[float, float, float | None]
+
+_SPARK = ("▁▂▃▄▅▆▇█", "_.:-=+*#")
+_HEAT = (" ·░▒▓█", " .:=*#")
+_GAP = ("╎", "|")
+_BAR = (("━", "╸", "─"), ("#", "", "."))
+_EIGHTHS = " ▁▂▃▄▅▆▇█"
+
+HOT = 3
+"""Levels of heat from which a cell is one of those that matter."""
+
+
+def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.0) -> list[float | None]:
+    """Return one value per cell, the newest last; None where no sample covers it.
+
+    `now` is where the last cell ends. A sample that took more than three times as long as is usual spans a gap:
+    only its last part, as long as usual, is shown.
+    """
+    kept = [s for s in samples if s[1] > 0]
+    usual = median(s[1] for s in kept) if kept else 0.0
+    row: list[float | None] = [None] * width
+    for ends, lasted, value in kept:
+        covers = lasted if lasted <= 3 * usual else usual
+        # The middle of cell i lies at now - (i + 0.5) * seconds; it is covered if ends - covers < middle <= ends.
+        first = max(0, _ceil((now - ends) / seconds - 0.5))
+        after = _ceil((now - ends + covers) / seconds - 0.5)
+        for i in range(first, min(after, width)):
+            row[width - 1 - i] = value
+    return row
+
+
+def _ceil(value: float) -> int:
+    return -int(-(value - 1e-9) // 1)
+
+
+def spark(values: Sequence[float | None], top: float, *, ascii: bool = False) -> str:  # noqa: A002
+    """Return one glyph per value, from 0 to `top`; leading gaps are blank, others are drawn."""
+    glyphs = _SPARK[ascii]
+    return _drawn(values, top, glyphs, _GAP[ascii], zero=glyphs[0])
+
+
+def heat(values: Sequence[float | None], top: float, *, ascii: bool = False) -> str:  # noqa: A002
+    """Return one shade per value, from blank to solid at `top` and above."""
+    return _drawn(values, top, _HEAT[ascii][1:], _GAP[ascii], zero=" ")
+
+
+def level(value: float | None, top: float, levels: int = 5) -> int:
+    """Return 0 for next to nothing, else 1..levels."""
+    if value is None or top <= 0 or value <= top / (4 * levels):
+        return 0
+    return min(levels, 1 + int(value / top * levels * 0.9999))
+
+
+def _drawn(values: Sequence[float | None], top: float, glyphs: str, gap: str, zero: str) -> str:
+    shown: list[str] = []
+    begun = False
+    for value in values:
+        if value is None:
+            shown.append(gap if begun else " ")
+            continue
+        begun = True
+        at = level(value, top, len(glyphs))
+        shown.append(glyphs[at - 1] if at else zero)
+    return "".join(shown)
+
+
+def heat_top(most: float, mean: float) -> float:
+    """Return the value that is drawn solid in all rows of an array: one scale, so that members can be compared.
+
+    Half of the most, so that one outlier does not dim the rest; at least four times the mean, so that an even load
+    looks even, and at least one request, so that idle is calm.
+    """
+    return max(most / 2, 4 * mean, 1.0)
+
+
+def bar(ratio: float | None, width: int, *, ascii: bool = False) -> tuple[str, str]:  # noqa: A002
+    """Return a bar's full and empty part, together `width` cells; what is over 1 is full, None is blank."""
+    if ratio is None:
+        return "", " " * width
+    full, half, rest = _BAR[ascii]
+    halves = round(min(max(ratio, 0.0), 1.0) * width * 2)
+    if ratio > 0 and not halves:
+        halves = 1
+    whole = halves // 2 if half else (halves + 1) // 2
+    shown = full * whole + (half if halves % 2 else "")
+    return shown, rest * (width - len(shown))
+
+
+def chart(values: Sequence[float | None], top: float, height: int, *, ascii: bool = False) -> list[str]:  # noqa: A002
+    """Return `height` lines, the highest first, of columns that reach from 0 to `top`."""
+    glyphs = " .:#" if ascii else _EIGHTHS
+    steps = len(glyphs) - 1
+    full = [0 if v is None or top <= 0 else max(1, round(min(v / top, 1.0) * height * steps)) for v in values]
+    return ["".join(glyphs[min(max(f - row * steps, 0), steps)] for f in full) for row in range(height - 1, -1, -1)]
+
+
+def scale(value: float) -> float:
+    """Return where a chart of `value` ends: the next power of two, so that its scale seldom changes."""
+    end = 1.0
+    while end < value:
+        end *= 2
+    return end

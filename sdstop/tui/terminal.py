@@ -1,0 +1,62 @@
+"""The terminal: whether it can show the dashboard, and whether it is still there. Imports nothing of Textual."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from dataclasses import dataclass
+from typing import TextIO
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the dashboard is to look: `ascii` None means as the terminal can, `theme` "" the terminal's own colours."""
+
+    ascii: bool | None = None
+    mouse: bool = False
+    theme: str = ""
+    no_color: bool = False
+    version: str = ""
+
+
+def usable_terminal() -> str | None:
+    """Return None if the dashboard can be shown here, else why not, in one line."""
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error output", sys.stderr)):
+        if not _is_terminal(stream):
+            return f"standard {name} is no terminal"
+    kind = os.environ.get("TERM", "")
+    if kind in {"", "dumb", "unknown"}:
+        return f"TERM={kind or '(not set)'} cannot move its cursor"
+    return None
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+def needs_ascii() -> bool:
+    """Return whether the terminal's encoding has no glyphs but ASCII."""
+    encoding = (getattr(sys.__stderr__, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
+    return encoding not in {"utf8", "utf16", "utf32"}
+
+
+def wants_no_colour(options: Options) -> bool:
+    """Return whether colours are unwanted, by option or by NO_COLOR (any value but an empty one)."""
+    return options.no_color or bool(os.environ.get("NO_COLOR"))
+
+
+def hung_up(descriptor: int) -> bool:
+    """Return whether the terminal behind a descriptor is gone.
+
+    A program that outlives its terminal (nohup, a lost ssh) would otherwise spin on an input that is always ready.
+    """
+    poll = select.poll()
+    try:
+        poll.register(descriptor, 0)
+        return any(events & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, events in poll.poll(0))
+    except OSError:
+        return True

@@ -1,0 +1,72 @@
+"""Cells that several tables have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+
+from sdstop.finding import Severity
+from sdstop.format import percent
+from sdstop.tui.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.strip import HOT, bar, heat, level, spark
+
+
+def bar_cell(ratio: float | None, width: int, palette: Palette) -> Line:
+    """Return `97.2` and, where there is room, a bar."""
+    number = f"{percent(ratio):>5}"
+    if width < 9:
+        return text(number[-width:] if len(number) > width and number[0] == " " else number)
+    full, rest = bar(ratio, width - 6, ascii=palette.ascii)
+    return text(f"{number} ", full, (rest, FAINT))
+
+
+def gauge(ratio: float | None, width: int, palette: Palette) -> Line:
+    """Return a bar alone."""
+    full, rest = bar(ratio, width, ascii=palette.ascii)
+    return text(full, (rest, FAINT))
+
+
+def heat_cell(values: Sequence[float | None], top: float, palette: Palette, severity: Severity | None) -> Line:
+    """Return shades; those that matter stand in the colour of what is said of the row."""
+    shades = heat(values, top, ascii=palette.ascii)
+    if severity is None:
+        return text(shades)
+    lit = palette.severity(severity)
+    parts: list[Segment] = []
+    run, style = "", PLAIN
+    for shade, value in zip(shades, values, strict=True):
+        wanted: Style = lit if level(value, top) >= HOT else PLAIN
+        if wanted is not style and run:
+            parts.append(Segment(run, style))
+            run = ""
+        run, style = run + shade, wanted
+    parts.append(Segment(run, style))
+    return tuple(parts)
+
+
+def spark_cell(values: Sequence[float | None], top: float, palette: Palette) -> Line:
+    """Return a sparkline."""
+    return text(spark(values, top, ascii=palette.ascii))
+
+
+def fold(value: float | None, middle: float | None) -> str:
+    """Return how many times the middle of its peers a value is: `x2.4`; `-` where either says nothing."""
+    if value is None or middle is None:
+        return "-"
+    if middle < 1e-9:
+        return "x1" if value < 1e-9 else "x>99"
+    times = value / middle
+    return "x>99" if times >= 99.5 else f"x{times:.0f}" if times >= 9.95 else f"x{times:.1f}"
+
+
+def counted(count: int, thing: str) -> str:
+    """Return `1 disk`, `2 disks`."""
+    return f"{count} {thing}" if count == 1 else f"{count} {thing}s"
+
+
+def pressed(name: str, severity: Severity | None, palette: Palette, *, stale: bool = False) -> Line:
+    """Return a name in the colour of what is said of it; `~` before what is stale."""
+    style = FAINT if stale else PLAIN if severity is None else palette.severity(severity)
+    return text((("~" if stale else "") + palette.word(name, 64), style))

@@ -1,0 +1,90 @@
+"""The table of findings, as Overview and the view of all findings have it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sdstop.format import clock, duration
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.scene import Claim, Scene
+from sdstop.tui.table import Cell, Column
+from sdstop.tui.why import claim_mark, figures
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A claim at a moment."""
+
+    claim: Claim
+    scene: Scene
+
+
+def _mark(item: Said, width: int) -> Line:
+    del width
+    return claim_mark(item.claim, item.scene.palette)
+
+
+def _summary(item: Said, width: int) -> Line:
+    del width
+    return text((item.scene.palette.word(item.claim.summary, 400), FAINT if item.claim.until else PLAIN))
+
+
+def _subject(item: Said, width: int) -> Line:
+    del width
+    return text((item.scene.palette.word(item.claim.subject, 60), FAINT if item.claim.until else STRONG))
+
+
+def _since(item: Said, width: int) -> Cell:
+    del width
+    return text((clock(item.claim.since), FAINT)) if item.claim.since is not None else ""
+
+
+def _age(item: Said, width: int) -> Cell:
+    del width
+    claim = item.claim
+    if claim.since is None:
+        return ""
+    until = claim.until if claim.until is not None else item.scene.now.taken
+    return text((duration(until - claim.since), FAINT))
+
+
+def _figures(item: Said, width: int) -> Cell:
+    del width
+    return figures(item.claim.finding, item.scene.palette, 3) if item.claim.finding is not None else ""
+
+
+def _rank(item: Said) -> int:
+    return -1 if item.claim.severity is None else item.claim.severity.rank
+
+
+COLUMNS = (
+    Column("severity", "", 5, _mark, _rank),
+    Column("subject", "WHERE", 10, _subject, lambda i: i.claim.subject, widest=18, rising=True),
+    Column("finding", "FINDING", 40, _summary, widest=110),
+    Column("figures", "COMPARED", 30, _figures, keep=1, widest=70),
+    Column("since", "SINCE", 8, _since, lambda i: i.claim.since, keep=3),
+    Column("age", "FOR", 8, _age, lambda i: i.claim.since, keep=2, rising=True),
+)
+
+
+def claim_row(claim: Claim, scene: Scene) -> Row:
+    """Return a claim's row."""
+    search = f"{claim.subject} {claim.summary} {claim.severity or 'unknown'}"
+    return Row(claim.key, Said(claim, scene), None, search)
+
+
+def heading(title: str, count: int | None = None) -> Row:
+    """Return a line above some rows."""
+    return words(text((title, STRONG), (f"  {count}" if count is not None else "", FAINT)))
+
+
+def note_row(note: str, scene: Scene) -> Row:
+    """Return a line that says why there is nothing."""
+    return words(text((scene.palette.word(note, 300), FAINT)))
+
+
+def claim_rows(claims: Sequence[Claim], scene: Scene) -> list[Row]:
+    """Return the rows of some claims."""
+    return [claim_row(claim, scene) for claim in claims]

@@ -1,0 +1,123 @@
+"""What is known of one device: make and place, what it is part of and what is built upon it, who does I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop.collectors.blockdev import BlockDevice, BlockLink
+from sdstop.collectors.processes import ProcessActivity, ProcessSummary
+from sdstop.format import bytes_, rate
+from sdstop.tui.drives import Drive, natural, rows
+from sdstop.tui.palette import FAINT, Line, Palette, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.scene import Scene
+
+
+def detail_rows(drive: Drive, scene: Scene) -> list[Row]:
+    """Return a few lines about a device."""
+    palette = scene.palette
+    lines = [
+        _line("is", _make(drive, palette), palette),
+        _line("sits", _place(drive, palette), palette),
+        _line("part of", _relations(drive, scene), palette),
+        _line("queue", _queue(drive.device), palette),
+        _line("I/O by", list(busiest(scene, 4)), palette),
+    ]
+    return [words(line) for line in lines]
+
+
+def _line(name: str, facts: Sequence[str], palette: Palette) -> Line:
+    shown = f" {palette.dot} ".join(facts) if facts else "-"
+    return text((f" {name:<8}", FAINT), shown)
+
+
+def _make(drive: Drive, palette: Palette) -> list[str]:
+    d = drive.device
+    if d is None:
+        return [drive.kind]
+    facts = [
+        drive.kind,
+        *(palette.word(w, 60) for w in (d.vendor, d.model, d.revision, d.dm_name, d.backing_file) if w),
+    ]
+    if d.serial:
+        facts.append(f"serial {palette.word(d.serial, 40)}")
+    if d.size is not None:
+        facts.append(bytes_(d.size))
+    if d.rotational is not None:
+        facts.append("rotates" if d.rotational else "does not rotate")
+    if d.state:
+        facts.append(palette.word(d.state, 20))
+    if d.read_only:
+        facts.append("read-only")
+    if d.iostats_enabled == 0:
+        facts.append("not accounted (iostats off)")
+    return facts
+
+
+def _place(drive: Drive, palette: Palette) -> list[str]:
+    d = drive.device
+    if d is None:
+        return []
+    named = (("", d.by_path), ("", d.hctl), ("wwn ", d.wwn), ("", d.by_id if not d.wwn else None))
+    return [f"{title}{palette.word(value, 90)}" for title, value in named if value]
+
+
+def _relations(drive: Drive, scene: Scene) -> list[str]:
+    links, _ = rows(scene, BlockLink)
+    word = scene.palette.word
+    facts = []
+    for member in drive.members:
+        slot = "no slot" if member.slot is None else f"slot {member.slot}"
+        errors = f", {member.errors} corrected errors" if member.errors else ""
+        facts.append(f"{word(member.array, 40)} {slot}, {word(member.state, 20)}{errors}")
+    arrays = {member.array for member in drive.members}
+    above = sorted({link.device for link in links.values() if link.below == drive.name} - arrays, key=natural)
+    below = sorted({link.below for link in links.values() if link.device == drive.name}, key=natural)
+    if above:
+        facts.append(f"carries {_some(above, scene.palette)}")
+    if below:
+        facts.append(f"stands on {_some(below, scene.palette)}")
+    return facts
+
+
+def _some(names: list[str], palette: Palette, most: int = 12) -> str:
+    shown = " ".join(palette.word(name, 40) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def _queue(d: BlockDevice | None) -> list[str]:
+    if d is None:
+        return []
+    facts = []
+    for title, value in (("requests", d.nr_requests), ("depth", d.queue_depth)):
+        if value is not None:
+            facts.append(f"{title} {value}")
+    if d.scheduler:
+        facts.append(d.scheduler)
+    facts.extend(
+        f"{title} {bytes_(value)}"
+        for title, value in (("read-ahead", d.read_ahead), ("largest request", d.max_request))
+        if value is not None
+    )
+    if d.logical_block_size and d.physical_block_size:
+        facts.append(f"blocks {d.logical_block_size}/{d.physical_block_size}")
+    if d.write_cache:
+        facts.append(d.write_cache)
+    return facts
+
+
+def busy_processes(scene: Scene) -> list[ProcessActivity]:
+    """Return processes that do I/O, the busiest first."""
+    activity, _ = rows(scene, ProcessActivity)
+    busy = [p for p in activity.values() if p.read_bytes_per_second + p.write_bytes_per_second > 0]
+    return sorted(busy, key=lambda p: -(p.read_bytes_per_second + p.write_bytes_per_second))
+
+
+def busiest(scene: Scene, most: int) -> Iterator[str]:
+    """Yield the node's busiest processes: the kernel does not tell which device they are busy with."""
+    for p in busy_processes(scene)[:most]:
+        read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
+        yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
+    for summary in rows(scene, ProcessSummary)[0].values():
+        if summary.denied:
+            yield f"{summary.denied} processes hidden"

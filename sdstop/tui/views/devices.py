@@ -1,0 +1,164 @@
+"""Columns of tables of block devices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sdstop.collectors.mdraid import Member
+from sdstop.disk import DiskActivity
+from sdstop.finding import Severity
+from sdstop.format import number, percent, rate, wait
+from sdstop.tui.drives import PAST, Drive, Group, moments, queues
+from sdstop.tui.palette import FAINT, Line, text
+from sdstop.tui.scene import Scene
+from sdstop.tui.strip import cells, spark
+from sdstop.tui.table import Cell, Column
+from sdstop.tui.views.cells import fold, gauge, heat_cell, pressed
+
+
+@dataclass(frozen=True, slots=True)
+class Spindle:
+    """A row of such a table: a device at a moment, and in an array its place, peers and the array's heat scale."""
+
+    drive: Drive
+    scene: Scene
+    group: Group | None = None
+    member: Member | None = None
+    top: float = 1.0
+
+    @property
+    def hot(self) -> Severity | None:
+        """What colours its strip: what is said of the device, or of all members together."""
+        if self.drive.severity is not None:
+            return self.drive.severity
+        return self.group.convoy if self.group is not None else None
+
+
+def past(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
+    """Return a device's queue, one value per second, the newest last."""
+    runs = moments(scene)
+    if not runs:
+        return [None] * width
+    return cells(queues(scene, name), runs[-1].started, width)
+
+
+def figure(read: Callable[[DiskActivity], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    """Return what paints and sorts a column of one number of the activity."""
+
+    def value(item: Spindle) -> float | None:
+        return None if item.drive.activity is None else read(item.drive.activity)
+
+    def cell(item: Spindle, width: int) -> Cell:
+        del width
+        said = shown(value(item))
+        return text((said, FAINT)) if item.drive.stale or said in {"0", "-", "0.00"} else said
+
+    return {"cell": cell, "value": value, "right": True}
+
+
+def _megabytes(value: float | None) -> str:
+    return number(None if value is None else value / (1 << 20))
+
+
+def _bar(item: Spindle, width: int) -> Line:
+    a = item.drive.activity
+    return gauge(None if a is None else a.busy, width, item.scene.palette)
+
+
+def _spark(item: Spindle, width: int) -> Line:
+    values = past(item.scene, item.drive.name, width)
+    top = max(1.0, *(v for v in values if v is not None), 1.0)
+    style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
+    return text((spark(values, top, ascii=item.scene.palette.ascii), style))
+
+
+def _heat(item: Spindle, width: int) -> Line:
+    return heat_cell(past(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
+
+
+def _queue_fold(item: Spindle, width: int) -> Cell:
+    del width
+    return _fold(_own(item, "queue"), item.group.peers.queue if item.group else None)
+
+
+def _wait_fold(item: Spindle, width: int) -> Cell:
+    del width
+    return _fold(_own(item, "wait"), item.group.peers.wait if item.group else None)
+
+
+def _own(item: Spindle, field: str) -> float | None:
+    found: float | None = getattr(item.drive.activity, field) if item.drive.activity else None
+    return found
+
+
+def _fold(own: float | None, middle: float | None) -> Cell:
+    said = fold(own, middle)
+    far = own is not None and middle is not None and own >= 2 * middle > 0
+    return said if far else text((said, FAINT))
+
+
+def _flag(item: Spindle, width: int) -> Line:
+    del width
+    style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
+    return text((item.drive.flag, style))
+
+
+def _name(item: Spindle, width: int) -> Line:
+    del width
+    return pressed(item.drive.name, item.drive.severity, item.scene.palette, stale=item.drive.stale)
+
+
+def _of(item: Spindle, width: int) -> Cell:
+    del width
+    names = dict.fromkeys(m.array for m in item.drive.members)
+    return text((item.scene.palette.word(",".join(names)), FAINT))
+
+
+def _slot(item: Spindle, width: int) -> Cell:
+    del width
+    if item.member is None:
+        return ""
+    return text((str(item.member.slot) if item.member.slot is not None else item.member.state[:3], FAINT))
+
+
+DEVICE = Column("device", "DEVICE", 8, _name, lambda i: (len(i.drive.name), i.drive.name), widest=16, rising=True)
+ARRAY = Column("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=5)
+SLOT = Column("slot", "SLOT", 4, _slot, right=True, keep=5)
+READS = Column("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
+WRITES = Column("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
+READ = Column("read", "rMB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _megabytes))
+WRITE = Column("write", "wMB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _megabytes))
+SIZE = Column("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
+QUEUE = Column("queue", "aqu", 6, **figure(lambda a: a.queue, number))
+READ_WAIT = Column("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait))
+WRITE_WAIT = Column("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait))
+WAIT = Column("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait))
+IN_FLIGHT = Column("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
+BUSY = Column("busy", "%util", 5, **figure(lambda a: a.busy, percent))
+BAR = Column("bar", "", 6, _bar, keep=2, widest=10)
+QUEUE_FOLD = Column("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
+WAIT_FOLD = Column("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
+FLAG = Column("flag", "FLAG", 8, _flag, keep=4, widest=10)
+
+
+def _ruler(width: int) -> str:
+    """Say which part of the past a strip shows."""
+    long, short = f"QUEUE, last {width} s", f"QUEUE {width} s"
+    title = long if width >= len(long) + 5 else short
+    return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
+
+
+HEAT = Column("pain", _ruler, 26, _heat, lambda i: i.drive.pain, widest=PAST)
+"""The last minute in shades, on the scale of the array."""
+SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=1, widest=PAST)
+"""The last minute as a line, on the device's own scale."""
+
+
+def searchable(drive: Drive, extra: Sequence[str] = ()) -> str:
+    """Return what a filter looks in."""
+    d = drive.device
+    facts = (d.model, d.serial, d.wwn, d.by_path, d.dm_name) if d is not None else ()
+    arrays = (m.array for m in drive.members)
+    return " ".join(str(word) for word in (drive.name, drive.kind, drive.flag, *arrays, *facts, *extra) if word)

@@ -1,0 +1,196 @@
+"""Disks: members under their arrays, beside each other in one scale."""
+
+from __future__ import annotations
+
+from textual.app import ComposeResult
+
+from sdstop.collectors.mdraid import Array, Rebuild
+from sdstop.finding import Finding
+from sdstop.format import bytes_, duration, number, percent, quantity, rate, wait
+from sdstop.tui.drives import Group, drives, groups, natural, queue_top, shown
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.scene import Scene
+from sdstop.tui.table import LineTable
+from sdstop.tui.views.cells import counted, gauge, pressed
+from sdstop.tui.views.detail import detail_rows
+from sdstop.tui.views.devices import (
+    BAR,
+    BUSY,
+    DEVICE,
+    FLAG,
+    HEAT,
+    IN_FLIGHT,
+    QUEUE,
+    QUEUE_FOLD,
+    READ,
+    READ_WAIT,
+    READS,
+    SIZE,
+    SLOT,
+    WAIT,
+    WAIT_FOLD,
+    WRITE,
+    WRITE_WAIT,
+    WRITES,
+    Spindle,
+    searchable,
+)
+from sdstop.tui.views.view import View
+
+_COLUMNS = (
+    SLOT, DEVICE, READS, WRITES, READ, WRITE, SIZE, IN_FLIGHT, QUEUE, QUEUE_FOLD, READ_WAIT, WRITE_WAIT, WAIT,
+    WAIT_FOLD, BUSY, BAR, HEAT, FLAG,
+)  # fmt: skip
+
+
+class Disks(View):
+    """Arrays with their members, then all other devices; below, what is known of the one under the cursor."""
+
+    key = "2"
+    title = "Disks"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the table and the detail."""
+        self.main = LineTable("Arrays and disks", _COLUMNS, id="disks")
+        self.detail = Pane("Device", id="disk-detail", cursor=False)
+        yield self.main
+        yield self.detail
+
+    def show(self, scene: Scene) -> None:
+        """Paint a moment."""
+        self.scene = scene
+        self.main.put(_rows(scene), scene.palette, _note(scene))
+        self._show_detail()
+
+    def on_pane_moved(self, event: Pane.Moved) -> None:
+        """Show what is under the cursor."""
+        event.stop()
+        self._show_detail()
+
+    def _show_detail(self) -> None:
+        if not self.detail.display:
+            return
+        row = self.main.chosen
+        scene = self.scene
+        item = row.item if row is not None else None
+        drive = item.drive if isinstance(item, Spindle | Group) else None
+        if drive is None:
+            self.detail.put((), scene.palette)
+            return
+        self.detail.title = f"Device {scene.palette.word(drive.name, 60)}"
+        self.detail.put(detail_rows(drive, scene), scene.palette)
+
+
+def _note(scene: Scene) -> str:
+    listed = [d for d in drives(scene).values() if d.whole]
+    return f"{counted(len(listed), 'disk')}, {counted(len(groups(scene)), 'array')}"
+
+
+def _rows(scene: Scene) -> list[Row]:
+    rows: list[Row] = []
+    grouped: set[str] = set()
+    for group in groups(scene):
+        grouped.add(group.array.array)
+        top = queue_top(scene, group.array.array, [drive.name for _, drive in group.members])
+        rows.append(_heading(group, scene))
+        rows.extend(
+            words(_rebuild_line(rebuild, group, scene), None, group, group.array.array) for rebuild in group.rebuilds
+        )
+        for member, drive in group.members:
+            grouped.add(drive.name)
+            item = Spindle(drive, scene, group, member, top)
+            rows.append(Row((group.array.array, drive.name), item, None, searchable(drive)))
+    others = [d for d in drives(scene).values() if d.name not in grouped and shown(d)]
+    for title, chosen in (
+        ("Disks in no array", [d for d in others if d.whole]),
+        ("Built upon others", [d for d in others if not d.whole]),
+    ):
+        if not chosen:
+            continue
+        top = queue_top(scene, f" {title}", [drive.name for drive in chosen])
+        rows.append(words(text((title, STRONG), (f"  {len(chosen)}", FAINT))))
+        rows.extend(
+            Row(("", drive.name), Spindle(drive, scene, None, None, top), None, searchable(drive))
+            for drive in sorted(chosen, key=lambda d: natural(d.name))
+        )
+    if not rows:
+        rows.append(words(text(("no block device is known yet", FAINT))))
+    return rows
+
+
+def _heading(group: Group, scene: Scene) -> Row:
+    array = group.array
+    name = pressed(array.array, group.severity, scene.palette)
+    facts = "  ".join(_facts(array, scene))
+    activity = group.drive.activity if group.drive is not None else None
+    work = ""
+    if activity is not None:
+        work = (
+            f"  r {rate(activity.read_bytes_per_second)}B/s  w {rate(activity.write_bytes_per_second)}B/s"
+            f"  {number(activity.completed_per_second)} io/s"
+        )
+    peers = ""
+    if group.peers.queue is not None:
+        peers = f"  peers: queue {number(group.peers.queue)}, wait {wait(group.peers.wait)} ms"
+    painted = (
+        *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {facts}"),
+        *text((work + peers, FAINT)),
+    )
+    return Row((array.array, ""), group, lambda _: painted, f"{array.array} {facts}")
+
+
+def _facts(array: Array, scene: Scene) -> list[str]:
+    word = scene.palette.word
+    facts = [word(" ".join(w for w in (array.level or "inactive", array.layout or "") if w), 60)]
+    if array.raid_disks is not None:
+        facts.append(counted(array.raid_disks, "disk"))
+    if array.chunk:
+        facts.append(f"{bytes_(array.chunk)} chunk")
+    if array.size:
+        facts.append(bytes_(array.size))
+    facts.append(word(array.state, 30))
+    if array.degraded:
+        facts.append(f"{array.degraded} missing")
+    if array.failed:
+        facts.append(f"{array.failed} failed")
+    if array.spares:
+        facts.append(f"{array.spares} spare")
+    if array.action not in {None, "idle"}:
+        facts.append(word(array.action, 30))
+    return facts
+
+
+def _rebuild_line(rebuild: Rebuild, group: Group, scene: Scene) -> Line:
+    palette = scene.palette
+    said = _about(scene, group.array.array)
+    words_: list[str] = []
+    if rebuild.done is not None and rebuild.total:
+        words_.append(f"{percent(rebuild.progress):>5} %")
+        words_.append(f"{bytes_(rebuild.done)} of {bytes_(rebuild.total)}")
+    if rebuild.state != "running":
+        words_.append(palette.word(rebuild.state, 20))
+    if rebuild.speed is not None:
+        words_.append(f"{rate(rebuild.speed)}B/s")
+    own = _eta(said)
+    if own:
+        words_.append(own)
+    elif rebuild.remaining is not None:
+        words_.append(f"md says {duration(rebuild.remaining)} left")
+    severity = max((f.severity for f in said), key=lambda s: s.rank, default=None)
+    style = palette.severity(severity) if severity is not None else PLAIN
+    flag = next((f.rule for f in said), "")
+    head = text((f"  {palette.word(rebuild.operation, 20):<9} ", style))
+    return (*head, *gauge(rebuild.progress, 24, palette), *text(" " + "  ".join(words_), (f"  {flag}", style)))
+
+
+def _about(scene: Scene, array: str) -> list[Finding]:
+    return [f for f in scene.look.judgement.findings if f.rule.startswith("rebuild-") and f.subject == array]
+
+
+def _eta(findings: list[Finding]) -> str:
+    for finding in findings:
+        for value in finding.values:
+            if value.name in {"eta", "remaining"} and isinstance(value.value, int | float):
+                return f"ETA {quantity(float(value.value), 'seconds')}"
+    return ""

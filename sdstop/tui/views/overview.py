@@ -1,0 +1,166 @@
+"""Overview: how the node is, what is wrong with it, which devices are worst, who does the I/O."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from sdstop.collectors.processes import ProcessActivity, ProcessSummary
+from sdstop.format import rate
+from sdstop.tui.drives import drives, rows, shown
+from sdstop.tui.palette import FAINT, text
+from sdstop.tui.pane import Pane, Row
+from sdstop.tui.scene import Scene
+from sdstop.tui.table import Cell, Column, LineTable
+from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, note_row
+from sdstop.tui.views.detail import busy_processes
+from sdstop.tui.views.devices import (
+    ARRAY,
+    BAR,
+    BUSY,
+    DEVICE,
+    FLAG,
+    QUEUE,
+    READ,
+    READ_WAIT,
+    READS,
+    SPARK,
+    WRITE,
+    WRITE_WAIT,
+    WRITES,
+    Spindle,
+    searchable,
+)
+from sdstop.tui.views.view import Place, View
+from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
+from sdstop.tui.why import why_rows
+
+_DEVICES = (
+    DEVICE, ARRAY, READS, WRITES, READ, WRITE, QUEUE, READ_WAIT, WRITE_WAIT, BUSY, BAR,
+    SPARK, FLAG,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Doer:
+    """A process at a moment."""
+
+    process: ProcessActivity
+    scene: Scene
+
+
+def _name(item: Doer, width: int) -> Cell:
+    del width
+    return item.scene.palette.word(item.process.name, 40)
+
+
+def _user(item: Doer, width: int) -> Cell:
+    del width
+    return text((item.scene.palette.word(item.process.user or "-", 20), FAINT))
+
+
+def _command(item: Doer, width: int) -> Cell:
+    del width
+    return text((item.scene.palette.word(item.process.cmdline or "", 300), FAINT))
+
+
+def _sum(item: Doer) -> float:
+    return item.process.read_bytes_per_second + item.process.write_bytes_per_second
+
+
+PROCESSES = (
+    Column("process", "PROCESS", 16, _name, lambda i: i.process.name, widest=20, rising=True),
+    Column("pid", "PID", 7, lambda i, _: str(i.process.pid), lambda i: i.process.pid, right=True, keep=4),
+    Column("user", "USER", 8, _user, lambda i: i.process.user or "", keep=3, rising=True),
+    Column("read", "READ/s", 7, lambda i, _: rate(i.process.read_bytes_per_second),
+           lambda i: i.process.read_bytes_per_second, right=True),
+    Column("write", "WRITE/s", 7, lambda i, _: rate(i.process.write_bytes_per_second),
+           lambda i: i.process.write_bytes_per_second, right=True),
+    Column("command", "COMMAND", 16, _command, _sum, keep=2, widest=120),
+)  # fmt: skip
+
+
+def process_rows(scene: Scene) -> tuple[list[Row], str]:
+    """Return the rows of who does the I/O, and a note about those that are hidden."""
+    listed = [
+        Row(("process", p.pid, p.started), Doer(p, scene), None, f"{p.name} {p.pid} {p.user} {p.cmdline}")
+        for p in busy_processes(scene)
+    ]
+    summary = next(iter(rows(scene, ProcessSummary)[0].values()), None)
+    note = f"{summary.denied} hidden, asks for root" if summary is not None and summary.denied else ""
+    if not listed:
+        known = scene.now.run_of(ProcessActivity) is not None
+        listed = [note_row("no process does any I/O now" if known else "not known yet: needs two looks", scene)]
+    return listed, note
+
+
+class Overview(View):
+    """The first view."""
+
+    key = "1"
+    title = "Overview"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panes; the style sheet says which of them a small screen has."""
+        self.vitals = Pane(id="vitals", cursor=False)
+        self.main = LineTable("Findings", COLUMNS, id="findings")
+        self.why = Pane("Why", id="why", cursor=False)
+        self.devices = LineTable("Worst devices", _DEVICES, id="devices", sort="pain")
+        self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False)
+        yield self.vitals
+        with Horizontal(id="halves"):
+            with Vertical(id="left"):
+                yield self.main
+                yield self.why
+            with Vertical(id="right"):
+                yield self.devices
+                yield self.processes
+
+    def show(self, scene: Scene) -> None:
+        """Paint a moment."""
+        self.scene = scene
+        wide = self.app.size.width >= 160 and self.app.size.height >= 40
+        self.vitals.styles.height = CHART + 2 if wide else 2
+        self.vitals.put(wide_rows(scene) if wide else brief_rows(scene), scene.palette)
+        self._show_findings(scene)
+        listed = [d for d in drives(scene).values() if shown(d)]
+        rows_ = [Row(d.name, Spindle(d, scene), None, searchable(d)) for d in listed]
+        self.devices.put(rows_ or [note_row("no block device is known yet", scene)], scene.palette)
+        if self.processes.display:
+            doers, note = process_rows(scene)
+            self.processes.put(doers, scene.palette, note)
+        self._show_why()
+
+    def _show_findings(self, scene: Scene) -> None:
+        claims = [*scene.findings(), *scene.unknown()]
+        rows_ = claim_rows(claims, scene)
+        if not scene.findings():
+            good = len(scene.look.judgement.ruled_out)
+            rows_.insert(0, note_row(f"nothing wrong found; {good} things looked at and found good (!)", scene))
+        height = self.app.size.height
+        self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9) // 2) + 3
+        self.main.put(rows_, scene.palette)
+
+    def on_pane_moved(self, event: Pane.Moved) -> None:
+        """Say why of the finding under the cursor."""
+        event.stop()
+        if event.pane is self.main:
+            self._show_why()
+
+    def _show_why(self) -> None:
+        if not self.why.display:
+            return
+        row = self.main.chosen
+        item = row.item if row is not None else None
+        if isinstance(item, Said):
+            self.why.put(why_rows(item.claim, self.scene, self.why.size.width), self.scene.palette, "Enter opens")
+        else:
+            self.why.put((), self.scene.palette)
+
+
+def place_of(item: Spindle) -> Place:
+    """Return where a device stands among its peers."""
+    arrays = [m.array for m in item.drive.members]
+    return Place("Disks", (arrays[0] if arrays else "", item.drive.name))

@@ -1,0 +1,36 @@
+"""View: what is below the status line; one is shown at a time, and only that one is painted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from textual.containers import Container
+
+from sdstop.tui.pane import Pane
+from sdstop.tui.scene import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A row of a view, to go to."""
+
+    view: str
+    key: Any = None
+
+
+class View(Container):
+    """A page of panes. `key` is the key that shows it, `main` the pane that is focused first."""
+
+    DEFAULT_CSS = "View { width: 1fr; height: 1fr; }"
+    key: ClassVar[str]
+    title: ClassVar[str]
+    main: Pane
+
+    def show(self, scene: Scene) -> None:
+        """Paint a moment."""
+        raise NotImplementedError
+
+    def point(self, key: Any) -> None:
+        """Put the cursor of the main pane on a row."""
+        self.main.point(key)

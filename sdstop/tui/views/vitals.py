@@ -1,0 +1,173 @@
+"""The node in a few lines: processors, memory, pressure, and what all disks together do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+
+from sdstop.collectors.network import InterfaceActivity
+from sdstop.collectors.node import CpuActivity, Node, Pressure
+from sdstop.format import bytes_, duration, number, percent, quantity, rate
+from sdstop.tui.drives import PAST, Totals, rows, totals
+from sdstop.tui.palette import FAINT, STRONG, Line, pairs, text, width_of
+from sdstop.tui.pane import Row
+from sdstop.tui.scene import Scene
+from sdstop.tui.strip import cells, chart, scale, spark
+from sdstop.tui.views.cells import gauge
+
+CHART = 5
+"""Lines of a chart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Reads or writes out of totals: bytes and requests."""
+
+    size: Callable[[Totals], float]
+    count: Callable[[Totals], float]
+
+
+_READ = Flow(lambda t: t.read_bytes, lambda t: t.reads)
+_WRITE = Flow(lambda t: t.write_bytes, lambda t: t.writes)
+
+
+def cpu(scene: Scene) -> CpuActivity | None:
+    """Return what all processors together did."""
+    return rows(scene, CpuActivity)[0].get("all")
+
+
+def node(scene: Scene) -> Node | None:
+    """Return the node's one row."""
+    return next(iter(rows(scene, Node)[0].values()), None)
+
+
+def memory_used(n: Node | None) -> float | None:
+    """Return the share of memory that could not be had without swapping."""
+    if n is None or not n.memory_total or n.memory_available is None:
+        return None
+    return 1 - n.memory_available / n.memory_total
+
+
+def series(scene: Scene, read: Callable[[Totals], float], width: int) -> list[float | None]:
+    """Return a figure of all disks, one value per second, the newest last."""
+    samples = [(ends, seconds, read(total)) for ends, seconds, total in totals(scene)]
+    return cells(samples, samples[-1][0], width) if samples else [None] * width
+
+
+def brief_rows(scene: Scene) -> list[Row]:
+    """Return three lines for a small screen."""
+    return [Row(line=lambda width: _node_line(scene, width)), Row(line=lambda width: _io_line(scene, width))]
+
+
+def _node_line(scene: Scene, width: int) -> Line:
+    n, c = node(scene), cpu(scene)
+    parts: list[Segment] = [Segment(" ")]
+
+    def add(line: Line) -> None:
+        if width_of(parts) + width_of(line) <= width:
+            parts.extend(line)
+
+    add(
+        text(
+            ("cpu ", FAINT),
+            f"{percent(c.busy if c else None):>4} ",
+            *pairs(gauge(c.busy if c else None, 8, scene.palette)),
+        )
+    )
+    add(text(("  iowait ", FAINT), percent(c.iowait if c else None)))
+    used = memory_used(n)
+    add(text(("  mem ", FAINT), f"{percent(used):>4} ", *pairs(gauge(used, 8, scene.palette))))
+    add(text(("  load ", FAINT), number(n.load1 if n else None)))
+    add(text(("  stalled on io ", FAINT), f"{percent(_stalled(scene, 'io'))} %"))
+    add(text(("  up ", FAINT), duration(_uptime(n, scene))))
+    add(text(("  ", FAINT), (scene.palette.word(n.kernel if n and n.kernel else "", 40), FAINT)))
+    return tuple(parts)
+
+
+def _stalled(scene: Scene, resource: str) -> float | None:
+    row = rows(scene, Pressure)[0].get(resource)
+    return row.some_avg10 if row is not None else None
+
+
+def _uptime(n: Node | None, scene: Scene) -> float | None:
+    if n is None:
+        return None
+    return n.uptime if n.uptime is not None else scene.now.taken - n.boot_time if n.boot_time else None
+
+
+def _io_line(scene: Scene, width: int) -> Line:
+    room = min(max((width - 54) // 2, 0), PAST)
+    return (Segment(" "), *_io("read", _READ, scene, room), Segment("  "), *_io("write", _WRITE, scene, room))
+
+
+def _io(title: str, flow: Flow, scene: Scene, room: int) -> Line:
+    now = totals(scene)
+    last = now[-1][2] if now else None
+    values = series(scene, flow.size, room)
+    strip = spark(values, _top(values), ascii=scene.palette.ascii)
+    size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
+    return text((f"{title} ", FAINT), (f"{rate(size):>6}B/s", STRONG), f" {number(count):>5}/s ", strip)
+
+
+def _top(values: Sequence[float | None]) -> float:
+    return scale(max((v for v in values if v is not None), default=0.0))
+
+
+def wide_rows(scene: Scene) -> list[Row]:
+    """Return the same with charts, for a large screen."""
+    facts = _facts(scene)
+    read, write = _chart("reads", _READ, scene), _chart("writes", _WRITE, scene)
+
+    def line(at: int) -> Callable[[int], Line]:
+        def paint(width: int) -> Line:
+            side = max(width - 2 * (PAST + 4), 20)
+            left = facts[at] if at < len(facts) else ()
+            blank = max(side - width_of(left), 0)
+            return (*left, Segment(" " * blank), *read[at], Segment("    "), *write[at])
+
+        return paint
+
+    return [Row(line=line(at)) for at in range(CHART + 1)]
+
+
+def _chart(title: str, flow: Flow, scene: Scene) -> list[Line]:
+    now = totals(scene)
+    last = now[-1][2] if now else None
+    values = series(scene, flow.size, PAST)
+    top = _top(values)
+    size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
+    head = text((f"{title} ", FAINT), (f"{rate(size)}B/s", STRONG), f" {number(count)}/s")
+    end = f"of {bytes_(top)}B/s, last minute"
+    first = (*head, Segment(" " * max(PAST - width_of(head) - len(end), 1)), Segment(end, FAINT))
+    return [first, *(text((drawn, FAINT)) for drawn in chart(values, top, CHART, ascii=scene.palette.ascii))]
+
+
+def _facts(scene: Scene) -> list[Line]:
+    n, c = node(scene), cpu(scene)
+    used = memory_used(n)
+    word = scene.palette.word
+    memory = f"{bytes_(n.memory_total)}" if n is not None and n.memory_total else "-"
+    dirty = f"  dirty {bytes_(n.memory_dirty)}" if n is not None and n.memory_dirty is not None else ""
+    loads = [number(v) for v in (n.load1, n.load5, n.load15)] if n is not None else ["-"]
+    net = rows(scene, InterfaceActivity)[0].values()
+    real = [i for i in net if i.interface != "lo"]
+    kernel = word(n.kernel, 40) if n is not None and n.kernel else "-"
+    return [
+        text((" kernel   ", FAINT), kernel, ("  up ", FAINT), duration(_uptime(n, scene))),
+        _gauge_line("cpu", c.busy if c else None, f"  iowait {percent(c.iowait if c else None)}", scene),
+        _gauge_line("memory", used, f"  of {memory}{dirty}", scene),
+        _gauge_line("io stall", _stalled(scene, "io"), "  of the last 10 s", scene),
+        text((" load     ", FAINT), "  ".join(loads), (f"  {n.cpus} cpus" if n is not None and n.cpus else "", FAINT)),
+        text(
+            (" network  ", FAINT),
+            f"rx {quantity(sum(i.rx_bytes_per_second for i in real) if real else None, 'bytes_per_second')}",
+            f"  tx {quantity(sum(i.tx_bytes_per_second for i in real) if real else None, 'bytes_per_second')}",
+        ),
+    ]
+
+
+def _gauge_line(title: str, ratio: float | None, more: str, scene: Scene) -> Line:
+    head = text((f" {title:<8} ", FAINT), f"{percent(ratio):>5} ")
+    return (*head, *gauge(ratio, 16, scene.palette), *text((more, FAINT)))

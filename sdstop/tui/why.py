@@ -1,0 +1,162 @@
+"""Why: everything behind one line of the list of findings, down to the evidence it rests on."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sdstop.finding import Cite, Finding, Value
+from sdstop.format import clock, duration, percent, quantity
+from sdstop.snapshot import Run
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.scene import Claim, Scene
+
+WIDEST = 100
+"""Cells of a line of prose: longer ones are hard to read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """Evidence to be opened: its key, the frame's number, the text to mark, and what a finding quoted of it."""
+
+    key: str
+    frame: int
+    mark: str = ""
+    excerpt: str = ""
+
+
+def quote(cite: Cite) -> Quote:
+    """Return what opens a finding's evidence."""
+    return Quote(cite.key, cite.frame, cite.mark, cite.excerpt)
+
+
+def claim_mark(claim: Claim, palette: Palette) -> Line:
+    """Return a claim's severity as a word."""
+    word = UNKNOWN_WORD if claim.severity is None else WORDS[claim.severity]
+    if claim.until is not None:
+        return text((word.lower(), FAINT))
+    return text((word, palette.severity(claim.severity)))
+
+
+def figures(finding: Finding, palette: Palette, count: int = 2) -> str:
+    """Return the first numbers that a finding compared, in few words."""
+    shown = [f"{palette.word(v.title, 24)} {_shown(v, palette)}" for v in finding.values[:count]]
+    return f" {palette.dot} ".join(shown)
+
+
+def _shown(value: Value, palette: Palette) -> str:
+    return palette.word(quantity(value.value, value.unit), 60)
+
+
+def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
+    """Return the lines of a claim, for a pane of this width."""
+    page = _Page(scene.palette, min(width - 4, WIDEST))
+    page.prose(claim.summary, STRONG)
+    page.blank()
+    page.line(_when(claim))
+    if claim.finding is not None:
+        _finding(page, claim.finding, scene)
+    elif claim.run is not None:
+        _run(page, claim.run, scene)
+    else:
+        page.blank()
+        page.prose("This was not checked. It is not known to be good.")
+    return page.rows
+
+
+def _when(claim: Claim) -> str:
+    if claim.since is None:
+        return "no time is known"
+    if claim.until is None:
+        return f"since {clock(claim.since)}Z"
+    return f"from {clock(claim.since)}Z to {clock(claim.until)}Z, for {duration(claim.until - claim.since)}"
+
+
+def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
+    sure = "" if finding.confidence is None else f", confidence {percent(finding.confidence)} %"
+    page.line(f"rule {page.palette.word(finding.rule)}{sure}", FAINT)
+    if finding.values:
+        page.title("Compared")
+        page.values(finding.values)
+    if finding.advice:
+        page.title("What to do")
+        for advice in finding.advice:
+            page.prose(advice, bullet="  ")
+    if finding.refuted_by:
+        page.title("What would refute it")
+        page.prose(finding.refuted_by, bullet="  ")
+    others = {claim.key: claim for claim in scene.findings()}
+    if finding.explains:
+        page.title("Explains")
+        for key in finding.explains:
+            other = others.get(key)
+            page.choice(f"explains:{key}", other.summary if other else key, other)
+    page.title("Evidence")
+    for index, cite in enumerate(finding.evidence):
+        page.cite(cite, index)
+
+
+def _run(page: _Page, run: Run, scene: Scene) -> None:
+    collector = next((c for c in scene.session.collectors if c.name == run.collector), None)
+    page.line(f"collector {page.palette.word(run.collector)}", FAINT)
+    if run.last is not None:
+        page.line(f"last good answer at {clock(run.last.taken)}Z", FAINT)
+    if collector is not None:
+        page.title("Needs")
+        for need in collector.needs:
+            page.prose(f"{need.what}: {need.why}" + (f" ({need.privilege})" if need.privilege else ""), bullet="  ")
+    page.title("Evidence")
+    keys = sorted(k for k in run.keys if k.startswith(("/", "cmd:", "answer:", "link:", "list:")))
+    for key in keys[:200]:
+        page.choice(f"raw:{key}", key, Quote(key, scene.now.number))
+
+
+class _Page:
+    """Lines of prose, wrapped."""
+
+    def __init__(self, palette: Palette, width: int) -> None:
+        self.palette = palette
+        self.width = max(width, 16)
+        self.rows: list[Row] = []
+
+    def blank(self) -> None:
+        self.rows.append(words(()))
+
+    def line(self, shown: str, style: object = PLAIN) -> None:
+        self.rows.append(words(text((f" {shown}", FAINT if style is FAINT else PLAIN))))
+
+    def title(self, title: str) -> None:
+        self.blank()
+        self.rows.append(words(text((f" {title}", STRONG))))
+
+    def prose(self, foreign: str, style: object = PLAIN, bullet: str = "") -> None:
+        safe = self.palette.word(foreign, 4000)
+        for line in textwrap.wrap(safe, self.width - len(bullet)) or [""]:
+            self.rows.append(words(text((f" {bullet}{line}", STRONG if style is STRONG else PLAIN))))
+
+    def values(self, values: tuple[Value, ...]) -> None:
+        names = [self.palette.word(v.title, 60) for v in values]
+        shown = [_shown(v, self.palette) for v in values]
+        first = max(map(len, names))
+        second = max(map(len, shown))
+        for name, value, declared in zip(names, shown, values, strict=True):
+            limit = declared.limit
+            against = f"   limit {quantity(limit, declared.unit)}" if limit is not None else ""
+            self.rows.append(words(text(f"   {name:<{first}}   ", (f"{value:>{second}}", STRONG), (against, FAINT))))
+
+    def choice(self, key: str, foreign: str, item: object) -> None:
+        shown = self.palette.word(foreign, self.width)
+        self.rows.append(words(text(f"   {shown}"), key if item is not None else None, item))
+
+    def cite(self, cite: Cite, index: int) -> None:
+        key = f"cite:{index}:{cite.key}"
+        shown = self.palette.word(cite.key, self.width - 18)
+        self.rows.append(words(text(f"   {shown}", (f"  frame {cite.frame}", FAINT)), key, quote(cite)))
+        for line in self._excerpt(cite):
+            self.rows.append(words(line))
+
+    def _excerpt(self, cite: Cite) -> Iterator[Line]:
+        for line in cite.excerpt.splitlines()[:4]:
+            yield text((f"     {self.palette.word(line.strip(), self.width - 4)}", FAINT))
