@@ -1,0 +1,97 @@
+"""The page that Prometheus reads: text format 0.0.4 and OpenMetrics 1.0, as prometheus_client prints them.
+
+    # HELP sdstop_disk_reads_total Reads completed (/proc/diskstats)
+    # TYPE sdstop_disk_reads_total counter
+    sdstop_disk_reads_total{device="sda"} 221540.0
+
+Formats: https://prometheus.io/docs/instrumenting/exposition_formats/ and the OpenMetrics specification 1.0.0. They
+differ in headings and in a last line `# EOF`; sample lines are the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from sdstop.format import safe
+
+Type = Literal["gauge", "counter", "info", "histogram"]
+
+TEXT = "text/plain; version=0.0.4; charset=utf-8"
+OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+
+LONGEST = 500
+"""Characters of a label's value that are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A metric: `name` as its samples have it (with `_total`, `_info`; of a histogram without `_bucket`)."""
+
+    name: str
+    type: Type
+    help: str
+    labels: tuple[str, ...] = ()
+    unit: str = ""
+
+    @property
+    def bare(self) -> str:
+        """The name without the suffix that OpenMetrics and prometheus_client add to the type."""
+        return self.name.removesuffix(_SUFFIXES.get(self.type, ""))
+
+    def text(self) -> str:
+        """Return the heading in the text format."""
+        said = self.help.replace("\\", r"\\").replace("\n", r"\n")
+        kind = "gauge" if self.type == "info" else self.type
+        return f"# HELP {self.name} {said}\n# TYPE {self.name} {kind}\n"
+
+    def openmetrics(self) -> str:
+        """Return the heading in OpenMetrics."""
+        return f"# HELP {self.bare} {_escaped(self.help)}\n# TYPE {self.bare} {self.type}\n"
+
+
+_SUFFIXES = {"counter": "_total", "info": "_info"}
+
+
+def number(value: float) -> str:
+    """Return a number as prometheus_client prints it: always a float, with an exponent from a million up."""
+    if isinstance(value, int):
+        if 0 <= value < 1_000_000:
+            return f"{value:d}.0"
+        if 0 < value < 1_000_000_000_000_000:  # every such number is a float exactly
+            digits = str(value)
+            return f"{f'{digits[0]}.{digits[1:]}'.rstrip('0.')}e+{len(digits) - 1:02d}"
+    value = float(value)
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    shown = repr(value)
+    dot = shown.find(".")
+    if value > 0 and dot > 6:
+        return f"{f'{shown[0]}.{shown[1:dot]}{shown[dot + 1 :]}'.rstrip('0.')}e+{dot - 1:02d}"
+    return shown
+
+
+def label(value: object) -> str:
+    """Return a label's value: what would harm a terminal, or is no UTF-8, is made visible, and long text cut."""
+    return safe(value, LONGEST)
+
+
+def labelled(labels: Mapping[str, str]) -> str:
+    """Return labels as they stand behind a name, sorted; the values are those that `label` returned."""
+    if not labels:
+        return ""
+    return "{" + ",".join([f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items())]) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+Sample = tuple[Mapping[str, str], float]
+
+
+def lines(name: str, samples: Iterable[Sample]) -> str:
+    """Return the sample lines of a metric that is no histogram."""
+    return "".join([f"{name}{labelled(labels)} {number(value)}\n" for labels, value in samples])

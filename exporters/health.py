@@ -1,0 +1,176 @@
+"""Health: what the exporter says of itself, of its sources and of the rules, counted over all frames."""
+
+from __future__ import annotations
+
+import platform
+import resource
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import sdstop
+from sdstop.collector import Collector
+from sdstop.diagnosis import Judgement
+from sdstop.evidence import Outcome
+from sdstop.exporters.exposition import Heading, Sample, label
+from sdstop.finding import Rule, Severity
+from sdstop.session import Look
+from sdstop.snapshot import Run, Snapshot
+
+MOST_FINDINGS = 100
+"""Findings that are exported one by one, the worst first."""
+
+REASONS = {Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed"}
+
+_BY = ("collector",)
+BUILD = Heading("sdstop_build_info", "info", "Version of sdstop and of its Python", ("python", "version"))
+FRAME = Heading("sdstop_frame_timestamp_seconds", "gauge", "Unix time of the sample that this page shows")
+ENABLED = Heading("sdstop_collector_enabled", "gauge", "1 if switched on", _BY)
+APPLICABLE = Heading("sdstop_collector_applicable", "gauge", "0 if this node has nothing for it, no error", _BY)
+SUCCESS = Heading("sdstop_collector_success", "gauge", "1 unless the last run failed, was denied or hangs", _BY)
+DURATION = Heading("sdstop_collector_duration_seconds", "gauge", "Wall time of the last finished run", _BY, "seconds")
+RUNNING = Heading("sdstop_collector_running_seconds", "gauge", "Age of a run that hangs, else 0", _BY, "seconds")
+INTERVAL = Heading(
+    "sdstop_collector_interval_seconds", "gauge", "Time between runs; +Inf: again only when something changed", _BY,
+    "seconds",
+)  # fmt: skip
+SUCCEEDED = Heading(
+    "sdstop_collector_last_success_timestamp_seconds", "gauge", "Unix time of the last good run", _BY, "seconds"
+)
+ERRORS = Heading(
+    "sdstop_collector_errors_total", "counter", "Runs that brought nothing, by reason", ("collector", "reason")
+)
+DROPPED = Heading("sdstop_series_dropped", "gauge", "Series left out by the limit, or because of equal labels", _BY)
+
+FINDINGS = Heading(
+    "sdstop_findings", "gauge", "Findings in force; absent where the rule could not look", ("rule", "severity")
+)
+ACTIVE = Heading(
+    "sdstop_finding_active", "gauge", f"1 for each finding in force, the {MOST_FINDINGS} worst",
+    ("rule", "severity", "subject"),
+)  # fmt: skip
+HIDDEN = Heading("sdstop_findings_dropped", "gauge", "Findings in force that sdstop_finding_active leaves out")
+LASTED = Heading(
+    "sdstop_finding_seconds_total", "counter", "Time with a finding in force, whenever the page is read",
+    ("rule", "severity"), "seconds",
+)  # fmt: skip
+EVALUATED = Heading("sdstop_rule_evaluated_timestamp_seconds", "gauge", "Unix time the rule last looked", ("rule",))
+UNCHECKED = Heading("sdstop_rule_unchecked", "gauge", "What a rule that concerns this node could not check", ("rule",))
+
+CPU = Heading("process_cpu_seconds_total", "counter", "CPU time of the exporter, without its sampler", (), "seconds")
+PEAK = Heading("process_resident_memory_peak_bytes", "gauge", "Largest resident memory so far", (), "bytes")
+STARTED = Heading("process_start_time_seconds", "gauge", "Unix time the exporter started", (), "seconds")
+MAX_FDS = Heading("process_max_fds", "gauge", "Files that may be open")
+
+OF_SOURCES = (
+    BUILD, FRAME, ENABLED, APPLICABLE, SUCCESS, DURATION, RUNNING, INTERVAL, SUCCEEDED, ERRORS, DROPPED,
+)  # fmt: skip
+OF_RULES = (FINDINGS, ACTIVE, HIDDEN, LASTED, EVALUATED, UNCHECKED)
+OF_PROCESS = (CPU, PEAK, STARTED, MAX_FDS)
+
+_START = time.time()
+
+Told = tuple[Heading, list[Sample]]
+
+
+@dataclass(slots=True)
+class Health:
+    """Counts of what a snapshot alone cannot say."""
+
+    errors: Counter[tuple[str, str]] = field(default_factory=Counter)
+    durations: dict[str, float] = field(default_factory=dict)
+    succeeded: dict[str, float] = field(default_factory=dict)
+    evaluated: dict[str, float] = field(default_factory=dict)
+    lasted: defaultdict[tuple[str, Severity], float] = field(default_factory=lambda: defaultdict(float))
+    _runs: dict[str, Run] = field(default_factory=dict)
+    _before: float | None = None
+
+    def observe(self, look: Look) -> None:
+        """Take note of one more frame."""
+        now = look.now
+        for name, run in now.runs.items():
+            known = self._runs.get(name)
+            if run is known:
+                continue
+            if run.duration is not None:
+                self.durations[name] = run.duration
+            if run.ok:
+                self.succeeded[name] = run.taken
+            elif run.outcome in REASONS and not _same_hang(known, run):
+                self.errors[name, REASONS[run.outcome]] += 1
+        self._runs = dict(now.runs)
+        seconds = 0.0 if self._before is None else max(0.0, now.monotonic - self._before)
+        self._before = now.monotonic
+        for kind in {(finding.rule, finding.severity) for finding in look.judgement.findings}:
+            self.lasted[kind] += seconds
+        for rule in looked(look.judgement):
+            self.evaluated[rule] = now.taken
+
+
+def _same_hang(before: Run | None, run: Run) -> bool:
+    return before is not None and before.outcome is run.outcome is Outcome.TIMEOUT and before.started == run.started
+
+
+def looked(judgement: Judgement) -> frozenset[str]:
+    """Return the rules that judged something: those that ran, less those that could check nothing they looked at."""
+    said = {finding.rule for finding in judgement.findings} | {good.rule for good in judgement.ruled_out}
+    helpless = {verdict.rule for verdict in judgement.unchecked}
+    return frozenset(rule for rule in judgement.ran if rule in said or rule not in helpless)
+
+
+def of_sources(
+    health: Health, shot: Snapshot, enabled: Sequence[Collector], known: Sequence[Collector],
+    interval: float, now: float, dropped: Counter[str],
+) -> Iterator[Told]:  # fmt: skip
+    """Yield build and collectors. `now` is monotonic seconds."""
+    runs, names = shot.runs, [collector.name for collector in enabled]
+    yield BUILD, [({"version": sdstop.__version__, "python": platform.python_version()}, 1)]
+    yield FRAME, [({}, shot.taken)]
+    on = set(names)
+    yield (
+        ENABLED,
+        [({"collector": c.name}, int(c.name in on)) for c in (*enabled, *(k for k in known if k.name not in on))],
+    )
+    ran = [({"collector": name}, runs[name]) for name in names if name in runs]
+    yield APPLICABLE, [(by, int(run.outcome is not Outcome.ABSENT)) for by, run in ran]
+    yield SUCCESS, [(by, int(run.outcome in {Outcome.OK, Outcome.ABSENT})) for by, run in ran]
+    yield DURATION, [(by, health.durations[run.collector]) for by, run in ran if run.collector in health.durations]
+    yield RUNNING, [(by, max(0.0, now - run.started) if _hangs(run) else 0.0) for by, run in ran]
+    yield INTERVAL, [({"collector": c.name}, max(c.pace, interval)) for c in enabled]
+    yield SUCCEEDED, [(by, health.succeeded[run.collector]) for by, run in ran if run.collector in health.succeeded]
+    reasons = REASONS.values()
+    yield ERRORS, [({"collector": n, "reason": r}, health.errors[n, r]) for n in names for r in reasons]
+    yield DROPPED, [({"collector": name}, dropped[name]) for name in names]
+
+
+def _hangs(run: Run) -> bool:
+    return run.outcome is Outcome.TIMEOUT and run.duration is None
+
+
+def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule]) -> Iterator[Told]:
+    """Yield the findings, 0 for each rule that looked and found nothing."""
+    judged = looked(judgement)
+    count = Counter((finding.rule, finding.severity) for finding in judgement.findings)
+    kinds = [(r, s) for r in rules if r.id in judged for s in Severity if s.rank <= r.worst.rank or count[r.id, s]]
+    yield FINDINGS, [({"rule": r.id, "severity": s.value}, count[r.id, s]) for r, s in kinds]
+    subjects = {(f.rule, f.severity.value, label(f.subject)): None for f in judgement.findings}
+    shown = list(subjects)[:MOST_FINDINGS]
+    yield ACTIVE, [({"rule": r, "severity": s, "subject": subject}, 1) for r, s, subject in shown]
+    yield HIDDEN, [({}, len(judgement.findings) - len(shown))]
+    lasted = {**{(r.id, s): 0.0 for r, s in kinds}, **health.lasted}
+    yield LASTED, [({"rule": rule, "severity": s.value}, seconds) for (rule, s), seconds in sorted(lasted.items())]
+    yield EVALUATED, [({"rule": rule}, taken) for rule, taken in sorted(health.evaluated.items())]
+    helpless = Counter(verdict.rule for verdict in judgement.unchecked)
+    concerned = sorted(judged | set(helpless))
+    yield UNCHECKED, [({"rule": rule}, helpless[rule]) for rule in concerned]
+
+
+def of_process() -> Iterator[Told]:
+    """Yield what this process takes; it is no part of the node that is watched."""
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    yield CPU, [({}, usage.ru_utime + usage.ru_stime)]
+    yield PEAK, [({}, usage.ru_maxrss * 1024)]
+    yield STARTED, [({}, _START)]
+    yield MAX_FDS, [({}, float("inf") if files == resource.RLIM_INFINITY else files)]

@@ -1,0 +1,142 @@
+"""The report as data: `sdstop.report/1`, the same bytes for the same frames."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from sdstop.collectors.node import Node
+from sdstop.diagnosis import Episode
+from sdstop.exporters.exposition import number
+from sdstop.finding import Unchecked
+from sdstop.model import Reading, schema
+from sdstop.session import Session
+from sdstop.snapshot import Snapshot
+
+SCHEMA = "sdstop.report/1"
+
+NOT_YET = "has not answered yet"
+
+
+def document(session: Session, *, readings: bool = True) -> dict[str, Any]:
+    """Return the report of a session; `readings` are the last frame's. LookupError before the first frame.
+
+    Numbers are in base units, times are Unix seconds; what is not known is None.
+    """
+    look = session.head()
+    judgement = look.judgement
+    return {
+        "schema": SCHEMA,
+        "host": host_of(session, look.now),
+        "started": session.started,
+        "ended": look.now.taken,
+        "frames": session.frames_seen,
+        "findings": [_finding(episode) for episode in session.episodes()],
+        "ruled_out": [asdict(verdict) for verdict in judgement.ruled_out],
+        "unchecked": [{"rule": verdict.rule, "reason": reason_of(verdict)} for verdict in judgement.unchecked],
+        "collectors": list(_collectors(session, look.now)),
+        **({"readings": dict(tables_of(session, look.now))} if readings else {}),
+    }
+
+
+def reason_of(verdict: Unchecked) -> str:
+    """Return why a rule could not look, with the thing it could not look at."""
+    return f"{verdict.subject}: {verdict.reason}" if verdict.subject else verdict.reason
+
+
+def host_of(session: Session, shot: Snapshot) -> dict[str, Any]:
+    """Return what is known of the node, and how far what is told of it can be relied on."""
+    origin = session.origin
+    node = shot.get(Node, ())
+    return {
+        "name": (node.hostname if node is not None else None) or origin.name,
+        "kernel": node.kernel if node is not None else None,
+        "live": origin.live,
+        "complete": origin.complete,
+        "note": origin.note,
+        "privileged": origin.privileged,
+        "facts": dict(origin.facts),
+    }
+
+
+def _finding(episode: Episode) -> dict[str, Any]:
+    finding = episode.finding
+    return {
+        "rule": finding.rule,
+        "severity": finding.severity.value,
+        "subject": finding.subject,
+        "summary": finding.summary,
+        "values": {value.name: value.value for value in finding.values},
+        "evidence": [{"key": c.key, "frame": c.frame, "excerpt": c.excerpt} for c in finding.evidence],
+        "advice": list(finding.advice),
+        "since": episode.since,
+        "until": episode.until,
+        "confidence": finding.confidence,
+        "explains": list(finding.explains),
+    }
+
+
+def _collectors(session: Session, shot: Snapshot) -> Iterator[dict[str, Any]]:
+    for collector in session.collectors:
+        run = shot.runs.get(collector.name)
+        yield {
+            "name": collector.name,
+            "outcome": run.outcome.value if run is not None else None,
+            "reason": run.reason if run is not None else NOT_YET,
+            "duration_seconds": run.duration if run is not None else None,
+        }
+
+
+def families_of(session: Session) -> list[type[Reading]]:
+    """Return every family that the session's collectors can bring, each once, in their order."""
+    found = (
+        family
+        for collector in session.collectors
+        for family in (*collector.families, *(derivation.target for derivation in collector.derives))
+    )
+    return list(dict.fromkeys(found))
+
+
+def tables_of(session: Session, shot: Snapshot) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield each family that some collector brought, with its rows in base units."""
+    for family in families_of(session):
+        if shot.run_of(family) is not None:
+            declared = schema(family)
+            yield declared.family, [declared.row(row) for row in shot.rows(family).values()]
+
+
+def to_json(report: Mapping[str, Any]) -> str:
+    """Return it as JSON in ASCII, each element of a list on its own line. Ends with a line feed."""
+    parts = [f"{json.dumps(key)}: {_value(value)}" for key, value in report.items()]
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _value(value: Any, indent: str = " ") -> str:
+    if isinstance(value, Mapping) and any(isinstance(inner, list) for inner in value.values()):
+        inner = f",\n{indent}".join(f"{json.dumps(key)}: {_value(each, indent + ' ')}" for key, each in value.items())
+        return f"{{\n{indent}{inner}\n{indent[1:]}}}"
+    if isinstance(value, list) and value:
+        return "[\n" + ",\n".join(f"{indent}{_line(each)}" for each in value) + f"\n{indent[1:]}]"
+    return _line(value)
+
+
+def _line(value: Any) -> str:
+    return json.dumps(_plain(value), separators=(", ", ": "), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    """Return what JSON can say: no infinity, no byte that was no UTF-8, keys that are text."""
+    match value:
+        case str():
+            return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {_plain(k) if isinstance(k, str) else number(k): _plain(v) for k, v in value.items()}
+        case Sequence():
+            return [_plain(each) for each in value]
+        case _:
+            return value

@@ -1,0 +1,197 @@
+"""The exporter as a service: one loop takes frames from the sampler and answers scrapes from the last one.
+
+It never reads the node: a source that hangs can delay neither a scrape nor the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import sdstop
+from sdstop.evidence import Frame
+from sdstop.exporters.exposition import OPENMETRICS, TEXT
+from sdstop.exporters.http import Answer, Connection, Connections, Request, preferences
+from sdstop.exporters.prometheus import Exposition
+from sdstop.format import safe
+
+TEXTFILE_SECONDS = 15.0
+"""Seconds between two writings of a textfile."""
+
+_LANDING = f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>sdstop</title></head>
+<body><h1>sdstop {sdstop.__version__}</h1>
+<p><a href="/metrics">Metrics</a> for Prometheus. <a href="/-/healthy">Healthy</a>, <a href="/-/ready">ready</a>.</p>
+</body></html>
+""".encode()
+
+
+class FrameFeed(Protocol):
+    """Whoever brings a live node's frames."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when there are frames."""
+
+    def receive(self) -> list[Frame]:
+        """Return the frames that are there, without waiting."""
+
+
+def answer(exposition: Exposition, request: Request) -> Answer:
+    """Answer a request from the last frame."""
+    paths: dict[str, Callable[[], Answer]] = {
+        "/metrics": lambda: _metrics(exposition, request),
+        "/-/healthy": lambda: Answer(body=b"sdstop is up\n"),
+        "/-/ready": lambda: _ready(exposition),
+        "/": lambda: Answer(body=_LANDING, type="text/html; charset=utf-8"),
+    }
+    found = paths.get(request.path)
+    if found is None:
+        return Answer(404, b"there is /metrics, /-/healthy and /-/ready\n")
+    if request.method not in {"GET", "HEAD"}:
+        return Answer(405, b"GET and HEAD only\n", headers=(("Allow", "GET, HEAD"),))
+    return found()
+
+
+def _ready(exposition: Exposition) -> Answer:
+    return Answer(body=b"ready\n") if exposition.ready else Answer(503, b"no recent sample\n")
+
+
+def _metrics(exposition: Exposition, request: Request) -> Answer:
+    openmetrics = wants_openmetrics(request.headers.get("accept", ""))
+    packed = wants_gzip(request.headers.get("accept-encoding", ""))
+    try:
+        page = exposition.page(openmetrics=openmetrics, packed=packed)
+    except LookupError:
+        return Answer(503, b"nothing was sampled yet\n", headers=(("Retry-After", "1"),))
+    encoding = (("Content-Encoding", "gzip"),) if packed else ()
+    headers = (*encoding, ("Vary", "Accept, Accept-Encoding"))
+    return Answer(200, page, OPENMETRICS if openmetrics else TEXT, headers)
+
+
+def wants_openmetrics(accept: str) -> bool:
+    """Return whether OpenMetrics is wanted at least as much as plain text."""
+    wanted, other = 0.0, 0.0
+    for name, parameters, weight in preferences(accept):
+        if name == "application/openmetrics-text" and parameters.get("version", "1.0.0") in {"0.0.1", "1.0.0"}:
+            wanted = max(wanted, weight)
+        elif name in {"text/plain", "text/*", "*/*"}:
+            other = max(other, weight)
+    return wanted > 0 and wanted >= other
+
+
+def wants_gzip(accept_encoding: str) -> bool:
+    """Return whether gzip is welcome."""
+    weights = {name: weight for name, _, weight in preferences(accept_encoding)}
+    return weights.get("gzip", weights.get("*", 0.0)) > 0
+
+
+def write_textfile(path: Path, page: bytes) -> None:
+    """Replace a file for node_exporter's textfile collector as a whole. Raises OSError."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(page)
+        os.chmod(name, 0o644)  # noqa: PTH101  # a descriptor's path is none to reason about
+        os.replace(name, path)  # noqa: PTH105
+    except OSError:
+        with contextlib.suppress(OSError):
+            os.unlink(name)  # noqa: PTH108
+        raise
+
+
+class Server:
+    """Serves an exposition until a signal ends it."""
+
+    def __init__(self, exposition: Exposition, feed: FrameFeed | None, say: Callable[[str], None]) -> None:
+        """Take frames from `feed` (None: nothing new comes); `say` tells the operator one line."""
+        self._exposition = exposition
+        self._feed = feed
+        self._say = say
+        self._connections: Connections | None = None
+        self._textfile: Path | None = None
+        self._wrong = ""
+
+    def run(self, address: tuple[str, int] | None, textfile: Path | None = None) -> int:
+        """Serve on (host, port), write to `textfile`, or both. Return the signal that ended it. Raises OSError."""
+        try:
+            return asyncio.run(self._run(address, textfile))
+        finally:
+            if textfile is not None:  # a file that nobody renews would go on telling old news
+                textfile.unlink(missing_ok=True)
+
+    async def _run(self, address: tuple[str, int] | None, textfile: Path | None) -> int:
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[int] = loop.create_future()
+        loop.set_exception_handler(self._unexpected)
+        self._textfile = textfile
+        self._connections = connections = Connections(lambda asked: answer(self._exposition, asked), loop.time)
+        server = None
+        if address is not None:
+            host, port = address
+            server = await loop.create_server(lambda: Connection(connections), host or None, port, backlog=128)
+            self._say(f"sdstop: serving {_url(server.sockets[0].getsockname())}/metrics")
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
+                loop.add_signal_handler(number, _end, ended, number)
+        if self._feed is not None:
+            loop.add_reader(self._feed.fileno(), self._take, self._feed)
+        try:
+            return await self._beat(ended)
+        finally:
+            if self._feed is not None:
+                loop.remove_reader(self._feed.fileno())
+            if server is not None:
+                server.close()
+            connections.drop_all()
+
+    async def _beat(self, ended: asyncio.Future[int]) -> int:
+        """Once a second, until the end: see to what takes too long, and to the textfile."""
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            await asyncio.wait({ended}, timeout=1.0)
+            if ended.done():
+                return ended.result()
+            assert self._connections is not None  # noqa: S101  # set before
+            self._connections.sweep()
+            if self._textfile is not None and loop.time() >= due and self._exposition.ready:
+                due = loop.time() + TEXTFILE_SECONDS
+                self._write(self._textfile)
+
+    def _take(self, feed: FrameFeed) -> None:
+        for frame in feed.receive():
+            self._exposition.feed(frame)
+
+    def _write(self, path: Path) -> None:
+        try:
+            write_textfile(path, self._exposition.page(process=False))
+            self._wrong = ""
+        except OSError as error:
+            self._complain(f"sdstop: {safe(path)} cannot be written: {error.strerror}")
+
+    def _unexpected(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Whatever one frame or one client makes go wrong costs that frame or that client alone."""
+        del loop
+        what = context.get("exception")
+        self._complain(f"sdstop: internal error: {context.get('message', '')} {type(what).__name__}: {safe(what)}")
+
+    def _complain(self, line: str) -> None:
+        if line != self._wrong:  # once, not every second
+            self._wrong = line
+            self._say(line)
+
+
+def _end(ended: asyncio.Future[int], number: int) -> None:
+    if not ended.done():
+        ended.set_result(number)
+
+
+def _url(name: tuple[Any, ...]) -> str:
+    host = f"[{name[0]}]" if ":" in name[0] else name[0]
+    return f"http://{host}:{name[1]}"

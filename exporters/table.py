@@ -1,0 +1,143 @@
+"""Tables as text: aligned columns that fit a width, without losing what the rows say."""
+
+from __future__ import annotations
+
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from sdstop.format import NONE, cell, right_aligned, safe, timestamp
+from sdstop.model import Column, Label, Metric, Reading, Schema
+
+MOST_ROWS = 200
+"""Rows of readings that a table shows; data formats have them all."""
+
+_GAP = "  "
+
+
+def width_of(text: str) -> int:
+    """Return the columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def padded(text: str, width: int, *, right: bool = False) -> str:
+    """Fill up with spaces."""
+    fill = " " * (width - width_of(text))
+    return fill + text if right else text + fill
+
+
+def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
+    """Break a text into lines; `hanging` begins all but the first (default: as the first)."""
+    hanging = indent if hanging is None else hanging
+    found = textwrap.wrap(
+        text, max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False
+    )
+    return found or [indent.rstrip()]
+
+
+def listing(rows: Sequence[Sequence[str]], width: int, headings: Sequence[str] = (), indent: str = "") -> list[str]:
+    """Return rows of a few words each, the last of which is a text that is wrapped. The texts are safe already."""
+    shown = [headings, *rows] if headings else list(rows)
+    if not rows:
+        return []
+    widths = [max(width_of(row[i]) for row in shown) for i in range(len(rows[0]) - 1)]
+    lines = []
+    for row in shown:
+        start = indent + "".join(padded(word, size) + _GAP for word, size in zip(row, widths, strict=False))
+        lines += [line.rstrip() for line in wrapped(row[-1], width, start, " " * width_of(start))]
+    return lines
+
+
+def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]:
+    """Return a family's rows as a table.
+
+    A column in which all rows say the same is told once, above; what does not fit stands in further blocks.
+    """
+    cells = [[shown(column, getattr(row, column.name)) for row in rows[:MOST_ROWS]] for column in declared.columns]
+    columns = list(zip(declared.columns, cells, strict=True))
+    silent = [column.title for column, texts in columns if all(text == NONE for text in texts)]
+    said = [(column, texts) for column, texts in columns if column.title not in silent]
+    lines: list[str] = []
+    if len(rows) == 1:
+        lines = _pairs("", said, width)
+    elif rows:
+        labels = [pair for pair in said if isinstance(pair[0].mark, Label)]
+        others = [pair for pair in said if not isinstance(pair[0].mark, Label)]
+        same = [pair for pair in others if len(set(pair[1])) == 1]
+        if same:
+            lines = _pairs("The same in all: ", same, width)
+        for block in _blocks(labels, [pair for pair in others if pair not in same], width - 2):
+            lines += [f"  {line}" for line in _grid(block)]
+    if silent:
+        lines += wrapped(f"Not said: {', '.join(silent)}", width, "  ", "    ")
+    if len(rows) > MOST_ROWS:
+        lines.append(f"  and {len(rows) - MOST_ROWS} more; --format json has them all")
+    return lines
+
+
+def shown(column: Column, value: object) -> str:
+    """Return a cell; a point in time as one."""
+    if isinstance(column.mark, Metric) and column.mark.help.startswith("Unix time") and value is not None:
+        return timestamp(float(column.base(value)))
+    return safe(cell(column, value), 60)
+
+
+def heading(column: Column) -> str:
+    """Return the column's title with the unit that its cells leave out."""
+    title = column.title
+    match column.unit:
+        case "ratio":
+            return title if "%" in title else f"{title} %"
+        case "bytes":
+            return f"{title} B"
+        case "bytes_per_second":
+            return f"{title} B/s"
+        case "per_second":
+            return title if "/s" in title else f"{title}/s"
+        case _:
+            return title
+
+
+_Pair = tuple[Column, list[str]]
+
+
+def _pairs(said: str, pairs: list[_Pair], width: int) -> list[str]:
+    """Return headings, each with what the first row says, of which none is broken in two."""
+    told = ", ".join(f"{heading(column)} {texts[0]}".replace(" ", _UNBROKEN) for column, texts in pairs)
+    return [line.replace(_UNBROKEN, " ") for line in wrapped(said + told, width, "  ", "    ")]
+
+
+_UNBROKEN = "\u00a0"  # a label is safe, so it has none
+
+
+def _size(pair: _Pair) -> int:
+    return max(width_of(text) for text in (heading(pair[0]), *pair[1]))
+
+
+def _blocks(labels: list[_Pair], others: list[_Pair], width: int) -> Iterable[list[_Pair]]:
+    """Divide the columns into tables that are narrow enough; each begins with the labels."""
+    start = sum(_size(pair) + len(_GAP) for pair in labels)
+    block: list[_Pair] = []
+    used = start
+    for pair in others:
+        size = _size(pair)
+        if block and used + size > width:
+            yield [*labels, *block]
+            block, used = [], start
+        block.append(pair)
+        used += size + len(_GAP)
+    if block or not others:
+        yield [*labels, *block]
+
+
+def _grid(block: list[_Pair]) -> Iterable[str]:
+    sizes = [_size(pair) for pair in block]
+    sides = [right_aligned(column) for column, _ in block]
+    for row in ([heading(column) for column, _ in block], *zip(*(texts for _, texts in block), strict=True)):
+        yield _GAP.join(map(_aligned, row, sizes, sides)).rstrip()
+
+
+def _aligned(text: str, size: int, right: bool) -> str:  # noqa: FBT001  # mapped over three lists
+    return padded(text, size, right=right)

@@ -1,0 +1,162 @@
+"""The report as text: what is wrong and why it is thought so, on the first page; all readings after it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from sdstop.diagnosis import Episode
+from sdstop.evidence import Outcome
+from sdstop.exporters import table
+from sdstop.exporters.report import NOT_YET, families_of, host_of, reason_of
+from sdstop.finding import Finding, Severity, Value
+from sdstop.format import duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.model import Kind, Metric, Reading, schema
+from sdstop.session import Session
+from sdstop.snapshot import Snapshot
+
+WIDTH = 100
+"""Columns where no terminal says otherwise."""
+
+Paint = Callable[[str, Severity], str]
+"""Gives a text the colour of a severity."""
+
+
+def plain(text: str, severity: Severity) -> str:
+    """Leave the text as it is."""
+    del severity
+    return text
+
+
+_SGR = {Severity.CRITICAL: "1;31", Severity.WARNING: "33", Severity.INFO: "36"}
+
+
+def coloured(text: str, severity: Severity) -> str:
+    """Give the text its severity's colour, out of the terminal's own sixteen."""
+    return f"\x1b[{_SGR[severity]}m{text}\x1b[0m"
+
+
+def text_report(session: Session, width: int = WIDTH, paint: Paint = plain, *, tables: bool = True) -> str:
+    """Return the whole report; `tables`: with the readings. LookupError before the first frame."""
+    width = max(width, 40)
+    shot = session.head().now
+    sections = [_head(session, shot, width), _findings(session, shot, width, paint), *_judged(session, width)]
+    sections.append(["SOURCES", *_sources(session, shot, width)])
+    if tables:
+        sections += _readings(session, shot, width)
+    return "\n".join("\n".join([*lines, ""]) for lines in sections if lines)
+
+
+def counted(findings: list[Finding]) -> str:
+    """Return how many there are of each severity: `2 findings: 1 critical, 1 info`."""
+    count = Counter(finding.severity for finding in findings)
+    parts = [f"{count[severity]} {severity}" for severity in reversed(Severity) if count[severity]]
+    return f"{plural(len(findings), 'finding')}: {', '.join(parts)}" if findings else "no findings"
+
+
+def plural(count: int, word: str) -> str:
+    """Return `1 frame`, `2 frames`."""
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _head(session: Session, shot: Snapshot, width: int) -> list[str]:
+    host, episodes = host_of(session, shot), session.episodes()
+    started = session.started if session.started is not None else shot.taken
+    name = safe(host["name"], 64)
+    frames = plural(session.frames_seen, "frame")
+    when = timestamp(shot.taken)
+    if session.frames_seen > 1:
+        when = f"over {duration(shot.taken - started)}, {timestamp(started)} to {when}"
+    facts = [f"kernel {safe(host['kernel'], 64)}"] if host["kernel"] else []
+    facts.append("live" if session.origin.live else "from a capture")
+    lines = [f"{name}: {counted([e.finding for e in episodes])}", f"{frames} {when}, {', '.join(facts)}"]
+    if session.origin.privileged is False:
+        lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
+    if not session.origin.complete:
+        lines += table.wrapped("The capture is not complete.", width)
+    if session.origin.note:
+        lines += table.wrapped(f"Note: {safe(session.origin.note, 1000)}", width)
+    return lines
+
+
+def _findings(session: Session, shot: Snapshot, width: int, paint: Paint) -> list[str]:
+    episodes = session.episodes()
+    if not episodes:
+        return []
+    lines = ["FINDINGS"]
+    for episode in episodes:
+        lines += [*_finding(episode, shot, width, paint), ""]
+    return lines[:-1]
+
+
+def _finding(episode: Episode, shot: Snapshot, width: int, paint: Paint) -> Iterator[str]:
+    finding = episode.finding
+    word = paint(f"{finding.severity.upper():<8}", finding.severity)
+    yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, shot)}"
+    yield from table.wrapped(safe(finding.summary, 1000), width, "    ")
+    rows = [_compared(value) for value in finding.values]
+    yield from table.listing(rows, width, indent="      ")
+    for cite in finding.evidence:
+        yield f"    Evidence: {safe(cite.key)}, frame {cite.frame}"
+        for line in safe_block(cite.excerpt).split("\n"):
+            yield f"      | {safe(line, width - 8)}"
+    for count, advice in enumerate(finding.advice, 1):
+        yield from table.wrapped(safe(advice, 1000), width, f"    {'Do:' if count == 1 else '   '} {count}. ", " " * 11)
+    if finding.refuted_by:
+        yield from table.wrapped(f"Refuted by: {safe(finding.refuted_by, 1000)}", width, "    ", "      ")
+    if finding.explains:
+        yield from table.wrapped(f"Explains: {', '.join(map(safe, finding.explains))}", width, "    ", "      ")
+
+
+def _when(episode: Episode, shot: Snapshot) -> str:
+    sure = f", confidence {percent(episode.finding.confidence)} %" if episode.finding.confidence is not None else ""
+    since = timestamp(episode.since)[11:]
+    if episode.until is None:
+        return f"since {since} ({duration(shot.taken - episode.since)}){sure}"
+    return f"over: {since} to {timestamp(episode.until)[11:]}{sure}"
+
+
+def _compared(value: Value) -> tuple[str, str, str]:
+    limit = f"limit {quantity(value.limit, value.unit)}" if value.limit is not None else ""
+    return safe(value.title), quantity(value.value, value.unit), limit
+
+
+def _judged(session: Session, width: int) -> Iterator[list[str]]:
+    judgement = session.head().judgement
+    good = [(safe(v.rule), safe(v.subject), safe(v.summary, 1000)) for v in judgement.ruled_out]
+    if good:
+        yield ["CHECKED AND GOOD", *table.listing(good, width, indent="  ")]
+    helpless = [(safe(v.rule), safe(reason_of(v), 1000)) for v in judgement.unchecked]
+    if helpless:
+        yield ["NOT CHECKED", *table.listing(helpless, width, indent="  ")]
+    if not judgement.ran:
+        yield ["NOTHING WAS JUDGED: no rule concerns what was seen here."]
+
+
+def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
+    rows = []
+    for collector in session.collectors:
+        run = shot.runs.get(collector.name)
+        took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
+        outcome = run.outcome.value if run is not None else "waiting"
+        reason = NOT_YET if run is None else safe(run.reason, 500)
+        if run is not None and run.outcome is Outcome.TIMEOUT:
+            reason += f", since {timestamp(run.since)[11:]}"
+        rows.append((collector.name, outcome, took, reason or collector.title))
+    return table.listing(rows, width, indent="  ")
+
+
+def _readings(session: Session, shot: Snapshot, width: int) -> Iterator[list[str]]:
+    """Yield the tables of the last frame; counters of which there are rates stand in data formats only."""
+    rated = {d.source for c in session.collectors for d in c.derives if shot.rows(d.target)}
+    for family in families_of(session):
+        rows = list(shot.rows(family).values())
+        if rows and not (family in rated and _mere_counters(family)):
+            declared = schema(family)
+            yield [f"{declared.title.upper()} ({len(rows)})", *table.readings(declared, rows, width)]
+
+
+def _mere_counters(family: type[Reading]) -> bool:
+    marks = [c.mark for c in schema(family).columns if isinstance(c.mark, Metric) and c.exported]
+    counters = sum(mark.kind is Kind.COUNTER for mark in marks)
+    return counters * 2 > len(marks)
