@@ -20,11 +20,12 @@ PAST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the rules say of one window, worst first."""
+    """What the rules say of one window, worst first; `ran` are the ids of those that could look."""
 
     findings: tuple[Finding, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
+    ran: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
     findings: list[Finding] = []
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
+    ran: list[str] = []
     for rule in rules:
         missing = _missing(window, rule)
         if missing is None:
@@ -53,6 +55,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
         if missing:
             unchecked.append(Unchecked(rule.id, missing))
             continue
+        ran.append(rule.id)
         for said in rule.check(window, rule.limits(configured.get(rule.id))):
             if isinstance(said, Finding):
                 findings.append(said)
@@ -61,7 +64,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
             else:
                 unchecked.append(said)
     findings.sort(key=lambda f: (-f.severity.rank, f.rule, f.subject))
-    return Judgement(tuple(findings), tuple(ruled_out), tuple(unchecked))
+    return Judgement(tuple(findings), tuple(ruled_out), tuple(unchecked), tuple(ran))
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)

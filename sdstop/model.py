@@ -46,7 +46,7 @@ class Metric:
 
     `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain
     count. `scale` turns the stored number into the base unit (a counter that wraps is kept in the kernel's
-    own unit, because its wrap can only be undone there).
+    own unit, because its wrap can only be undone there); one below 1 is one over a whole number.
     """
 
     title: str
@@ -143,7 +143,8 @@ class Column:
         if isinstance(value, enum.Enum):
             return value.value
         if isinstance(self.mark, Metric) and self.mark.scale != 1 and value is not None:
-            return value * self.mark.scale
+            scale = self.mark.scale
+            return value * scale if scale > 1 else value / round(1 / scale)  # 30 ms: 0.03, not 0.030000000000000002
         return value
 
 
