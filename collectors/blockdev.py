@@ -44,6 +44,8 @@ _FILES = {
     "nr_requests": "queue/nr_requests",
 }
 """Where in a device's folder a field comes from."""
+_SCSI_FILES = {"wwn": "device/wwid"}
+_NVME_FILES = {"wwn": "wwid", "serial": "device/serial", "revision": "device/firmware_rev"}
 _OF_UDEV = {"by_path", "by_id", "wwn", "serial"}
 
 _ATTRIBUTES = {
@@ -129,10 +131,11 @@ class BlockDevice(Reading):
 
     def source(self, field: str = "") -> Source | None:
         """Return the file that says `field` (the device's number, if not named)."""
-        if field in _OF_UDEV and self.number is not None:
+        file = _NVME_FILES.get(field) if self.kind.startswith("nvme") else _SCSI_FILES.get(field) if self.hctl else None
+        if file is None and field in _OF_UDEV and self.number is not None:
             return Source(f"{UDEV}/b{self.number}")
         parent = f"{sysfs_name(self.parent)}/" if self.parent is not None else ""
-        return Source(f"{BLOCK}/{parent}{sysfs_name(self.device)}/{_FILES.get(field, 'dev')}")
+        return Source(f"{BLOCK}/{parent}{sysfs_name(self.device)}/{file or _FILES.get(field, 'dev')}")
 
 
 @dataclass(frozen=True, slots=True)
