@@ -1,0 +1,109 @@
+"""Recording: a host that asks another one and keeps every answer as evidence."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from sdstop.evidence import Evidence, Outcome, command_key, slug
+from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+
+T = TypeVar("T")
+
+_OUTCOMES: dict[type[Unreadable], Outcome] = {
+    Absent: Outcome.ABSENT,
+    Denied: Outcome.DENIED,
+    Failed: Outcome.FAILED,
+    TimedOut: Outcome.TIMEOUT,
+}
+
+
+class RecordingHost(Host):
+    """Passes every question on, gives the same answer or error, and keeps it in `evidence`, by key.
+
+    What a capture lacks ("not recorded") is no evidence and not kept. One thread asks; others may look at
+    `current`, `asked` and a copy of `evidence` at any time.
+    """
+
+    def __init__(
+        self, host: Host, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+    ) -> None:
+        """Start with no evidence; `clock` gives monotonic, `wall` Unix seconds."""
+        self._host = host
+        self._clock = clock
+        self._wall = wall
+        self.evidence: dict[str, Evidence] = {}
+        self.asked: tuple[str, float, float] | None = None
+        """The key that is being read now, since when (Unix and monotonic seconds); None between two reads."""
+
+    @property
+    def current(self) -> str | None:
+        """The key that is being read now."""
+        asked = self.asked
+        return None if asked is None else asked[0]
+
+    def read(self, path: str) -> bytes:
+        """Return a file's content."""
+        return self._ask(path, lambda: self._host.read(path), lambda data: data)
+
+    def entries(self, path: str) -> list[str]:
+        """Return a folder's names, without those that hold a line break: a list of lines cannot keep them."""
+        return self._ask(
+            f"list:{path}",
+            lambda: [name for name in self._host.entries(path) if "\n" not in name],
+            lambda names: "\n".join(names).encode("utf-8", "surrogateescape"),
+        )
+
+    def link(self, path: str) -> str:
+        """Return a link's target."""
+        return self._ask(
+            f"link:{path}", lambda: self._host.link(path), lambda target: target.encode("utf-8", "surrogateescape")
+        )
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        """Return a command's output."""
+        return self._ask(command_key(argv), lambda: self._host.run(argv, deadline), lambda output: output.stdout)
+
+    def answer(self, question: str) -> Any:
+        """Return an answer of psutil or udev."""
+        return self._ask(
+            f"answer:{question}", lambda: self._host.answer(question), lambda answer: _lines(answer).encode()
+        )
+
+    def recorded(self, program: str) -> list[str]:
+        """Return the commands of a program that the other host has recorded."""
+        return self._host.recorded(program)
+
+    def recorded_output(self, name: str) -> Output:
+        """Return the output of one of them; a name that may be a slug is kept as one."""
+        key = f"slug:{name}" if slug(name) == name else f"cmd:{name}"
+        return self._ask(key, lambda: self._host.recorded_output(name), lambda output: output.stdout)
+
+    def _ask(self, key: str, ask: Callable[[], T], pack: Callable[[T], bytes]) -> T:
+        taken, began = self._wall(), self._clock()
+        self.asked = (key, taken, began)
+        try:
+            answer = ask()
+            data = pack(answer)
+        except Unreadable as error:
+            if not (isinstance(error, Absent) and not error.recorded):
+                outcome = _OUTCOMES.get(type(error), Outcome.FAILED)
+                self.evidence[key] = Evidence(key, outcome, b"", error.detail, taken, began, self._clock() - began)
+            raise
+        finally:
+            self.asked = None
+        stderr, status = (answer.stderr, answer.exit) if isinstance(answer, Output) else (b"", None)
+        duration = self._clock() - began
+        self.evidence[key] = Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
+        return answer
+
+
+def _lines(answer: Any) -> str:
+    """Return an answer as JSON, one item of a list or an object a line: that is how it is quoted."""
+    if isinstance(answer, list) and answer:
+        return "[" + ",\n ".join(map(json.dumps, answer)) + "]"
+    if isinstance(answer, dict) and answer:
+        return "{" + ",\n ".join(f"{json.dumps(str(k))}: {json.dumps(v)}" for k, v in answer.items()) + "}"
+    return json.dumps(answer)
