@@ -1,0 +1,79 @@
+"""Stories of the network: MTUs that do not fit each other, and an interface that loses frames."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sdstop.evidence import slug
+from tests.stories.interfaces import LOOPBACK, OFFICE, Nic
+from tests.stories.node import Shape
+from tests.stories.scene import Scene, Stories
+
+_STARTED = 1_795_273_200.0
+
+
+_NO_PATHS = {
+    0: {f"commands/{slug(f'ip -j -s {six}route show cache')}/stdout": "[ ]\n" for six in ("", "-6 ")},
+}  # fmt: skip
+
+
+def _slave(bond: str, aggregator: int) -> dict[str, str]:
+    return {
+        "bonding_slave/state": "active", "bonding_slave/mii_status": "up", "bonding_slave/link_failure_count": "0",
+        "bonding_slave/ad_aggregator_id": str(aggregator), f"upper_{bond}/ifindex": "10",
+    }  # fmt: skip
+
+
+def _mtu_mismatch() -> Scene:
+    fast = Nic("ens1f0", 3, mtu=9000, speed=10000, rates=(60e6, 55e6), size=6000, driver="ixgbe", flags=0x1803)
+    nics = (
+        LOOPBACK,
+        OFFICE,
+        replace(fast, extra=_slave("bond0", 1)),
+        replace(fast, name="ens1f1", index=4, mtu=1500, size=1400, rates=(40e6, 8e6), extra=_slave("bond0", 1)),
+        Nic("bond0", 10, mtu=9000, speed=20000, rates=(100e6, 63e6), size=6000, devtype="bond", flags=0x1403, extra={
+            "bonding/mode": "802.3ad 4", "bonding/slaves": "ens1f0 ens1f1", "bonding/xmit_hash_policy": "layer3+4 1",
+            "bonding/mii_status": "up", "bonding/miimon": "100", "bonding/active_slave": "",
+        }),
+        Nic("bond0.120", 11, mtu=9000, speed=20000, rates=(100e6, 63e6), size=6000, devtype="vlan", iflink=10),
+        Nic("br0", 12, mtu=9000, speed=10000, rates=(2e6, 1e6), size=5000, devtype="bridge", extra={
+            "bridge/stp_state": "0", "bridge/bridge_id": "8000.021b219a400c",
+        }),
+        Nic("veth7a", 13, mtu=9000, speed=10000, rates=(2e6, 1e6), size=5000, iflink=14, extra={
+            "brport/port_no": "0x1",
+        }),
+        Nic("veth7b", 14, mtu=1500, speed=10000, rates=(1e6, 2e6), size=1400, iflink=13),
+    )  # fmt: skip
+    return Scene(Shape("gate2", cpus=4), _STARTED, 30, nics=nics, links=_LINKS, extra=_NO_PATHS)
+
+
+_LINKS = {
+    "/sys/class/net/ens1f0/master": "../bond0",
+    "/sys/class/net/ens1f1/master": "../bond0",
+    "/sys/class/net/ens1f0/upper_bond0": "../bond0",
+    "/sys/class/net/ens1f1/upper_bond0": "../bond0",
+    "/sys/class/net/bond0/lower_ens1f0": "../ens1f0",
+    "/sys/class/net/bond0/lower_ens1f1": "../ens1f1",
+    "/sys/class/net/bond0/upper_bond0.120": "../bond0.120",
+    "/sys/class/net/bond0.120/lower_bond0": "../bond0",
+    "/sys/class/net/veth7a/master": "../br0",
+    "/sys/class/net/veth7a/upper_br0": "../br0",
+    "/sys/class/net/br0/lower_veth7a": "../veth7a",
+}
+
+
+def _dropping() -> Scene:
+    nics = (
+        LOOPBACK,
+        replace(OFFICE, rates=(41_000.0, 22_000.0), counted={"rx_dropped": 8123}),
+        Nic("ens1f0", 3, speed=10000, rates=(240e6, 31e6), driver="ixgbe",
+            growing={"rx_missed_errors": 900, "rx_length_errors": 140, "rx_errors": 140},
+            counted={"rx_missed_errors": 40_112, "rx_length_errors": 9_100, "rx_errors": 9_100}),
+    )  # fmt: skip
+    return Scene(Shape("gate1", cpus=4, system=0.12), _STARTED + 4_000, 60, nics=nics, extra=_NO_PATHS)
+
+
+STORIES: Stories = {
+    "mtu-mismatch": _mtu_mismatch,
+    "dropping-link": _dropping,
+}
