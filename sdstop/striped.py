@@ -17,6 +17,8 @@ SECONDS = 10.0
 """Window of a judgement: long enough for the median, short enough that a moving crowd is still the same crowd."""
 COARSEST = 3.0
 """Seconds between readings, above which a moving crowd has averaged out."""
+SILENT = 3
+"""Readings in a row without an answer after which a member's queue is not known."""
 
 _STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
 
@@ -65,12 +67,19 @@ def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
 
     def judge() -> list[Striped]:
-        recent = window.last(SECONDS)
-        moments = recent.moments(DiskActivity)
+        moments = _recent(window, chosen)
         arrays = sorted(window.rows(Array).values(), key=lambda array: array.array)
         return [_judge(window, array, moments, chosen) for array in arrays if array.level in _STRIPED]
 
     return window.once(("striped", chosen), judge)
+
+
+def _recent(window: Window, limits: StripeLimits) -> list[Moment[DiskActivity]]:
+    """Return the readings of the last SECONDS, or as many as a judgement takes where they lie further apart."""
+    moments = window.moments(DiskActivity)
+    start = window.now.monotonic - SECONDS - 0.5
+    young = sum(moment.started >= start for moment in moments)
+    return moments[-max(young, int(limits.seconds)) :] if young else []
 
 
 def columns_of(array: Array, members: Sequence[Member]) -> tuple[tuple[str, ...], ...]:
@@ -101,8 +110,10 @@ def _judge(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]]
 
     if not members:
         return no("its members are not known")
-    if array.action not in {"idle", "frozen", None}:
-        return no(f"{array.action} is running: its own I/O hides how the load is spread")
+    if array.layout is not None and (array.layout.startswith("parity-") or array.layout.endswith("-6")):
+        return no(f"with the layout {array.layout} one disk holds parity alone and is rightly asked for more")
+    if action := _synchronising(window, array, moments):
+        return no(f"{action} is running, or was a moment ago: its own I/O hides how the load is spread")
     uncounted = [name for column in columns for name in column if _uncounted(window, name)]
     if uncounted:
         return no(f"the kernel keeps no I/O statistics of {uncounted[0]} (queue/iostats is 0)")
@@ -115,7 +126,32 @@ def _judge(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]]
         return no(f"needs {limits.seconds:g} readings of every member, has {len(seconds)}")
     # Unknown media are held to the stricter limits of flash: rather silent than wrong.
     verdict = stripe.judge(seconds, rotational=rotational is True, limits=limits)
+    silent = None if verdict.kind is stripe.Kind.SLOW else _silent(columns, moments)
+    if silent:
+        return no(f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known")
     return Striped(array, columns, rotational, seconds, verdict)
+
+
+def _synchronising(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]]) -> str | None:
+    """Return what md did, besides its users' I/O, at any time since the readings begin; None if nothing."""
+    start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
+    for shot in reversed(window.snapshots):
+        known = shot.get(Array, array.array)
+        if known is not None and known.action not in {"idle", "frozen", None}:
+            return known.action
+        if shot.monotonic < start:
+            break
+    return None
+
+
+def _silent(columns: tuple[tuple[str, ...], ...], moments: Sequence[Moment[DiskActivity]]) -> str | None:
+    """Return a member that has requests and answered none of them in the last readings."""
+    last = [moment.rows for moment in moments[-SILENT:]]
+    for name in (name for column in columns for name in column):
+        rows = [rows.get(name) for rows in last]
+        if all(row is not None and row.in_flight and not row.completed_per_second for row in rows):
+            return name
+    return None
 
 
 def _second(

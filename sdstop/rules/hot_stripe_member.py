@@ -29,7 +29,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if spread is None:
             yield Unchecked(_ID, striped.unchecked, name)
         elif spread.kind is Kind.HOT:
-            yield _hot(window, striped, spread)
+            yield _hot(window, striped, spread, limits)
         elif spread.kind in _SILENT:
             yield Unchecked(_ID, _SILENT[spread.kind], name)
         elif spread.ios_ratio is None:
@@ -44,7 +44,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _hot(window: Window, striped: Striped, spread: Spread) -> Finding:
+def _hot(window: Window, striped: Striped, spread: Spread, limits: Limits) -> Finding:
     name, members = striped.array.array, "+".join(spread.top)
     writer = _busiest_process(window)
     advice = [
@@ -62,7 +62,7 @@ def _hot(window: Window, striped: Striped, spread: Spread) -> Finding:
         f"{members} carries {human.number(ratio)} times the requests of its peers and holds the queue "
         f"{human.percent(spread.persistence)} % of the time",
         (
-            Value("ios_ratio", "requests, times the peers' median", spread.ios_ratio, "", _limit("hot_ios")),
+            Value("ios_ratio", "requests, times the peers' median", spread.ios_ratio, "", limits["hot_ios"]),
             *values(striped, spread),
         ),
         cites(*(window.cite(row) for row in rows), window.cite(striped.array)),
@@ -71,10 +71,6 @@ def _hot(window: Window, striped: Striped, spread: Spread) -> Finding:
         "(then the disk is slow, not hot)",
         spread.persistence,
     )
-
-
-def _limit(name: str) -> float:
-    return thresholds(name)[0].default
 
 
 def _busiest_process(window: Window) -> str:
