@@ -6,8 +6,26 @@ from sdstop.collector import Collector
 from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.iostat import IOSTAT
+from sdstop.collectors.links import LINKS
+from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
+from sdstop.collectors.network import INTERFACES, NETWORK
 from sdstop.collectors.node import NODE, PRESSURE
+from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
 
-BUILTIN: tuple[Collector, ...] = (NODE, PRESSURE, DISKSTATS, IOSTAT, BLOCKDEV, PROCESSES)
-"""Every source, in the order in which tables and lists show them; of two that bring a family the first counts."""
+BUILTIN: tuple[Collector, ...] = (
+    NODE,
+    PRESSURE,
+    DISKSTATS,
+    IOSTAT,
+    BLOCKDEV,
+    MDRAID,
+    MDMEMBERS,
+    NETWORK,
+    INTERFACES,
+    LINKS,
+    TCP,
+    PATHS,
+    PROCESSES,
+)
+"""Every source, in the order in which lists show them; of two that bring a family, the first that has rows counts."""

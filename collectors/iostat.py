@@ -10,6 +10,7 @@ from typing import Any
 
 from sdstop.collector import SLOW, Collector, Need
 from sdstop.disk import DiskActivity, device_name, make_activity
+from sdstop.evidence import slug
 from sdstop.host import Absent, Host, Malformed
 from sdstop.model import Reading
 
@@ -220,7 +221,7 @@ def read(host: Host) -> Iterable[Reading]:
     )
     for command in host.recorded("iostat"):
         text = host.recorded_output(command).text
-        origin = f"cmd:{command}" if " " in command else f"slug:{command}"
+        origin = f"slug:{command}" if slug(command) == command else f"cmd:{command}"
         try:
             report = newest(parse_json(text) if text.lstrip().startswith("{") else parse_text(text), command)
         except Absent as error:
