@@ -192,16 +192,17 @@ def _line(frame: int, item: Evidence, stored: _Stored) -> dict[str, Any]:
         "member": stored.member,
         "sha256": stored.fingerprint[0] if stored.member else None,
         "outcome": item.outcome,
-        "taken": _finite(item.taken),
-        "monotonic": _finite(item.monotonic),
-        "duration": _finite(item.duration),
+        "taken": _micro(item.taken),
+        "monotonic": _micro(item.monotonic),
+        "duration": _micro(item.duration),
     }
     rare = {"detail": item.detail or None, "stderr": stored.stderr, "exit": item.exit}
     return line | {name: value for name, value in rare.items() if value is not None}
 
 
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None
+def _micro(seconds: float | None) -> float | None:
+    """Return seconds to the microsecond: what is finer is noise that does not compress."""
+    return None if seconds is None or not math.isfinite(seconds) else round(seconds, 6)
 
 
 def _ran(ran: Mapping[str, RunMark] | None) -> dict[str, list[float | None]] | None:

@@ -12,12 +12,10 @@ from itertools import pairwise
 from sdstop.capture.archive import Contents
 from sdstop.capture.index import Index, Line
 from sdstop.capture.layout import DOCUMENTS, layout_key, read_layer
-from sdstop.capture.manifest import Manifest, Moment, clocked
+from sdstop.capture.manifest import MOST_FRAMES, Manifest, Moment, clocked
 from sdstop.evidence import Evidence, Frame, Outcome
 from sdstop.format import safe
 from sdstop.host import LARGEST
-
-MOST_FRAMES = 100_000
 
 _MEMBER = re.compile(r"(?:frames/([0-9]{1,9})|static)(?:/(.*))?")
 

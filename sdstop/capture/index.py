@@ -48,13 +48,14 @@ class Index:
 def read_index(files: Mapping[str, bytes], notes: list[str]) -> Index:
     """Read what there is of the index; lines that are not understood are left out and noted."""
     index = Index()
-    bad = 0
+    bad = count = 0
     for data in _parts(files, index):
         start = 0
         while start < len(data):
             end = data.find(b"\n", start)
             end = len(data) if end < 0 else end
-            if len(index.lines) + len(index.moments) + bad >= _MOST_LINES:
+            count += 1
+            if count > _MOST_LINES:
                 notes.append(f"the index has more than {_MOST_LINES} lines: the rest was left out")
                 return index
             if end > start:

@@ -26,6 +26,9 @@ NAMES = ("manifest.json", "manifest-final.json")
 STARTED = 1_000_000_000.0
 """Unix time of the first frame where nobody says; a day in 2001, so that nobody takes it for real."""
 
+MOST_FRAMES = 100_000
+"""Frames that are opened at most, more than a day at one a second."""
+
 _LATEST = 253_402_300_800.0  # the year 10000
 _MOST_FACTS = 100
 
@@ -94,7 +97,7 @@ def _moments(frames: Any, notes: list[str]) -> dict[int, Moment]:
         notes.append("the manifest's frames are not understood")
         return {}
     moments = {}
-    for position, entry in enumerate(frames, start=1):
+    for position, entry in enumerate(frames[: MOST_FRAMES + 1], start=1):
         number = entry.get("number", position)
         if isinstance(number, int) and 0 <= number < 1_000_000_000:
             moments[number] = read_moment(entry)
