@@ -105,7 +105,7 @@ def shortened(argv: Sequence[str], limit: int = 200) -> str:
             continue
         hidden = False
         if _SECRET.search(option):
-            words.append(f"{option}=***" if equals else option)
+            words.append(f"{option}=***" if equals else _ACCOUNT.sub("***@", word))
             hidden = not equals and option.startswith("-")
         else:
             words.append(_ACCOUNT.sub("***@", word))

@@ -6,10 +6,9 @@ hang for ever on a sick one: only the sampler's child uses them.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sdstop.answers import PROCESSES, QUESTIONS, Processes
@@ -64,23 +63,32 @@ class LiveHost(Host):
     def read(self, path: str) -> bytes:
         """Return a file's content, at most LARGEST bytes; a file of /proc comes in many pieces."""
         try:
-            with self._opened(path, _FILE) as fd:
-                pieces = []
-                left = LARGEST
-                while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
-                    pieces.append(piece)
-                    left -= len(piece)
+            fd = self._open(path, _FILE)
+            try:
+                data = os.read(fd, _CHUNK)
+                if data:
+                    pieces = [data]
+                    left = LARGEST - len(data)
+                    while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
+                        pieces.append(piece)
+                        left -= len(piece)
+                    data = b"".join(pieces)
+            finally:
+                os.close(fd)
         except (OSError, ValueError) as error:
             raise unreadable(path, error) from error
-        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        return data
 
     def entries(self, path: str) -> list[str]:
         """Return the names in a folder, sorted."""
         try:
             if not self._root:
                 return sorted(os.listdir(_absolute(path)))
-            with self._opened(path, _FOLDER) as fd:
+            fd = self._open(path, _FOLDER)
+            try:
                 return sorted(os.listdir(fd))
+            finally:
+                os.close(fd)
         except (OSError, ValueError) as error:
             raise unreadable(f"list:{path}", error) from error
 
@@ -90,8 +98,11 @@ class LiveHost(Host):
             if not self._root:
                 return os.readlink(_absolute(path))
             folder, name = os.path.split(_absolute(path))
-            with self._opened(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC) as fd:
+            fd = self._open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
                 return os.readlink(name, dir_fd=fd)
+            finally:
+                os.close(fd)
         except (OSError, ValueError) as error:
             if isinstance(error, OSError) and error.errno == errno.EINVAL:
                 raise Failed(f"link:{path}", "is no link") from error
@@ -121,13 +132,8 @@ class LiveHost(Host):
         """Kill the commands that are running, without waiting for anything."""
         self._runner.close()
 
-    @contextlib.contextmanager
-    def _opened(self, path: str, flags: int) -> Iterator[int]:
-        fd = os.open(_absolute(path), flags) if not self._root else self._open_below(_absolute(path), flags)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
+    def _open(self, path: str, flags: int) -> int:
+        return self._open_below(_absolute(path), flags) if self._root else os.open(_absolute(path), flags)
 
     def _open_below(self, path: str, flags: int) -> int:
         """Open a path below the root.
