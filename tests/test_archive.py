@@ -250,6 +250,19 @@ def test_one_cut_anywhere_gives_what_came_before() -> None:
         assert reached >= 35
 
 
+def test_a_disk_that_fails_gives_what_came_before() -> None:
+    class Failing(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            if self.tell() > 100_000:
+                raise OSError(5, "Input/output error")
+            return super().read(size)
+
+    contents = read_archive(Failing(tar_of({f"a{n}": b"1" * 40_000 for n in range(9)})))
+    assert list(contents.files) == ["a0", "a1", "a2"]
+    assert contents.complete is False
+    assert contents.notes == ["the archive could not be read further: Input/output error"]
+
+
 @given(st.binary(max_size=3000))
 def test_random_bytes_are_refused_or_read(data: bytes) -> None:
     for candidate in (data, b"\x1f\x8b" + data, b"\x1f\x8b\x08\0\0\0\0\0\0\0" + data, gzip.compress(data)):

@@ -179,7 +179,7 @@ def test_times_are_the_manifests(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert [f.ran for f in frames] == [{"a": RunMark(50.4, 0.1), "b": RunMark(50.0, None)}, *[None] * 5]
     assert [len(f.evidence) for f in frames] == [1, 0, 0, 0, 0, 1]
-    assert origin.note == "frames 6 are missing"
+    assert origin.note == "missing frames: 6"
 
 
 def test_a_clock_that_does_not_go_forward(tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_clock_that_does_not_go_forward(tmp_path: Path) -> None:
     origin, frames = open_capture(make(tmp_path / "c", {"manifest.json": {"frames": entries}, "static/x": ""}))
     assert [(f.taken, f.monotonic) for f in frames] == [(100, 9), (101, 10), (102, 11), (103, 12)]
     assert [f.ran is None for f in frames] == [False, True, True, False]
-    assert origin.note == "the clock of 2 frames does not go forward: they are taken as 1 s apart"
+    assert origin.note == "frames whose clock does not go forward, taken as 1 s apart: 2"
 
 
 def test_gaps_are_said(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_gaps_are_said(tmp_path: Path) -> None:
     origin, frames = open_capture(make(tmp_path / "c", files))
     assert [f.number for f in frames] == [3, 4, 10, 12, 14, 16, 18]
     assert frames[2].monotonic - frames[1].monotonic == 6
-    assert origin.note == "frames 5-9, 11, 13 and more are missing"
+    assert origin.note == "missing frames: 5-9, 11, 13 and more"
     assert origin.complete
 
 
@@ -341,10 +341,10 @@ DAMAGES: list[tuple[Files, str]] = [
     ({"static/commands/x/exit": "soon"}, "commands/x/exit was not understood"),
     ({"static/commands/x/stdin": ""}, "commands/x/stdin was not understood"),
     ({"static/commands/x": ""}, "commands/x was not understood"),
-    ({"index.jsonl": "{\n\n[]\n{}\n"}, "3 lines of the index are not understood"),
-    ({"index.jsonl": {"frame": 1, "key": "/x", "outcome": {}}}, "1 lines of the index are not understood"),
-    ({"index.jsonl": {"frame": 1, "key": 1, "outcome": "ok"}}, "1 lines of the index are not understood"),
-    ({"frames.jsonl": {"frame": -1, "kind": "frame"}}, "1 lines of the index are not understood"),
+    ({"index.jsonl": "{\n\n[]\n{}\n"}, "lines of the index not understood: 3"),
+    ({"index.jsonl": {"frame": 1, "key": "/x", "outcome": {}}}, "lines of the index not understood: 1"),
+    ({"index.jsonl": {"frame": 1, "key": 1, "outcome": "ok"}}, "lines of the index not understood: 1"),
+    ({"frames.jsonl": {"frame": -1, "kind": "frame"}}, "lines of the index not understood: 1"),
     ({"static/large": b"x" * (LARGEST + 1)}, "static/large is larger than 4 MiB: the rest was left out"),
 ]  # fmt: skip
 
@@ -361,6 +361,34 @@ def test_damage_is_said_and_the_rest_opened(tmp_path: Path, files: Files, note: 
 def test_many_faults_make_a_short_note(tmp_path: Path) -> None:
     origin, _ = open_capture(make(tmp_path / "c", {f"static/commands/{n:02}/exit": "x" for n in range(20)}))
     assert origin.note.endswith("commands/04/exit was not understood; and 15 more")
+
+
+def test_numbers_too_large_for_a_clock(tmp_path: Path) -> None:
+    files = {"manifest.json": f'{{"frames": [{{"taken": {10**400}, "monotonic": -{10**400}}}]}}', "static/x": ""}
+    assert [(f.taken, f.monotonic) for f in open_capture(make(tmp_path / "c", files))[1]] == [(STARTED, 0.0)]
+
+
+def test_what_exceeds_a_limit_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.capture.assembly.MOST_FRAMES", 3)
+    monkeypatch.setattr("sdstop.capture.index._MOST_LINES", 2)
+    monkeypatch.setattr("sdstop.capture.layout.LONGEST_JSON", 200)
+    files = {f"frames/{n}/x": "" for n in range(1, 6)} | {"frames.jsonl": "[]\n" * 3, "manifest.json": " " * 201}
+    origin, frames = open_capture(make(tmp_path / "c", files))
+    assert [f.number for f in frames] == [1, 2, 3]
+    assert origin.complete is False
+    assert origin.note == (
+        "manifest.json is damaged: more than 0 MiB; the index has more than 2 lines: the rest was left out; "
+        "only the first 3 frames are shown"
+    )
+
+
+def test_an_archive_too_large_for_the_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def exhausted(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("sdstop.capture.reader.read_archive", exhausted)
+    with pytest.raises(Unopenable, match=r"does not fit into memory$"):
+        open_capture(make(tmp_path, {"c.tar": ""}) / "c.tar")
 
 
 def line(frame: int, key: str, member: str | None, data: bytes = b"", **more: Any) -> str:
@@ -407,7 +435,7 @@ def test_what_was_changed_by_hand_counts_and_is_said(tmp_path: Path) -> None:
         "frames/0003/new": "n",
     }
     origin, frames = open_capture(make(tmp_path / "c", INDEXED | changed))
-    assert (origin.complete, origin.note) == (True, "1 pieces of evidence were changed after they were recorded")
+    assert (origin.complete, origin.note) == (True, "evidence changed after it was recorded: 1")
     assert by_key(frames[0])["/proc/mdstat"].data == b"edited"
     assert by_key(frames[1])["link:/l"].data == b"elsewhere"
     assert by_key(frames[2])["/new"].data == b"n"
@@ -416,7 +444,7 @@ def test_what_was_changed_by_hand_counts_and_is_said(tmp_path: Path) -> None:
 def test_what_was_lost_does_not_go_on_as_if_unchanged(tmp_path: Path) -> None:
     files = {name: data for name, data in INDEXED.items() if name != "frames/0002/proc/mdstat"}
     origin, frames = open_capture(make(tmp_path / "c", files | {"frames/0002/x": ""}))
-    assert (origin.complete, origin.note) == (False, "1 pieces of evidence are lost")
+    assert (origin.complete, origin.note) == (False, "evidence lost: 1")
     assert [host_of(frames[:n]).state["/proc/mdstat"].outcome for n in (1, 2, 3)] == ["ok", "failed", "ok"]
     assert "lost from the capture" in host_of(frames[:2]).state["/proc/mdstat"].detail
 
@@ -435,8 +463,8 @@ def test_frames_may_be_taken_out(tmp_path: Path) -> None:
     files["frames.jsonl"] = "".join(f'{{"frame": {n}, "kind": "frame", "taken": {n}}}\n' for n in (1, 2, 3))
     origin, frames = open_capture(make(tmp_path / "c", files))
     assert [f.number for f in frames] == [1, 3]
-    assert "1 frames were taken out" in origin.note
-    assert "frames 2 are missing" in origin.note
+    assert "frames taken out: 1" in origin.note
+    assert "missing frames: 2" in origin.note
 
 
 @pytest.mark.parametrize(

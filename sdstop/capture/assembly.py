@@ -49,7 +49,7 @@ def _numbers(contents: Contents, manifest: Manifest, index: Index) -> list[int]:
         known = {number for number in known if number <= reached}
     own = (int(m[1]) for line in index.lines if line.member and (m := _MEMBER.match(line.member)) and m[1])
     if removed := set(own) & known - there:
-        notes.append(f"{len(removed)} frames were taken out")
+        notes.append(f"frames taken out: {len(removed)}")
     numbers = sorted(known - removed) or [1]
     whole = index.moments.keys() if contents.cut else moments if moments and not manifest.complete else known
     if len(numbers) > 1 and numbers[-1] not in whole:
@@ -57,7 +57,7 @@ def _numbers(contents: Contents, manifest: Manifest, index: Index) -> list[int]:
     elif not manifest.complete:
         notes.append("the recording was not finished")
     if gaps := [f"{a + 1}-{b - 1}" if b - a > 2 else f"{a + 1}" for a, b in pairwise(numbers) if b - a > 1]:
-        notes.append(f"frames {', '.join(gaps[:3])}{' and more' if len(gaps) > 3 else ''} are missing")
+        notes.append(f"missing frames: {', '.join(gaps[:3])}{' and more' if len(gaps) > 3 else ''}")
     if len(numbers) > MOST_FRAMES:
         notes.append(f"only the first {MOST_FRAMES} frames are shown")
         contents.complete = False
@@ -111,9 +111,9 @@ def _evidence(
         if by_name not in {None, key}:
             layers[number].pop(by_name, None)
     if sums.changed:
-        contents.notes.append(f"{sums.changed} pieces of evidence were changed after they were recorded")
+        contents.notes.append(f"evidence changed after it was recorded: {sums.changed}")
     if lost:
-        contents.notes.append(f"{sum(map(len, lost.values()))} pieces of evidence are lost")
+        contents.notes.append(f"evidence lost: {sum(map(len, lost.values()))}")
         contents.complete = False
     return _merged(layers, indexed, lost)
 

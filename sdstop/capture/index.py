@@ -62,7 +62,7 @@ def read_index(files: Mapping[str, bytes], notes: list[str]) -> Index:
                 bad += not _take(index, data[start : min(end, start + _LONGEST_LINE)])
             start = end + 1
     if bad:
-        notes.append(f"{bad} lines of the index are not understood")
+        notes.append(f"lines of the index not understood: {bad}")
     return index
 
 

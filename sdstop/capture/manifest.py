@@ -151,5 +151,5 @@ def clocked(
             taken = last.taken + (monotonic - last.monotonic if frames else step)
         frames.append(Frame(this, taken, monotonic, evidence[this], ran))
     if backward:
-        notes.append(f"the clock of {backward} frames does not go forward: they are taken as 1 s apart")
+        notes.append(f"frames whose clock does not go forward, taken as 1 s apart: {backward}")
     return frames

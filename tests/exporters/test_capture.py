@@ -362,6 +362,18 @@ def test_a_full_disk_keeps_what_was_written(tmp_path: Path, frames: list[Frame],
     assert len(open_capture(kept)[1]) == len(opened)
 
 
+@pytest.mark.parametrize("name", ["c", "c.tar.gz"])
+def test_a_disk_that_is_full_from_the_start_keeps_nothing(tmp_path: Path, name: str) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+    try:
+        with pytest.raises(Unwritable, match=r"cannot be written: File too large$"):
+            CaptureWriter(tmp_path / name, "node7")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("limit", ["MOST_FRAMES", "_MOST_MEMBERS", "_MOST_BYTES"])
 def test_what_could_not_be_opened_is_not_written(
     tmp_path: Path, frames: list[Frame], monkeypatch: pytest.MonkeyPatch, limit: str
