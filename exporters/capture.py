@@ -78,6 +78,8 @@ class CaptureWriter:
         self._failure = ""
         if self.path.name.lower().endswith(_FOREIGN) and not _is_archive(self.path):
             raise Unwritable(self.path, "must end in .tar.gz, or be a folder to make")
+        if "\0" in str(self.path):
+            raise Unwritable(self.path, "is no path")
         top = f"sdstop-{slug(host_name.encode('utf-8', 'replace').decode())[:100]}"
         with self._guarded():
             self._sink: Sink = ArchiveSink(self.path, top) if _is_archive(self.path) else FolderSink(self.path)

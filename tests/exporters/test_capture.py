@@ -277,6 +277,11 @@ def test_other_archives_are_not_written(tmp_path: Path, name: str) -> None:
         CaptureWriter(tmp_path / name, "node7")
 
 
+def test_what_is_no_path(tmp_path: Path) -> None:
+    with pytest.raises(Unwritable, match="is no path"):
+        CaptureWriter(tmp_path / "a\0b.tar.gz", "node7")
+
+
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     for name in ("no/c", "no/c.tar.gz"):
         with pytest.raises(Unwritable, match=r"cannot be written: No such file or directory$"):
