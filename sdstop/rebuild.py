@@ -85,6 +85,16 @@ def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
     return _with_rate(known, points)
 
 
+def stands(seen: Pace, pause: float, pauses: float, readings: float, stalled: float) -> bool:
+    """Whether progress stands still longer than a throttled rebuild rests between its steps.
+
+    That is `pause` seconds over `readings` samples, and `pauses` times the longest rest before or `stalled` seconds.
+    """
+    if seen.unchanged < pause or seen.unchanged_samples < readings:
+        return False
+    return seen.unchanged >= min(pauses * seen.longest_pause, stalled)
+
+
 def _with_rate(known: Pace, points: Sequence[tuple[float, float]]) -> Pace:
     (start, base), (end, done) = points[0], points[-1]
     span = end - start

@@ -1,0 +1,178 @@
+"""An md array that lacks members, or that does not run at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.collectors.mdraid import Array, Member, Rebuild
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.redundancy import Layout, sole_holders
+
+_ID = "array-degraded"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
+        if array.level == "container":
+            continue  # it only holds the metadata of others and never runs
+        if array.state == "inactive":
+            yield _inactive(window, array)
+        elif array.state == "broken":
+            yield _broken(window, array)
+        elif not array.redundant:
+            continue
+        elif array.degraded is None:
+            yield Unchecked(_ID, "neither mdstat nor sysfs says how many members are missing", array.array)
+        elif array.degraded > 0:
+            yield _degraded(window, array, array.degraded)
+        else:
+            count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
+            yield RuledOut(_ID, array.array, f"{count} members in sync")
+
+
+def _degraded(window: Window, array: Array, missing: int) -> Finding:
+    name, left = array.array, array.tolerates
+    members = [m for m in window.rows(Member).values() if m.array == name]
+    rebuild = next((r for r in window.rows(Rebuild).values() if r.array == name), None)
+    doing, running = _doing(array, rebuild)
+    slots = [slot for slot, letter in enumerate(array.slots or "") if letter != "U"]
+    where = f" (slot {', '.join(map(str, slots[:6]))})" if slots else ""
+    summary = f"{missing} of {human.number(array.raid_disks)} members missing{where}; {_risk(array, members)}; {doing}"
+    return Finding(
+        _ID,
+        Severity.WARNING if left is None or left > 0 else Severity.CRITICAL,
+        name,
+        summary,
+        (
+            Value("degraded", "members missing or not in sync", missing, "", 0),
+            Value("tolerates", "further failures that lose no data", left, "", 1),
+            Value("spares", "spares", array.spares),
+            Value("failed", "failed members still listed", array.failed),
+            Value("action", "what md does", array.action),
+        ),
+        cites(
+            window.cite(array),
+            window.cite(array, "degraded"),
+            window.cite(array, "action"),
+            *(window.cite(m, "state") for m in members if m.state == "faulty"),
+        ),
+        tuple(_advice(array, members, running=running)),
+        f"`degraded` of {name} at 0 and every slot U in /proc/mdstat",
+    )
+
+
+def _doing(array: Array, rebuild: Rebuild | None) -> tuple[str, bool]:
+    """Return what is done about it, and whether something is."""
+    if array.action == "frozen":
+        return "nothing is rebuilding: it is frozen", False
+    if rebuild is not None and rebuild.operation in {"recovery", "reshape", "resync"}:
+        if rebuild.state == "running":
+            done = human.percent(rebuild.progress)
+            return f"{rebuild.operation} is running, {done} % done", True
+        return f"{rebuild.operation} is {rebuild.state}", True
+    if array.action in {"recover", "resync", "reshape"}:
+        return f"{array.action} is due and has not begun", True
+    return "nothing is rebuilding" + ("" if array.spares else ": there is no spare"), False
+
+
+def _risk(array: Array, members: list[Member]) -> str:
+    left = array.tolerates
+    if left is None:
+        return "how many more may fail is not known"
+    if left > 0:
+        return f"{left} more may fail without loss"
+    if left < 0:
+        return "some of its data is on no member that is in sync"
+    holders = _holders(array, members)
+    if holders and array.level == "raid10":
+        return f"the data of {', '.join(holders[:4])} is on no other member"
+    return "no redundancy is left: the next failure loses data"
+
+
+def _holders(array: Array, members: list[Member]) -> list[str]:
+    """Return the devices of which no copy exists, in slot order; none if their slots are not known."""
+    if array.slots is None or array.level is None or array.far_copies != 1:
+        return []
+    layout = Layout(array.level, array.raid_disks or 0, array.near_copies or 1, array.far_copies or 1)
+    device = {m.slot: m.device for m in members if m.slot is not None}
+    return [device[slot] for slot in sole_holders(layout, array.slots) if slot in device]
+
+
+def _advice(array: Array, members: list[Member], *, running: bool) -> Iterator[str]:
+    name = array.array
+    failed = [m.device for m in members if m.state == "faulty"]
+    if running:
+        yield f"let it finish: cat /proc/mdstat; put no other load on {name} that can wait"
+    elif array.action == "frozen":
+        yield (
+            f"mdadm or an administrator froze it; let it go on: "
+            f"echo idle > /sys/block/{name.replace('/', '!')}/md/sync_action"
+        )
+    elif array.state in {"readonly", "read-auto", "read-only", "auto-read-only"}:
+        yield f"it is read-only, so nothing is rebuilt: mdadm --readwrite /dev/{name}"
+    elif array.spares:
+        yield (
+            f"it has a spare and does not use it; ask for it: "
+            f"echo recover > /sys/block/{name.replace('/', '!')}/md/sync_action"
+        )
+    else:
+        yield f"mdadm /dev/{name} --add /dev/NEW   # a disk or partition at least as large as the others"
+    if failed:
+        yield f"find out why: journalctl -k | grep -w {failed[0]}; smartctl -x /dev/{failed[0]}"
+        yield f"mdadm /dev/{name} --remove /dev/{failed[0]}   # it failed and is still listed"
+    elif not running and array.action != "frozen":
+        yield f"mdadm --detail /dev/{name}   # which member is gone; journalctl -k says when"
+    if array.tolerates is not None and array.tolerates <= 0:
+        yield "see that the backup is current before touching a disk: pulling the wrong one now loses the array"
+
+
+def _inactive(window: Window, array: Array) -> Finding:
+    members = [m for m in window.rows(Member).values() if m.array == array.array]
+    listed = f"{len(members)} device{'' if len(members) == 1 else 's'}" if members else "its devices"
+    return Finding(
+        _ID,
+        Severity.CRITICAL,
+        array.array,
+        f"the array does not run: inactive with {listed}, its data is out of reach",
+        (
+            Value("state", "state", array.state),
+            Value("devices", "devices listed", len(members) or None),
+            Value("raid_disks", "members of a whole array", array.raid_disks),
+        ),
+        cites(window.cite(array), window.cite(array, "state")),
+        (
+            f"mdadm --detail /dev/{array.array}; mdadm --examine of each device: compare Events and Array State",
+            f"when all are there: mdadm --run /dev/{array.array}",
+            f"if it is the remains of an old array: mdadm --stop /dev/{array.array}, then wipe those superblocks",
+        ),
+        "an old superblock on a disk that belongs to something else now: then no data is missing",
+    )
+
+
+def _broken(window: Window, array: Array) -> Finding:
+    members = [m for m in window.rows(Member).values() if m.array == array.array and m.state == "faulty"]
+    return Finding(
+        _ID,
+        Severity.CRITICAL,
+        array.array,
+        f"the array is broken: {array.level or 'it'} lost more members than it can spare, writes fail",
+        (Value("state", "state", array.state), Value("failed", "failed members still listed", array.failed)),
+        cites(window.cite(array), window.cite(array, "state"), *(window.cite(member, "state") for member in members)),
+        (
+            "journalctl -k: did the disks fail, or their cable, HBA or enclosure? The latter brings them all back",
+            f"mdadm --detail /dev/{array.array}; mdadm --examine of each device before any attempt to assemble",
+        ),
+        "every member back and the state clean or active",
+    )
+
+
+ARRAY_DEGRADED = Rule(
+    _ID,
+    "an md array lacks members, and whether anything is done about it",
+    Severity.CRITICAL,
+    _check,
+    (Array,),
+)

@@ -1,0 +1,201 @@
+"""A block device that has requests in flight and completes none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.collectors.blockdev import BlockDevice, BlockLink
+from sdstop.disk import Disk
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Moment, Window
+
+_ID = "device-hung"
+
+_NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
+"""Kinds that wait for something else (a file, a person) or for nothing."""
+_NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
+_PARTITION = re.compile(r"(.*\d)p\d+|(.*\D)\d+")
+
+
+def _disk_of(name: str) -> str:
+    """Return the disk that a partition of this name is on: `sda1` -> `sda`, `nvme0n1p1` -> `nvme0n1`; else ``."""
+    found = _PARTITION.fullmatch(name)
+    return (found[1] or found[2]) if found else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Silence:
+    """A device with requests in flight and nothing completed for `seconds`.
+
+    `worked`: it did complete some before, in this window; `whole`: the window saw nothing but the silence.
+    """
+
+    device: str
+    seconds: float
+    readings: int
+    in_flight: int
+    ticking: bool
+    worked: bool
+    whole: bool
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    moments = window.moments(Disk)
+    silent = {s.device: s for s in _silences(window, moments)}
+    hung = {
+        name: s for name, s in silent.items() if s.seconds >= limits["seconds"] and s.readings >= limits["readings"]
+    }
+    below = _below(window, hung)
+    for name in sorted(hung):
+        leaves = [device for device in below[name] if device in hung]
+        if not leaves:
+            yield _hung(window, hung[name], limits, above=_above(name, hung, below))
+    for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
+        if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
+            yield Unchecked(_ID, "the kernel counts nothing of it (queue/iostats is 0)", device.device)
+    span = moments[-1].started - moments[0].started
+    if span < limits["seconds"]:
+        yield Unchecked(_ID, f"needs {limits['seconds']:g} s of frames, has {span:.0f} s")
+    elif not hung:
+        yield RuledOut(_ID, "disks", _good(len(moments[-1].rows), list(silent.values())))
+
+
+def _good(count: int, silent: Sequence[_Silence]) -> str:
+    longest = max(silent, key=lambda s: s.seconds, default=None)
+    if longest is None or not longest.seconds:
+        return f"{count} devices looked at: each that has requests in flight completed some at the last reading"
+    return (
+        f"{count} devices looked at: the longest time that requests were in flight and none completed is "
+        f"{human.duration(longest.seconds)} ({longest.device})"
+    )
+
+
+def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Silence]:
+    newest = moments[-1]
+    for name, row in newest.rows.items():
+        if not row.in_flight or _exempt(window, str(name)):
+            continue
+        first, oldest, readings = newest, row, 1
+        for moment in reversed(moments[:-1]):
+            then = moment.rows.get(name)
+            if then is None or not then.in_flight or _completed(then) != _completed(row):
+                break
+            first, oldest, readings = moment, then, readings + 1
+        yield _Silence(
+            row.device,
+            newest.started - first.started,
+            readings,
+            row.in_flight,
+            row.io_time > oldest.io_time,
+            _worked(moments, name, row),
+            first is moments[0],
+        )
+
+
+def _worked(moments: Sequence[Moment[Disk]], name: Hashable, row: Disk) -> bool:
+    first = next((then for then in (moment.rows.get(name) for moment in moments) if then is not None), row)
+    return _completed(first) != _completed(row)
+
+
+def _completed(row: Disk) -> tuple[int, int, int, int]:
+    return row.reads, row.writes, row.discards or 0, row.flushes or 0
+
+
+def _exempt(window: Window, name: str) -> bool:
+    """Whether a device cannot hang by itself: loop and the like; a partition, whose disk is looked at."""
+    device = window.get(BlockDevice, name)
+    if device is None:
+        return _NAMES.match(name) is not None or window.get(Disk, _disk_of(name)) is not None
+    return device.kind in _NEVER or (device.kind == "partition" and device.parent is not None)
+
+
+def _below(window: Window, hung: dict[str, _Silence]) -> dict[str, set[str]]:
+    """Return every device that each hung one is built upon, however far down."""
+    direct: dict[str, set[str]] = {}
+    for link in window.rows(BlockLink).values():
+        direct.setdefault(link.device, set()).add(link.below)
+    found: dict[str, set[str]] = {}
+    for name in hung:
+        todo, seen = [name], set[str]()
+        while todo:
+            for lower in direct.get(todo.pop(), ()):
+                if lower not in seen:
+                    seen.add(lower)
+                    todo.append(lower)
+        found[name] = seen
+    return found
+
+
+def _above(leaf: str, hung: dict[str, _Silence], below: dict[str, set[str]]) -> list[str]:
+    return sorted(name for name in hung if leaf in below[name])
+
+
+def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str]) -> Finding:
+    name, row = silence.device, window.get(Disk, silence.device)
+    device = window.get(BlockDevice, name)
+    stacked = any(link.device == name and link.relation == "slave" for link in window.rows(BlockLink).values())
+    waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
+    waits = f"{silence.in_flight} request{'' if silence.in_flight == 1 else 's'} in flight"
+    atleast = "at least " if silence.whole else ""
+    summary = f"{waits} and none completed for {atleast}{human.duration(silence.seconds)}"
+    if above:
+        summary += f"; {', '.join(above[:4])} wait{'s' if len(above) == 1 else ''} for it"
+    elif stacked:
+        summary += "; no device below it has any of them"
+    elif waking:
+        summary += "; it may be spinning up"
+    return Finding(
+        _ID,
+        Severity.WARNING if stacked or waking else Severity.CRITICAL,
+        name,
+        summary,
+        (
+            Value("seconds", "nothing completed for", silence.seconds, "seconds", limits["seconds"]),
+            Value("in_flight", "requests in flight", silence.in_flight, "", 0),
+            Value("readings", "readings that show it", silence.readings, "", limits["readings"]),
+            Value("ticking", "the kernel counts it busy", "yes" if silence.ticking else "no"),
+            Value("above", "built upon it, and waiting", ", ".join(above) or None),
+        ),
+        cites(
+            window.cite(row) if row is not None else None,
+            *(window.cite(r) for r in (window.get(Disk, upper) for upper in above[:3]) if r is not None),
+        ),
+        tuple(_advice(name, device, stacked=stacked)),
+        f"a completed read or write of {name} in /proc/diskstats"
+        + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked else ""),
+        0.5 if stacked or waking else None,
+        tuple(f"{_ID}:{upper}" for upper in above),
+    )
+
+
+def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator[str]:
+    yield f"journalctl -k | grep -w {name}   # timeouts, resets, link down"
+    yield "ps axo pid,stat,wchan:30,comm | awk '$2 ~ /^D/'   # who waits"
+    if stacked:
+        yield "dmsetup info; dmsetup status   # suspended, or a multipath without a path that queues"
+        return
+    kind = device.kind if device is not None else ""
+    if kind == "nvme" or name.startswith("nvme"):
+        yield f"nvme list-subsys /dev/{name}   # state of the controller and its paths"
+    elif kind == "aoe" or name.startswith("etherd"):
+        yield "aoe-stat; ip -s link   # is the target up, does the network drop frames"
+    else:
+        yield f"cat /sys/block/{name.replace('/', '!')}/device/{{state,timeout}}   # offline? reset after how long?"
+        yield f"smartctl -x /dev/{name}   # may hang, too: run it in the background"
+
+
+DEVICE_HUNG = Rule(
+    _ID,
+    "a block device has requests in flight and completes none",
+    Severity.CRITICAL,
+    _check,
+    (Disk,),
+    (
+        Threshold("seconds", 10.0, "time without a completion", "seconds"),
+        Threshold("readings", 3.0, "readings that must show it"),
+        Threshold("timeout", 30.0, "until then a disk that was idle may be spinning up", "seconds"),
+    ),
+)

@@ -1,0 +1,171 @@
+"""A rebuild that will take too long, and what it is that it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.disk import DiskActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.mdarray import Rebuild
+from sdstop.rebuild import Pace
+from sdstop.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
+
+_ID = "rebuild-slow"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    """What limits it, what to do about it, and what was looked at and is not it."""
+
+    text: str
+    advice: tuple[str, ...]
+    ruled_out: tuple[str, ...]
+    device: str = ""
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for known in rebuildings(window):
+        pace, row = known.pace, known.rebuild
+        if row.state != "running" or row.operation not in REPAIRS:
+            continue
+        if pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
+            yield Unchecked(_ID, f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
+        elif pace.eta > limits["longest"]:
+            yield _slow(window, known, pace, limits, f"done {eta_words(pace)}")
+        elif _idle(known, pace, limits):
+            busy = known.busiest.busy if known.busiest else None
+            yield _slow(window, known, pace, limits, f"its busiest member is only {human.percent(busy)} % busy")
+        else:
+            yield RuledOut(
+                _ID,
+                known.name,
+                f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')} is done {eta_words(pace)}",
+            )
+
+
+def _idle(known: Rebuilding, pace: Pace, limits: Limits) -> bool:
+    """Whether the members could do far more, no limit holds it, and there is enough left to care."""
+    busiest = known.busiest
+    if busiest is None or busiest.busy is None or (pace.eta or 0.0) < limits["worth"]:
+        return False
+    return busiest.busy < limits["idle"] and held(known) is None
+
+
+def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: str) -> Finding:
+    row, cause = known.rebuild, _cause(known, limits)
+    busiest = known.busiest
+    activity = window.get(DiskActivity, cause.device) if cause.device else None
+    return Finding(
+        _ID,
+        Severity.WARNING,
+        known.name,
+        f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')}, {why}; {cause.text}",
+        (
+            Value("eta", "remaining, at the speed seen", pace.eta, "seconds", limits["longest"]),
+            Value("rate", "speed seen", pace.rate, "bytes_per_second"),
+            Value("progress", "done", row.progress, "ratio"),
+            Value(
+                "busy",
+                f"busy time of {busiest.device}" if busiest else "busy time",
+                busiest.busy if busiest else None,
+                "ratio",
+                limits["idle"],
+            ),
+            Value("foreground", "other I/O on the array", known.own.bytes if known.own else None, "bytes_per_second"),
+            Value("ruled_out", "not the cause", "; ".join(cause.ruled_out) or None),
+        ),
+        cites(
+            window.cite(row),
+            window.cite(row, "speed_max"),
+            window.cite(row, "speed_min"),
+            window.cite(activity) if activity is not None else None,
+        ),
+        cause.advice,
+        "a higher speed over the next minutes: this is what it will take at the speed seen",
+        pace.confidence,
+    )
+
+
+def _cause(known: Rebuilding, limits: Limits) -> _Cause:
+    """Try the causes in the order of how sure they are; what was passed on the way is ruled out."""
+    name, out = known.name, []
+    base = f"/sys/block/{name.replace('/', '!')}/md"
+    limit = held(known)
+    if limit is not None:
+        what = "the upper speed limit" if limit.which == "max" else "other I/O, to which it yields"
+        return _Cause(
+            f"what limits it is {what} (rebuild-throttled)", (f"raise {limit.path}: see rebuild-throttled",), ()
+        )
+    if known.rebuild.speed_max is not None:
+        out.append(f"the speed limit of {human.quantity(known.rebuild.speed_max, 'bytes_per_second')}")
+    slow = _slowest(known.loads, limits)
+    if slow is not None:
+        wait = f", {human.wait(slow.wait)} ms a request" if slow.wait is not None else ""
+        return _Cause(
+            f"{slow.device} is {human.percent(slow.busy)} % busy{wait}, its peers are not: it is the one waited for",
+            (f"smartctl -x /dev/{slow.device}; journalctl -k | grep -w {slow.device}",),
+            tuple(out),
+            slow.device,
+        )
+    busy = known.busiest
+    full = busy is not None and (busy.busy or 0.0) >= limits["full"]
+    if known.loads and not full:
+        out.append(f"the disks (none is busy more than {human.percent(busy.busy if busy else None)} %)")
+    own = known.own
+    rate = known.pace.rate if known.pace is not None and known.pace.rate is not None else 0.0
+    if full and own is not None and own.bytes >= rate:
+        return _Cause(
+            f"the members are busy with other I/O on {name}, {human.quantity(own.bytes, 'bytes_per_second')}",
+            (f"move load away from {name}, or let md take more: echo 50000 > {base}/sync_speed_min",),
+            tuple(out),
+            busy.device if busy else "",
+        )
+    if own is not None:
+        out.append(f"other I/O on {name} ({human.quantity(own.bytes, 'bytes_per_second')})")
+    if full and busy is not None:
+        return _Cause(
+            "the members are all busy: this is what these disks can do",
+            (f"does something else use the disks of {name}? see their partitions and the processes of this node",),
+            tuple(out),
+            busy.device,
+        )
+    cache = known.array.stripe_cache if known.array is not None else None
+    if cache is not None and cache <= limits["stripe_cache"]:
+        return _Cause(
+            f"no disk is full: the stripe cache holds {cache} stripes, which is little",
+            (f"echo 4096 > {base}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
+            tuple(out),
+        )
+    return _Cause(
+        "what it waits for is not among what was looked at",
+        (f"is {name}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {name}_resync)/stack",),
+        tuple(out),
+    )
+
+
+def _slowest(loads: tuple[Load, ...], limits: Limits) -> Load | None:
+    """Return the one member that is full while the others are not, None unless there is exactly one."""
+    known = [load for load in loads if load.busy is not None]
+    full = [load for load in known if (load.busy or 0.0) >= limits["full"]]
+    others = sorted(load.busy or 0.0 for load in known if load not in full)
+    return full[0] if len(full) == 1 and others and others[-1] < limits["full"] * 0.7 else None
+
+
+REBUILD_SLOW = Rule(
+    _ID,
+    "a rebuild will take too long, or goes far slower than its disks allow",
+    Severity.WARNING,
+    _check,
+    (Rebuild,),
+    (
+        Threshold("longest", 86400.0, "remaining time from which a rebuild is slow", "seconds"),
+        Threshold("idle", 0.4, "busy time of the busiest member below which the disks could do far more", "ratio"),
+        Threshold("worth", 3600.0, "remaining time below which idle disks are not worth a word", "seconds"),
+        Threshold("full", 0.9, "busy time from which a member counts as full", "ratio"),
+        Threshold("stripe_cache", 256.0, "stripe cache (stripes) that is little: md's default"),
+        Threshold("seconds", 20.0, "progress that must have been watched", "seconds"),
+    ),
+)

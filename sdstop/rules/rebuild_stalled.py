@@ -1,0 +1,119 @@
+"""A rebuild that claims to run and does not move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.mdarray import Rebuild
+from sdstop.rebuild import Pace, stands
+from sdstop.rebuilding import PAUSE, PAUSES, READINGS, REPAIRS, STALLED, Rebuilding, rebuildings
+
+_ID = "rebuild-stalled"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for known in rebuildings(window):
+        pace = known.pace
+        if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
+            continue
+        if pace is None:
+            yield Unchecked(_ID, "mdstat does not say how much is done", known.name)
+        elif stands(pace, limits["pause"], limits["pauses"], limits["readings"], limits["stalled"]):
+            yield _stalled(window, known, pace, limits)
+        elif pace.moved > 0:
+            yield RuledOut(
+                _ID,
+                known.name,
+                f"the {known.what} moved on by {human.quantity(pace.moved, 'bytes')} in "
+                f"{human.duration(pace.seconds)}, at rest {human.duration(max(pace.longest_pause, pace.unchanged))} "
+                "at most",
+            )
+        else:
+            yield Unchecked(
+                _ID,
+                f"no progress yet in {human.duration(pace.seconds)} of frames; it takes "
+                f"{human.duration(limits['pause'])} to call that a stall",
+                known.name,
+            )
+
+
+def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> Finding:
+    row = known.rebuild
+    at_stop = row.stop is not None and row.done is not None and row.done >= row.stop
+    silent = bool(known.loads) and all(not load.completed and not load.in_flight for load in known.loads)
+    cause, certain, advice = _cause(known, at_stop=at_stop, silent=silent)
+    certain = certain or pace.unchanged >= limits["stalled"]
+    atleast = "" if pace.moved else "at least "
+    return Finding(
+        _ID,
+        Severity.CRITICAL if certain else Severity.WARNING,
+        known.name,
+        f"{known.what} stands at {human.percent(row.progress)} % for {atleast}{human.duration(pace.unchanged)}: "
+        f"{cause}",
+        (
+            Value("unchanged", "no progress for", pace.unchanged, "seconds", limits["pause"]),
+            Value("longest_pause", "longest rest before", pace.longest_pause, "seconds"),
+            Value("progress", "done", row.progress, "ratio"),
+            Value("stop", "md was told to stop at", row.stop, "bytes"),
+            Value("kernel_rate", "speed that the kernel still reports", row.speed, "bytes_per_second"),
+        ),
+        cites(
+            window.cite(row),
+            window.cite(row, "completed"),
+            window.cite(row, "operation"),
+            window.cite(row, "stop") if row.stop is not None else None,
+        ),
+        advice,
+        f"(DONE/TOTAL) of {known.name} in /proc/mdstat moving; the speed printed beside it proves nothing: it is an "
+        "average that only decays",
+    )
+
+
+def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool, tuple[str, ...]]:
+    """Return what holds it, whether that is certain, and what to do."""
+    name = known.name
+    base = f"/sys/block/{name.replace('/', '!')}/md"
+    hung = [load.device for load in known.loads if load.in_flight and not load.completed]
+    look = f"journalctl -k | grep -w {name}; ps axo pid,stat,wchan:30,comm | grep {name}_"
+    if at_stop:
+        advice: tuple[str, ...] = (f"echo max > {base}/sync_max   # it was told to stop there",)
+        if known.rebuild.operation == "reshape":
+            advice = (
+                f"mdadm moves sync_max as the reshape goes; is it alive? systemctl status mdadm-grow-continue@{name}",
+                f"mdadm --grow --continue /dev/{name}",
+            )
+        return "it has reached sync_max, where it was told to stop", True, advice
+    if hung:
+        return (
+            f"{', '.join(hung[:3])} does not answer",
+            False,
+            (f"journalctl -k | grep -w {hung[0]}; smartctl -x /dev/{hung[0]}", look),
+        )
+    if silent:
+        return "md asks nothing of its members", True, (look, f"grep . {base}/sync_* {base}/suspend_*")
+    busiest = known.busiest
+    if busiest is not None and (busiest.busy or 0.0) > 0.9:
+        return (
+            f"{busiest.device} is {human.percent(busiest.busy)} % busy with other I/O",
+            False,
+            (f"who uses it: see the processes of this node; let md take more: echo 50000 > {base}/sync_speed_min",),
+        )
+    return "its members answer, and none is full", False, (look, f"grep . {base}/sync_*")
+
+
+REBUILD_STALLED = Rule(
+    _ID,
+    "a rebuild that claims to run makes no progress",
+    Severity.CRITICAL,
+    _check,
+    (Rebuild,),
+    (
+        Threshold("pause", PAUSE, "time without progress that is a stall when it is unusual, too", "seconds"),
+        Threshold("pauses", PAUSES, "and so many times the longest rest seen before"),
+        Threshold("readings", READINGS, "readings that must show the same progress"),
+        Threshold("stalled", STALLED, "time without progress that is a stall in any case, and critical", "seconds"),
+    ),
+)

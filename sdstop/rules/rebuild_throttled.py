@@ -1,0 +1,123 @@
+"""A rebuild that md's own speed limits hold back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.disk import DiskActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.mdarray import Rebuild
+from sdstop.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Held, Rebuilding, held, rebuildings
+
+_ID = "rebuild-throttled"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for known in rebuildings(window):
+        pace, row = known.pace, known.rebuild
+        if row.state != "running" or row.operation not in REPAIRS:
+            continue
+        limit = held(known, limits["near"], limits["least"], limits["busy"])
+        if row.speed_max is None and row.speed_min is None:
+            yield Unchecked(_ID, "its speed limits are not known", known.name)
+        elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
+            yield Unchecked(_ID, f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
+        elif not known.loads:
+            yield Unchecked(_ID, "the load of its members is not known", known.name)
+        elif limit is not None:
+            yield _throttled(window, known, limit, _severity(known, limits))
+        else:
+            yield RuledOut(_ID, known.name, _good(known, pace.rate))
+
+
+def _good(known: Rebuilding, rate: float) -> str:
+    row, busiest = known.rebuild, known.busiest
+    load = f", busiest member {busiest.device} {human.percent(busiest.busy)} %" if busiest is not None else ""
+    return (
+        f"{human.quantity(rate, 'bytes_per_second')}; its limits are "
+        f"{human.quantity(row.speed_min, 'bytes_per_second')} and {human.quantity(row.speed_max, 'bytes_per_second')}"
+        f"{load}"
+    )
+
+
+def _severity(known: Rebuilding, limits: Limits) -> Severity:
+    """A warning where redundancy waits for it, and not for moments only."""
+    waits = known.array is None or known.array.degraded is None or known.array.degraded > 0
+    remaining = known.pace.eta if known.pace is not None else None
+    return Severity.WARNING if waits and (remaining or 0.0) >= limits["worth"] else Severity.INFO
+
+
+def _throttled(window: Window, known: Rebuilding, limit: Held, severity: Severity) -> Finding:
+    rate = (known.pace.rate if known.pace is not None else None) or 0.0
+    busiest = known.busiest
+    busy = busiest.busy if busiest is not None else None
+    device = busiest.device if busiest is not None else ""
+    shown = human.quantity(rate, "bytes_per_second")
+    bound = human.quantity(limit.limit, "bytes_per_second")
+    if limit.which == "max":
+        summary = (
+            f"{known.what} goes at {shown}, held by its limit of {bound} ({_by(limit)}), while the busiest member, "
+            f"{device}, is {human.percent(busy)} % busy"
+        )
+        room = rate / busy if busy else None
+    else:
+        summary = (
+            f"{known.what} yields to other I/O on {known.name}: {shown}, near the {bound} below which md yields to "
+            f"nobody ({_by(limit)})"
+        )
+        room = None
+    row = window.get(DiskActivity, device) if device else None
+    return Finding(
+        _ID,
+        severity,
+        known.name,
+        summary,
+        (
+            Value("rate", "speed seen", rate, "bytes_per_second", float(limit.limit)),
+            Value("limit", f"speed limit ({limit.which})", limit.limit, "bytes_per_second"),
+            Value("busy", f"busy time of {device}" if device else "busy time", busy, "ratio"),
+            Value("room", "what the members might do", room, "bytes_per_second"),
+            Value("foreground", "other I/O on the array", known.own.bytes if known.own else None, "bytes_per_second"),
+        ),
+        cites(
+            window.cite(known.rebuild),
+            window.cite(known.rebuild, f"speed_{limit.which}"),
+            window.cite(row) if row is not None else None,
+        ),
+        _advice(limit, known, rate),
+        "a speed that stays the same when the limit is raised",
+        known.pace.confidence if known.pace is not None else None,
+        (f"rebuild-slow:{known.name}",),
+    )
+
+
+def _by(limit: Held) -> str:
+    return f"sync_speed_{limit.which} of this array" if limit.by == "local" else f"{limit.sysctl} of this node"
+
+
+def _advice(limit: Held, known: Rebuilding, rate: float) -> tuple[str, ...]:
+    kib = max(int(max(limit.limit, rate) * 4) // 1024, 4 * 1024)
+    first = f"echo {kib} > {limit.path}   # KiB/s, this array alone, until it is stopped"
+    back = f"echo system > {limit.path}   # back to the node's limit when it is done"
+    node = f"sysctl {limit.sysctl}={kib}   # every array of the node"
+    if limit.which == "min":
+        return (first, node, f"what uses {known.name} now gets less; take it back when that hurts: {back}")
+    return (first, node, back)
+
+
+REBUILD_THROTTLED = Rule(
+    _ID,
+    "a rebuild is held back by md's speed limits",
+    Severity.WARNING,
+    _check,
+    (Rebuild,),
+    (
+        Threshold("near", NEAR, "as near to the upper limit counts as held by it", "ratio"),
+        Threshold("least", LEAST, "up to so many times the lower limit counts as yielding to other I/O"),
+        Threshold("busy", BUSY, "busy time of a member from which the disks, not the limit, hold it", "ratio"),
+        Threshold("worth", 600.0, "remaining time below which it is only mentioned", "seconds"),
+        Threshold("seconds", 10.0, "progress that must have been watched", "seconds"),
+    ),
+)
