@@ -194,9 +194,10 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
     number changed. Steps back of less than SLACK are 0.
 
     A time that went back has wrapped if it is less than half the circle of 2^32 ms ahead of where it was, else it
-    was reset and what follows from it is None (iostat prints 0.00 for aqu-sz and %util in both cases). A weighted
-    time that wraps twice in an interval cannot be recognised (at a queue of 100: 24 hours between readings). Where
-    requests completed but no time ever moved (md before kernel 5.12), waits, queue and busy are None.
+    was reset and what follows from it is None (of aqu-sz and %util, sysstat takes every step back for a wrap, and
+    since 12.7.4 prints 0.00). A weighted time that wraps twice in an interval cannot be recognised (at a queue of
+    100: 24 hours between readings). Where requests completed but no time ever moved (md before kernel 5.12), waits,
+    queue and busy are None.
     """
     if seconds <= 0 or before.major != after.major or before.minor != after.minor:
         return None
