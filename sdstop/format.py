@@ -135,18 +135,22 @@ def moment(taken: float) -> datetime:
 
 
 _UNITS: Mapping[str, Callable[[float], str]] = {
-    "bytes": lambda v: f"{bytes_(v)}B",
-    "bytes_per_second": lambda v: f"{rate(v)}B/s",
+    "bytes": lambda v: _binary(bytes_(v)),
+    "bytes_per_second": lambda v: f"{_binary(rate(v))}/s",
     "ratio": lambda v: f"{percent(v)} %",
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",
 }
 
 
+def _binary(text: str) -> str:
+    return f"{text[:-1]} {text[-1]}iB" if text[-1:].isalpha() else f"{text} B"
+
+
 def quantity(value: Any, unit: str) -> str:
     """Return a value in base units as a person reads it, with its unit.
 
-    `512KB`, `12.4 ms`, `97 %`, `98.2MB/s`.
+    `512 KiB`, `12.4 ms`, `97 %`, `98.2 MiB/s`.
     """
     if value is None:
         return NONE

@@ -1,13 +1,33 @@
 """Rules: one file, one pure function over a window each."""
 
 from sdstop.finding import Rule
+from sdstop.rules.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.device_hung import DEVICE_HUNG
+from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
+from sdstop.rules.link_saturated import LINK_SATURATED
+from sdstop.rules.mtu_mismatch import MTU_MISMATCH
+from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
+from sdstop.rules.rebuild_running import REBUILD_RUNNING
+from sdstop.rules.rebuild_slow import REBUILD_SLOW
+from sdstop.rules.rebuild_stalled import REBUILD_STALLED
+from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.stripe_convoy import STRIPE_CONVOY
 
 RULES: tuple[Rule, ...] = (
+    ARRAY_DEGRADED,
+    DEVICE_HUNG,
+    STRIPE_CONVOY,
     HOT_STRIPE_MEMBER,
     SLOW_STRIPE_MEMBER,
-    STRIPE_CONVOY,
+    REBUILD_STALLED,
+    REBUILD_SLOW,
+    REBUILD_THROTTLED,
+    REBUILD_RUNNING,
+    MTU_MISMATCH,
+    PATH_MTU_SHRUNK,
+    FRAMES_DROPPED,
+    LINK_SATURATED,
 )
-"""Every rule, in the order in which equal findings are told."""
+"""Every rule, in the order in which lists show them."""
