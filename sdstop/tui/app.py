@@ -10,16 +10,18 @@ import time
 from sdstop.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.commands import Commands
+from sdstop.tui.facts import Thing
 from sdstop.tui.main import Main
 from sdstop.tui.palette import Palette
 from sdstop.tui.pane import Pane
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import Claim, Mode, Scene
-from sdstop.tui.sheet import RawSheet, Sheet, WhySheet
+from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
 from sdstop.tui.why import Quote
 
 HANGUP = 129
+INTERRUPTED = 130
 TERMINATED = 143
 
 
@@ -43,7 +45,7 @@ class Dashboard(Commands):
         known = options.theme in self.available_themes
         self.theme = options.theme if known else "ansi-dark"
         self.animation_level = "none"
-        self.interval = 1.0
+        self.interval: float = getattr(frames, "interval", 1.0)
         self.playing = False
         self.main = Main()
         self._heard = time.monotonic()
@@ -58,7 +60,7 @@ class Dashboard(Commands):
     def on_mount(self) -> None:
         """Listen to frames, signals and the terminal."""
         loop = asyncio.get_running_loop()
-        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, 0)):
+        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, INTERRUPTED)):
             loop.add_signal_handler(number, self._end, code)
         if self.feed is not None:
             self._listen()
@@ -143,6 +145,8 @@ class Dashboard(Commands):
         """Show what a row stands for."""
         if isinstance(item, Claim):
             self.lay(WhySheet(item))
+        elif isinstance(item, Thing):
+            self.lay(FactSheet(item))
         elif isinstance(item, Quote):
             self.lay(RawSheet(item))
 

@@ -116,7 +116,7 @@ class Commands(App[None]):
         """Go to the next or the previous row that holds what was searched."""
         screen = self.screen
         if isinstance(screen, Main | Sheet) and not screen.match(step):
-            self.foot.say("nothing was searched: / does")
+            self.foot.say("no row holds what was searched; / searches")
 
     # -- time -------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,9 @@ from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palet
 
 Hint = tuple[str, str]
 
+LINGER = 8.0
+"""Seconds that a message stays."""
+
 
 @dataclass(slots=True)
 class Question:
@@ -53,15 +56,16 @@ class Foot(Widget):
             self.refresh()
 
     def say(self, message: str, *, bad: bool = False) -> None:
-        """Show a message until the next key."""
-        self._message = (message, bad)
+        """Show a message for some seconds."""
+        self._message = said = (message, bad)
         self.refresh()
 
-    def hush(self) -> None:
-        """Show the hints again."""
-        if self._message is not None:
-            self._message = None
-            self.refresh()
+        def hush() -> None:
+            if self._message is said:
+                self._message = None
+                self.refresh()
+
+        self.set_timer(LINGER, hush)
 
     def ask(self, question: Question) -> None:
         """Let the user type a line."""

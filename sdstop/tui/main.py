@@ -7,10 +7,17 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import Screen
 
-from sdstop.model import Reading
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.links import Bond
+from sdstop.collectors.mdraid import Array, Member, Rebuild
+from sdstop.collectors.network import Interface, InterfaceActivity, Traffic
+from sdstop.collectors.processes import ProcessActivity, ProcessIo
+from sdstop.disk import Disk, DiskActivity
+from sdstop.tui.drives import Group
+from sdstop.tui.facts import Thing
 from sdstop.tui.foot import Foot, Hint, Question
 from sdstop.tui.pane import Pane, Row
-from sdstop.tui.scene import Claim, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line, status_line, tabs_line
 from sdstop.tui.table import LineTable
 from sdstop.tui.views.claims import Said
@@ -19,9 +26,8 @@ from sdstop.tui.views.disks import Disks
 from sdstop.tui.views.findings import Findings
 from sdstop.tui.views.host import Host, Source
 from sdstop.tui.views.network import Network, Port
-from sdstop.tui.views.overview import Overview, place_of
+from sdstop.tui.views.overview import Doer, Overview, place_of
 from sdstop.tui.views.view import Place, View
-from sdstop.tui.why import Quote
 
 HINTS: tuple[Hint, ...] = (
     ("?", "help"),
@@ -37,6 +43,27 @@ HINTS: tuple[Hint, ...] = (
     ("Tab", "next pane"),
     (":", "command"),
 )
+
+
+def thing(item: Spindle | Group | Port | Doer) -> Thing:
+    """Return what a row is about: the readings that hold its facts."""
+    match item:
+        case Spindle():
+            name = item.drive.name
+            members = tuple((Member, (m.array, m.device)) for m in item.drive.members)
+            return Thing(name, ((DiskActivity, name), *members, (BlockDevice, name), (Disk, name)))
+        case Group():
+            name = item.array.array
+            rebuilds = tuple((Rebuild, (r.array, r.operation)) for r in item.rebuilds)
+            return Thing(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
+        case Port():
+            families = (InterfaceActivity, Interface, Bond, Traffic)
+            return Thing(item.name, tuple((family, item.name) for family in families))
+        case Doer():
+            key = (item.process.pid, item.process.started)
+            return Thing(item.process.name, ((ProcessActivity, key), (ProcessIo, key)))
+
+
 ABSENT = {"3": "caches", "5": "fabrics", "7": "clusters", "8": "volumes"}
 """Views that come with their collectors."""
 
@@ -97,34 +124,23 @@ class Main(Screen[None]):
         self.shown.show(scene)
 
     def opens(self, item: object) -> object:
-        """Return what a chosen row leads to: a claim, a quote of evidence, or the item itself."""
-        scene = self.scene
-        if scene is None:
-            return None
+        """Return what a chosen row leads to: a claim, the facts of a thing, or the item itself."""
         match item:
-            case Said():
+            case Said() | Source():
                 return item.claim
             case Spindle() if self.shown.key == "1":
                 self.go(place_of(item))
                 return None
-            case Spindle():
-                reading: Reading | None = item.drive.activity or item.drive.device
-            case Port():
-                reading = item.activity or item.interface
-            case Source():
-                return item.claim
-            case Claim() | Quote():
-                return item
+            case Spindle() | Group() | Port() | Doer():
+                return thing(item)
             case _:
-                reading = getattr(item, "array", None)
-        source = reading.source() if reading is not None else None
-        return Quote(source.key, scene.now.number, source.needle) if source is not None else None
+                return item
 
     def go(self, place: Place) -> None:
         """Show a view, and a row of it."""
         view = next(v for v in self.views.values() if v.title == place.view)
         self.show_view(view.key)
-        view.point(place.key)
+        self.call_after_refresh(view.point, place.key)
 
     # -- keys -------------------------------------------------------------------------------------------------
 

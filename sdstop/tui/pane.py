@@ -85,6 +85,7 @@ class Pane(Widget, can_focus=True):
         self.cursor: Hashable | None = None
         self.top = 0
         self.settling = 0
+        self.held = False
         self.can_focus = cursor
         self._at = 0
         self._note = ""
@@ -93,31 +94,39 @@ class Pane(Widget, can_focus=True):
     # -- what is shown ----------------------------------------------------------------------------------------
 
     def put(self, rows: Sequence[Row], palette: Palette, note: str = "") -> None:
-        """Show these rows; the cursor stays on its key, or at its place if the key is gone."""
+        """Show these rows; the cursor stays on its key, or at its place if the key is gone.
+
+        As long as nobody moved it, it stands on the first row, whatever that is.
+        """
         self.rows = rows
         self.palette = palette
         self._note = note
         self.settling = max(0, self.settling - 1)
+        was_seen = self.top <= self._at < self.top + self.room
         self._find_cursor()
+        if self.held and was_seen:
+            self.top = max(min(self.top, self._at), self._at - self.room + 1)
         self.repaint()
 
     def _find_cursor(self) -> None:
         if not self.can_focus:
             return
-        if self.cursor is not None:
+        if self.cursor is not None and self.held:
             for index, row in enumerate(self.rows):
                 if row.key == self.cursor:
                     self._at = index
                     return
-        self._at = self._nearest(self._at, 1)
+        self._at = self._nearest(self._at if self.held else 0, 1)
         self.cursor = self.rows[self._at].key if self.rows else None
 
-    def _nearest(self, index: int, step: int) -> int:
-        """Return the place nearest to `index` that can be chosen, looking in the direction of `step` first."""
+    def _nearest(self, wanted: int, step: int) -> int:
+        """Return the place nearest to `wanted` that can be chosen, looking in the direction of `step` first."""
+        if not self.rows:
+            return 0
         last = len(self.rows) - 1
-        index = max(0, min(index, last))
+        index = max(0, min(wanted, last))
         up, down = range(index, -1, -1), range(index, last + 1)
-        order = [*down, *up] if step > 0 else [*up, *down]
+        order: list[int] = [*down, *up] if step > 0 else [*up, *down]
         for at in order:
             if self.rows[at].key is not None:
                 return at
@@ -200,6 +209,9 @@ class Pane(Widget, can_focus=True):
         return row.line(width) if row.line is not None else ()
 
     def _pointed(self, line: Line) -> Line:
+        first = line[0]
+        if first.text.startswith(" "):
+            line = (Segment(self.palette.pointer + first.text[1:], first.style), *line[1:])
         if not self.has_focus:
             return line
         blank = Segment(" " * max(self.size.width - width_of(line), 0))
@@ -214,6 +226,7 @@ class Pane(Widget, can_focus=True):
         if not self.rows:
             return
         before = self.cursor
+        self.held = True
         self._at = self._nearest(index, step)
         self.cursor = self.rows[self._at].key
         self.settling = SETTLE
@@ -233,14 +246,14 @@ class Pane(Widget, can_focus=True):
         return False
 
     def match(self, needle: str, step: int) -> bool:
-        """Go to the next (1) or the previous (-1) row that holds `needle`; False if nothing is searched for."""
+        """Go to the next (1) or the previous (-1) row that holds `needle`; False if there is none."""
         needle, count = needle.lower(), len(self.rows)
         for index in ((self._at + step * i) % count for i in range(1, count + 1)):
             row = self.rows[index]
             if needle and row.key is not None and needle in (row.search or self._plain(row)).lower():
                 self.move_to(index)
                 return True
-        return bool(needle)
+        return False
 
     def _plain(self, row: Row) -> str:
         return plain(self.row_line(row, self.size.width))
@@ -265,6 +278,7 @@ class Pane(Widget, can_focus=True):
         """Go to the first or the last row."""
         self.top = 0 if step < 0 else len(self.rows)
         self.move_to(0 if step < 0 else len(self.rows) - 1, -step)
+        self.held = step > 0
         if step > 0:
             self.top = len(self.rows)
             self.repaint()

@@ -8,7 +8,7 @@ from contextlib import suppress
 from rich.cells import chop_cells
 
 from sdstop.evidence import Evidence, Outcome
-from sdstop.format import duration, timestamp
+from sdstop.format import timestamp, wait
 from sdstop.session import Session
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
 from sdstop.tui.pane import Row, words
@@ -57,7 +57,7 @@ def _facts(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
     if item.taken is not None:
         facts.append(timestamp(item.taken))
     if item.duration is not None:
-        facts.append(f"took {duration(item.duration) if item.duration >= 1 else f'{item.duration * 1000:.1f} ms'}")
+        facts.append(f"took {wait(item.duration)} ms")
     if item.exit is not None:
         facts.append(f"exit {item.exit}")
     facts.append(f"{len(item.data)} bytes")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.screen import Screen
 
+from sdstop.tui.facts import Thing, fact_rows
 from sdstop.tui.foot import Foot, Hint, Question
 from sdstop.tui.help import help_rows
 from sdstop.tui.pane import Pane, Row
@@ -118,6 +119,22 @@ class WhySheet(Sheet):
         mark = "".join(s.text for s in claim_mark(self.claim, scene.palette)).strip()
         self.pane.title = f"Why {mark} {scene.palette.word(self.claim.subject, 60)}"
         self.pane.put(why_rows(self.claim, scene, width), scene.palette, note)
+
+
+class FactSheet(Sheet):
+    """All that is known of a thing, at the moment looked at."""
+
+    hints = (("Enter", "evidence"), *_BACK)
+
+    def __init__(self, thing: Thing) -> None:
+        """Remember the thing."""
+        super().__init__("Facts")
+        self.thing = thing
+
+    def fill(self, scene: Scene, width: int) -> None:
+        """Put the rows."""
+        self.pane.title = scene.palette.word(self.thing.name, 60)
+        self.pane.put(fact_rows(self.thing, scene, width), scene.palette)
 
 
 class RawSheet(Sheet):

@@ -60,7 +60,7 @@ def level(value: float | None, top: float, levels: int = 5) -> int:
     """Return 0 for next to nothing, else 1..levels."""
     if value is None or top <= 0 or value <= top / (4 * levels):
         return 0
-    return min(levels, 1 + int(value / top * levels * 0.9999))
+    return min(levels, 1 + int(min(value / top, 1.0) * levels * 0.9999))
 
 
 def _drawn(values: Sequence[float | None], top: float, glyphs: str, gap: str, zero: str) -> str:
@@ -87,7 +87,7 @@ def heat_top(most: float, mean: float) -> float:
 
 def bar(ratio: float | None, width: int, *, ascii: bool = False) -> tuple[str, str]:  # noqa: A002
     """Return a bar's full and empty part, together `width` cells; what is over 1 is full, None is blank."""
-    if ratio is None:
+    if ratio is None or width <= 0:
         return "", " " * width
     full, half, rest = _BAR[ascii]
     halves = round(min(max(ratio, 0.0), 1.0) * width * 2)

@@ -203,8 +203,7 @@ class LineTable(Pane):
 
     def row_line(self, row: Row, width: int) -> Line:
         """Paint a row's cells side by side."""
-        pointed = row.key is not None and row.key == self.cursor and self.can_focus
-        lead = Segment(self.palette.pointer if pointed else " ", PLAIN)
+        lead = Segment(" ", PLAIN)
         if row.line is not None:
             return (lead, *row.line(width - 1))
         parts: list[Segment] = [lead]

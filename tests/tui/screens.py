@@ -1,0 +1,95 @@
+"""A dashboard under test, and what stands on its screen."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Sequence
+
+from rich.segment import Segment
+from textual.pilot import Pilot
+
+from sdstop.evidence import Frame
+from sdstop.session import Session
+from sdstop.tui.app import Dashboard
+from sdstop.tui.terminal import Options
+
+WIDE, SMALL, LOW = (200, 60), (80, 24), (60, 15)
+
+
+class Screen:
+    """A running dashboard."""
+
+    def __init__(self, app: Dashboard, pilot: Pilot[None]) -> None:
+        self.app = app
+        self.pilot = pilot
+
+    def segments(self) -> list[list[Segment]]:
+        """Return every line as it is painted."""
+        return [list(strip) for strip in self.app.screen._compositor.render_strips()]
+
+    def lines(self) -> list[str]:
+        """Return every line as text."""
+        return ["".join(s.text for s in line).rstrip() for line in self.segments()]
+
+    def text(self) -> str:
+        """Return the whole screen as text."""
+        return "\n".join(self.lines())
+
+    def line(self, part: str) -> str:
+        """Return the first line that holds `part`."""
+        return next((line for line in self.lines() if part in line), "")
+
+    async def press(self, *keys: str) -> str:
+        """Press keys, and return the screen's text."""
+        for key in keys:
+            await self.pilot.press(key)
+            await self.pilot.pause()
+        await self.pilot.pause()
+        return self.text()
+
+    async def type(self, text: str) -> str:
+        """Type a text into the last line and end it with Enter."""
+        keys = {" ": "space", "-": "minus", "+": "plus", ":": "colon", ".": "full_stop", "/": "slash", "_": "underscore"}
+        return await self.press(*(keys.get(c, c) for c in text), "enter")
+
+
+@contextlib.asynccontextmanager
+async def screen(
+    session: Session, size: tuple[int, int] = SMALL, *, frames: FakeFeed | None = None, options: Options | None = None
+) -> AsyncIterator[Screen]:
+    """Show a session."""
+    app = Dashboard(session, frames, options or Options(ascii=False, version="9.9"))
+    async with app.run_test(size=size) as pilot:
+        shown = Screen(app, pilot)
+        await shown.press()
+        yield shown
+
+
+class FakeFeed:
+    """Frames that come when a test says so."""
+
+    def __init__(self, frames: Sequence[Frame]) -> None:
+        self.waiting = list(frames)
+        self.ready: list[Frame] = []
+        self.interval = 1.0
+        self.rescans = 0
+
+    def fileno(self) -> int:
+        return -1
+
+    def give(self, count: int = 1) -> None:
+        """Let the next frames arrive."""
+        self.ready, self.waiting = self.ready + self.waiting[:count], self.waiting[count:]
+
+    def receive(self) -> list[Frame]:
+        ready, self.ready = self.ready, []
+        return ready
+
+    def rescan(self) -> None:
+        self.rescans += 1
+
+    def set_interval(self, seconds: float) -> None:
+        self.interval = seconds
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,133 @@
+"""Which moment is looked at."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdstop.finding import Finding, Limits, Rule, Severity
+from sdstop.history import Window
+from sdstop.tui.playhead import Playhead
+from tests.tui.nodes import STARTED, Node
+
+
+def begun_between(first: int, last: int) -> Rule:
+    """Return a rule that finds something in some frames."""
+
+    def check(window: Window, limits: Limits) -> list[Finding]:
+        found = first <= window.now.number <= last
+        return [Finding("odd", Severity.WARNING, "node", f"odd in frame {window.now.number}")] if found else []
+
+    return Rule("odd", "is odd", Severity.WARNING, check, ())
+
+
+def test_it_follows_until_it_is_held() -> None:
+    session = Node().session(3, live=True)
+    playhead = Playhead(session, following=True)
+    frames = Node().frames(5)
+    playhead.newest(session.feed(frames[4]))
+    assert playhead.look is not None
+    assert playhead.look.now.number == 5
+    playhead.hold()
+    playhead.newest(session.feed(frames[5]))
+    assert playhead.look.now.number == 5
+    assert playhead.behind == 1.0
+    playhead.follow()
+    assert playhead.look.now.number == 6
+    assert playhead.behind == 0.0
+
+
+def test_steps_end_at_the_ends() -> None:
+    playhead = Playhead(Node().session(3), following=False)
+    assert playhead.at_end
+    assert not playhead.step(1)
+    assert playhead.step(-1)
+    assert playhead.look is not None
+    assert playhead.look.now.number == 3
+    assert playhead.step(-10)
+    assert playhead.look.now.number == 1
+    assert not playhead.step(-1)
+    assert playhead.step(1)
+
+
+def test_a_forgotten_frame_is_left_towards_the_oldest() -> None:
+    session = Node().session(3, live=True)
+    playhead = Playhead(session, following=True)
+    playhead.step(-3)
+    while session.timeline.frames[0].number < 3:
+        session.timeline.frames.popleft()
+    assert playhead.look is not None
+    assert playhead.look.now.number == 1
+    assert playhead.step(-1)
+    assert playhead.look.now.number == 3
+
+
+@pytest.mark.parametrize(
+    ("typed", "seconds"),
+    [
+        ("-5m", 600 - 300),
+        ("-1m30s", 600 - 90),
+        ("-90", 600 - 90),
+        ("+30s", 600 + 30),
+        ("14:20", 400),
+        ("14:20:30", 430),
+        ("14:20:30Z", 430),
+        ("2026-09-21 14:20", 400),
+        ("23:00", 400 + 8 * 3600 + 40 * 60 - 86400),
+    ],
+)
+def test_times_that_can_be_typed(typed: str, seconds: float) -> None:
+    session = Node().session(0)
+    frames = Node().frames(600, 100.0)
+    for frame in frames[1:]:
+        session.feed(frame)
+    playhead = Playhead(session, following=False)
+    assert playhead.parse(typed) == STARTED + seconds
+
+
+def test_plus_counts_from_the_frame_looked_at() -> None:
+    playhead = Playhead(Node().session(10), following=False)
+    playhead.step(-5)
+    assert playhead.parse("+2s") == STARTED + 7
+
+
+@pytest.mark.parametrize("typed", ["", "soon", "25:00", "12:61", "-", "2026-13-01 10:00", "2026-02-30 10:00", "-5x"])
+def test_other_times_are_refused_in_one_line(typed: str) -> None:
+    playhead = Playhead(Node().session(1), following=False)
+    with pytest.raises(ValueError) as error:
+        playhead.parse(typed)
+    assert "\n" not in str(error.value)
+
+
+def test_going_to_a_time_finds_the_last_frame_by_then() -> None:
+    playhead = Playhead(Node().session(10), following=False)
+    assert playhead.go(STARTED + 4.5)
+    assert playhead.look is not None
+    assert playhead.look.now.number == 5
+    playhead.go(0.0)
+    assert playhead.look.now.number == 1
+    playhead.go(float("inf"))
+    assert playhead.look.now.number == 11
+
+
+def test_events_are_where_findings_begin_and_end() -> None:
+    session = Node().session(40, [begun_between(5, 10)])
+    playhead = Playhead(session, following=False)
+    assert playhead.event(-1)
+    assert playhead.look is not None
+    assert playhead.look.now.number == 11
+    assert playhead.event(-1)
+    assert playhead.look.now.number == 5
+    assert playhead.look.judgement.findings[0].summary == "odd in frame 5"
+    assert not playhead.event(-1)
+    assert playhead.event(1)
+    assert playhead.look.now.number == 11
+    assert not playhead.event(1)
+
+
+def test_before_the_first_frame_there_is_nothing() -> None:
+    session = Node().session(0)
+    session.timeline.frames.clear()
+    playhead = Playhead(session, following=True)
+    assert not playhead.step(1)
+    assert not playhead.event(1)
+    assert not playhead.go(5.0)

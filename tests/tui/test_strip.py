@@ -1,0 +1,89 @@
+"""Numbers over time as glyphs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.tui.strip import HOT, bar, cells, chart, heat, heat_top, level, scale, spark
+
+VALUES = st.lists(st.none() | st.floats(0, 1e6), max_size=80)
+
+
+def test_a_cell_shows_the_sample_that_covers_its_middle() -> None:
+    samples = [(10.0, 1.0, 1.0), (11.0, 1.0, 2.0), (12.0, 1.0, 3.0)]
+    assert cells(samples, 12.0, 5) == [None, None, 1.0, 2.0, 3.0]
+
+
+def test_a_long_interval_fills_its_cells_and_nothing_is_interpolated() -> None:
+    samples = [(5.0, 5.0, 1.0), (10.0, 5.0, 9.0)]
+    assert cells(samples, 10.0, 10) == [1.0] * 5 + [9.0] * 5
+
+
+def test_jitter_neither_drops_nor_invents_a_cell() -> None:
+    samples = [(100.04, 1.04, 1.0), (101.0, 0.96, 2.0), (102.05, 1.05, 3.0), (103.01, 0.96, 4.0)]
+    assert cells(samples, 103.01, 4) == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_gap_stays_a_gap() -> None:
+    samples = [(t, 1.0, 1.0) for t in (1.0, 2.0, 3.0)] + [(13.0, 10.0, 2.0), (14.0, 1.0, 3.0)]
+    row = cells(samples, 14.0, 14)
+    assert row == [1.0, 1.0, 1.0, *[None] * 9, 2.0, 3.0]
+    assert spark(row, 3.0)[2:5] == "▃╎╎"
+    assert spark(row, 3.0, ascii=True)[3] == "|"
+
+
+def test_what_nobody_measured_before_the_first_sample_is_blank() -> None:
+    assert spark([None, None, 0.0, 8.0], 8.0) == "  ▁█"
+
+
+def test_zero_is_no_heat_and_the_top_is_solid() -> None:
+    assert heat([0.0, 0.2, 1.0, 2.0, 3.0, 4.0, 9.0], 4.0) == "  ░▒▓██"
+    assert heat([0.0, 4.0], 4.0, ascii=True) == " #"
+    assert level(4.0, 4.0) == 5 > HOT
+
+
+def test_an_even_load_looks_even_and_a_fixed_one_stands_out() -> None:
+    even = heat_top(3.6, 3.0)
+    assert heat([2.4, 3.0, 3.6], even) == "·░░"
+    crowded = heat_top(30.0, 1.0)
+    assert heat([30.0, 0.3], crowded) == "█ "
+    assert heat([0.05, 0.1], heat_top(0.1, 0.07)) == " ·"
+
+
+def test_bars() -> None:
+    assert bar(0.5, 10) == ("━━━━━", "─────")
+    assert bar(0.55, 10) == ("━━━━━╸", "────")
+    assert bar(0.001, 10) == ("╸", "─" * 9)
+    assert bar(1.7, 4) == ("━━━━", "")
+    assert bar(None, 4) == ("", "    ")
+    assert bar(0.5, 4, ascii=True) == ("##", "..")
+
+
+def test_charts_fill_from_below() -> None:
+    assert chart([0.0, 1.0, 2.0, None], 2.0, 2) == ["  █ ", "▁██ "]
+
+
+def test_a_scale_seldom_changes() -> None:
+    assert [scale(v) for v in (0, 1, 3, 1000, 1025)] == [1, 1, 4, 1024, 2048]
+
+
+@given(VALUES, st.floats(0, 1e6), st.booleans())
+def test_every_value_is_one_glyph(values: list[float | None], top: float, plain: bool) -> None:
+    for shown in (spark(values, top, ascii=plain), heat(values, top, ascii=plain), *chart(values, top, 3, ascii=plain)):
+        assert len(shown) == len(values)
+        assert not plain or shown.isascii()
+
+
+@given(st.none() | st.floats(-1, 1e9), st.integers(0, 60), st.booleans())
+def test_a_bar_has_its_width(ratio: float | None, width: int, plain: bool) -> None:
+    full, rest = bar(ratio, width, ascii=plain)
+    assert len(full + rest) == max(width, 0)
+    assert not plain or (full + rest).isascii()
+
+
+@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 20), st.none() | st.floats(0, 10)), max_size=30))
+def test_cells_come_from_samples(samples: list[tuple[float, float, float | None]]) -> None:
+    row = cells(sorted(samples, key=lambda s: s[0]), 100.0, 60)
+    assert len(row) == 60
+    assert {v for v in row if v is not None} <= {s[2] for s in samples}

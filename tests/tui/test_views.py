@@ -1,0 +1,407 @@
+"""What stands on the screen, view by view, at every size."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sdstop.evidence import Evidence, Outcome
+from sdstop.finding import Cite, Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict
+from sdstop.history import Window
+from tests.tui.nodes import STARTED, Load, Node, raid10, refused
+from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
+
+MEMBERS = tuple(f"sd{c}" for c in "abcdef")
+
+
+def moving(device: str, second: int) -> Load:
+    """Return the load of a crowd that stands at one member for two seconds, then at the next."""
+    if device not in MEMBERS:
+        return Load()
+    here = MEMBERS.index(device) == second // 2 % len(MEMBERS)
+    return Load(100, 50, 65536, 0.04, 24.0, 1.0) if here else Load(10, 5, 65536, 0.002, 0.1, 0.05)
+
+
+def slow(device: str, second: int) -> Load:
+    """Return the load of an array whose third member is slow."""
+    return Load(50, 50, 4096, 0.06, 12.0, 0.99) if device == "sdc" else Load(50, 50, 4096, 0.005, 1.0, 0.3)
+
+
+def array_node(loads: object = moving) -> Node:
+    return Node((*MEMBERS, "md0"), loads, raid10("md0", MEMBERS))  # type: ignore[arg-type]
+
+
+def says(*verdicts: Verdict, name: str = "device-hung") -> Rule:
+    """Return a rule that says the same of every window."""
+
+    def check(window: Window, limits: Limits) -> tuple[Verdict, ...]:
+        return verdicts
+
+    return Rule(name, "says so", Severity.CRITICAL, check, ())
+
+
+HUNG = Finding(
+    "device-hung", Severity.CRITICAL, "sdc", "sdc has 12 requests in flight and completed none for 31 s",
+    (Value("in_flight", "in flight", 12), Value("seconds", "for", 31.0, "seconds", 20.0)),
+    (Cite("/proc/diskstats", 3, "   8       2 sdc 0 0 0", " sdc "),),
+    ("cat /sys/block/sdc/device/state", "smartctl -x /dev/sdc"),
+    "a completed request",
+    0.87,
+)  # fmt: skip
+SLOW = Finding("slow-stripe-member", Severity.WARNING, "md0/sdb", "sdb answers in 60 ms, its peers in 5 ms")
+FINE = RuledOut("stripe-convoy", "md0", "queue is even over 3 columns")
+BLIND = Unchecked("hot-stripe-member", "diskstats: denied, needs root")
+
+
+# --- overview ---------------------------------------------------------------------------------------------
+
+
+async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
+    async with screen(Node().session(3, [says(FINE)])) as shown:
+        assert "no findings" in shown.lines()[0]
+        assert "nothing wrong found; 1 things looked at and found good" in shown.text()
+
+
+async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:
+    session = Node(later={2: [refused("/proc/mdstat")]}).session(3, [says(HUNG, SLOW, BLIND)], name="storage-07")
+    async with screen(session) as shown:
+        first = shown.lines()[0]
+        assert first.startswith(" sdstop storage-07   REPLAY 2026-09-21 14:13:23Z")
+        assert first.endswith(" 1 CRIT   1 WARN  3 ?UNKN")
+        assert "!CRIT sdc" in shown.text()
+        assert "*WARN md0/sdb" in shown.text()
+        assert "?UNKN mdraid" in shown.text()
+        assert "denied: /proc/mdstat: needs root" in shown.line("?UNKN mdraid")
+
+
+async def test_worst_devices_come_first_with_their_numbers() -> None:
+    async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
+        rows = [line.split()[0].lstrip("▸") for line in shown.lines() if " md0 " in f"{line} " and "%" not in line]
+        assert rows[:2] == ["sdb", "sdc"] or rows[:3] == ["md0/sdb", "sdb", "sdc"]
+        assert "100   100   0.20   0.20" not in shown.text()
+        assert shown.line("sdc ").split()[1:11] == "md0 50 50 0.20 0.20 12 60.0 60.0 99.0".split() + []
+
+
+async def test_a_wide_screen_shows_why_beside_the_finding_and_who_does_the_io() -> None:
+    processes = [
+        {"pid": 41, "name": "qemu", "started": 1.0, "user": "root", "cmdline": "qemu -m 8G", "read_bytes": n << 20,
+         "write_bytes": n << 22}
+        for n in (0, 10)
+    ]  # fmt: skip
+    later = {
+        n + 1: [Evidence("answer:psutil.processes", data=json.dumps([p]).encode())] for n, p in ((0, processes[0]), (5, processes[1]))
+    }
+    node = Node(loads=slow, later=later)
+    async with screen(node.session(6, [says(HUNG)]), WIDE) as shown:
+        text = shown.text()
+        assert "Compared" in text
+        assert "limit 20 s" in text
+        assert "smartctl -x /dev/sdc" in text
+        assert "confidence 87" in text
+        assert "What would refute it" in text
+        assert "QUEUE, last" in text
+        assert "qemu" in shown.line("qemu -m 8G")
+        assert " 2.0M" in shown.line("qemu -m 8G")
+        assert " 8.0M" in shown.line("qemu -m 8G")
+
+
+async def test_a_low_screen_has_findings_and_devices() -> None:
+    async with screen(array_node().session(4, [says(HUNG)]), LOW) as shown:
+        assert len(shown.lines()) == 15
+        assert "!CRIT sdc" in shown.text()
+        assert "Worst devices" in shown.text()
+        assert max(map(len, shown.lines())) <= 60
+
+
+@pytest.mark.parametrize("size", [(39, 7), (39, 24), (80, 7), (10, 2), (1, 1)])
+async def test_a_tiny_screen_has_one_line(size: tuple[int, int]) -> None:
+    async with screen(array_node().session(4, [says(HUNG, SLOW, BLIND)]), size) as shown:
+        assert shown.lines()[0] == "CRIT 1 WARN 1 ?UNKN 1"[: size[0]].rstrip()
+        assert "".join(shown.lines()[1:]) == ""
+
+
+async def test_resizing_goes_from_wide_to_tiny_and_back() -> None:
+    async with screen(array_node().session(4, [says(HUNG)]), WIDE) as shown:
+        wide = shown.text()
+        for size in (LOW, (39, 7), SMALL, (120, 30), WIDE):
+            await shown.pilot.resize_terminal(*size)
+            text = await shown.press()
+            assert len(shown.lines()) == size[1]
+            assert "CRIT" in text
+        assert shown.text() == wide
+
+
+# --- disks ------------------------------------------------------------------------------------------------
+
+
+async def test_a_moving_crowd_is_a_moving_stripe() -> None:
+    async with screen(array_node().session(11), WIDE) as shown:
+        text = await shown.press("2")
+        strips = [shown.line(f" {slot} {member} ") for slot, member in enumerate(MEMBERS)]
+        hot = [{at for at, c in enumerate(line) if c == "█"} for line in strips]
+        hot = [{at for at in places if at > 100} for places in hot]
+        assert all(len(places) == 2 for places in hot[1:6]), text
+        starts = [min(places) for places in hot[1:6]]
+        assert [b - a for a, b in zip(starts, starts[1:], strict=False)] == [2, 2, 2, 2]
+
+
+async def test_a_slow_disk_is_a_steady_line_and_its_multiple_is_shown() -> None:
+    async with screen(array_node(slow).session(14), WIDE) as shown:
+        await shown.press("2")
+        assert "█" * 14 in shown.line(" 2 sdc ")
+        assert "█" not in shown.line(" 1 sdb ")
+        assert shown.line(" 2 sdc ").count("x12") == 2
+
+
+async def test_members_stand_under_their_array_in_slot_order() -> None:
+    async with screen(array_node().session(3), SMALL) as shown:
+        text = await shown.press("2")
+        assert "raid10 near=2  6 disks  512K chunk  1G  active" in shown.line("▸md0")
+        at = [text.index(f"\n {member} ") for member in MEMBERS]
+        assert at == sorted(at)
+        assert "Disks in no array" not in text
+
+
+async def test_a_rebuild_has_a_bar() -> None:
+    progress = "[=>...]  recovery = 25.0% (131072/524288) finish=0.5min speed=12345K/sec"
+    node = Node((*MEMBERS, "md0"), moving, raid10("md0", MEMBERS, progress=progress))
+    async with screen(node.session(3), (120, 30)) as shown:
+        await shown.press("2")
+        line = shown.line("recovery ")
+        assert "━━━━━━──────────────────  25.0 %  128M of 512M  12.1MB/s  md says 30 s left" in line
+
+
+async def test_many_members_fit_one_line_each() -> None:
+    members = [f"sd{a}{b}" for a in "ab" for b in "abcdefghijklmnopqrstuvw"]
+    node = Node((*members, "md2"), lambda *_: Load(10, 10), raid10("md2", members))
+    async with screen(node.session(3), WIDE) as shown:
+        text = await shown.press("2")
+        assert all(f" {member} " in text for member in members)
+
+
+async def test_the_disk_under_the_cursor_is_described() -> None:
+    files = {
+        "/sys/block/sda/queue/scheduler": "[mq-deadline] none\n",
+        "/sys/block/sda/queue/nr_requests": "64\n",
+        "link:/sys/block/sda/device": "../../devices/host0/0:0:0:0",
+        "/sys/devices/host0/0:0:0:0/model": "SPEEDY 9000\n",
+        "/sys/block/sda/size": "2097152\n",
+        "/sys/block/sda/dev": "8:0\n",
+        "/run/udev/data/b8:0": "S:disk/by-path/pci-0000:03:00.0-sas-phy4-lun-0\n",
+        "/sys/block/dm-3/dm/name": "vg-data\n",
+        "/sys/block/dm-3/slaves/sda/size": "2097152\n",
+    }
+    async with screen(Node(("sda", "dm-3"), files=files).session(3), WIDE) as shown:
+        text = await shown.press("2")
+        assert "SPEEDY 9000" in text
+        assert "pci-0000:03:00.0-sas-phy4-lun-0" in text
+        assert "mq-deadline" in text
+        assert "carries dm-3" in text
+
+
+async def test_partitions_and_idle_loops_are_not_listed() -> None:
+    devices = ("sda", "sda1", "nvme0n1", "nvme0n1p2", "loop0", "loop1", "dm-0", "sr0")
+    node = Node(devices, lambda device, _: Load(5) if device == "loop1" else Load())
+    async with screen(node.session(3), WIDE) as shown:
+        text = await shown.press("2")
+        listed = {line.strip("▸ ").split()[0] for line in text.splitlines()[4:50] if line.strip("▸ ")}
+        assert {"sda", "nvme0n1", "loop1", "dm-0"} <= listed
+        assert not {"sda1", "nvme0n1p2", "loop0", "sr0"} & listed
+
+
+# --- stale, unknown ---------------------------------------------------------------------------------------
+
+
+async def test_the_last_good_numbers_of_a_failing_source_are_marked_stale() -> None:
+    node = Node(loads=slow, later={5: [refused("/proc/diskstats", Outcome.TIMEOUT, "hung since 4 s")]})
+    node.files = {}
+    session = node.session(3)
+    frames = node.frames(4)
+    session.feed(type(frames[4])(5, frames[4].taken, frames[4].monotonic, tuple(node.later[5])))
+    async with screen(session) as shown:
+        assert "~sda" in shown.text()
+        assert "?UNKN diskstats" in shown.text()
+        assert "timeout: /proc/diskstats: hung since 4 s" in shown.text()
+
+
+# --- network ----------------------------------------------------------------------------------------------
+
+_NET = (
+    "Inter-|   Receive                                                |  Transmit\n"
+    " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n"
+)
+
+
+def _net(second: int) -> str:
+    rows = (
+        f"  {name}: {second * rx} {second * 100} 0 {second * drops} 0 0 0 0 {second * tx} {second * 50} 0 0 0 0 0 0\n"
+        for name, rx, tx, drops in (("eth0", 625_000_000, 1000, 3), ("eth1", 0, 0, 0), ("bond0", 0, 0, 0), ("br0", 0, 0, 0))
+    )
+    return _NET + "".join(rows)
+
+
+def network_node() -> Node:
+    files = {}
+    for name, speed in (("eth0", "10000"), ("eth1", "10000")):
+        files |= {
+            f"/sys/class/net/{name}/speed": speed, f"/sys/class/net/{name}/mtu": "9000",
+            f"/sys/class/net/{name}/duplex": "full", f"/sys/class/net/{name}/operstate": "up",
+            f"/sys/class/net/{name}/flags": "0x1003", f"/sys/class/net/{name}/carrier": "1",
+            f"/sys/class/net/{name}/type": "1", f"link:/sys/class/net/{name}/device": "../../../0000:01:00.0",
+            f"link:/sys/class/net/{name}/upper_bond0": "../bond0", f"link:/sys/class/net/{name}/master": "../bond0",
+            f"/sys/class/net/{name}/statistics/rx_dropped": "77",
+        }  # fmt: skip
+    files |= {
+        "/sys/class/net/bond0/mtu": "9000", "/sys/class/net/bond0/operstate": "up", "/sys/class/net/bond0/type": "1",
+        "/sys/class/net/bond0/bonding/mode": "802.3ad 4", "/sys/class/net/bond0/bonding/slaves": "eth0 eth1",
+        "link:/sys/class/net/bond0/lower_eth0": "../eth0", "link:/sys/class/net/bond0/lower_eth1": "../eth1",
+        "link:/sys/class/net/bond0/upper_br0": "../br0", "link:/sys/class/net/br0/lower_bond0": "../bond0",
+        "/sys/class/net/br0/bridge/bridge_id": "8000", "/sys/class/net/br0/mtu": "1500",
+        "/sys/class/net/br0/operstate": "up", "/sys/class/net/br0/type": "1",
+    }  # fmt: skip
+    later = {n: [Evidence("/proc/net/dev", data=_net(n).encode())] for n in range(1, 6)}
+    return Node(files=files, later=later)
+
+
+async def test_interfaces_hang_on_what_is_built_upon_them() -> None:
+    async with screen(network_node().session(4), WIDE) as shown:
+        text = await shown.press("4")
+        order = [line.split()[0].lstrip("▸") for line in text.splitlines()[4:8]]
+        assert order == ["br0", "└", "├", "└"]
+        line = shown.line("eth0")
+        assert " 10G " in line
+        assert " 9000 " in line
+        assert "50.0 ━━━━" in line
+        assert "596M" in line
+        assert " 3 " in line
+        assert " 77 " in line
+
+
+async def test_a_small_screen_keeps_what_matters_of_the_network() -> None:
+    async with screen(network_node().session(4)) as shown:
+        await shown.press("4")
+        head = shown.line("INTERFACE")
+        assert all(title in head for title in ("STATE", "MTU", "bit/s", "RX B/s", "TX B/s", "%LINE", "DROP/s", "ERR/s"))
+
+
+# --- host -------------------------------------------------------------------------------------------------
+
+
+async def test_sources_tell_their_outcome_and_reason() -> None:
+    node = Node(later={2: [refused("/proc/mdstat", Outcome.DENIED, "needs root")]})
+    async with screen(node.session(3), (120, 40)) as shown:
+        await shown.press("6")
+        assert shown.line("mdraid ").split()[1] == "?denied"
+        assert "needs root" in shown.line("mdraid ")
+        assert shown.line(" diskstats").split()[1] == "ok"
+        assert "not recorded" in shown.line(" processes")
+
+
+async def test_processors_memory_and_pressure() -> None:
+    stat = "cpu  {0} 0 0 {1} 0 0 0 0 0 0\ncpu0 {0} 0 0 {1} 0 0 0 0 0 0\n"
+    files = {
+        "/proc/meminfo": "MemTotal: 1048576 kB\nMemAvailable: 262144 kB\nDirty: 1024 kB\nWriteback: 0 kB\n",
+        "/proc/pressure/io": "some avg10=12.50 avg60=1.00 avg300=0.00 total=5\nfull avg10=2.00 avg60=0 avg300=0 total=1\n",
+        "/proc/loadavg": "1.50 2.50 3.50 1/100 1234\n",
+    }
+    later = {n: [Evidence("/proc/stat", data=stat.format(n * 60, n * 40).encode())] for n in range(1, 5)}
+    async with screen(Node(files=files, later=later).session(3), (120, 40)) as shown:
+        text = await shown.press("6")
+        assert "60.0" in shown.line("  0 ━")
+        assert " memory  75.0 " in text
+        assert "1.50 2.50 3.50" in text
+        assert "some  12.5" in text
+
+
+# --- findings, why, evidence ------------------------------------------------------------------------------
+
+
+async def test_all_findings_good_unknown_and_ended() -> None:
+    session = Node().session(3, [says(HUNG, FINE, BLIND)])
+    async with screen(session, (120, 30)) as shown:
+        text = await shown.press("!")
+        assert [text.index(t) for t in ("In force", "Could not be seen", "Looked at and found good")] == sorted(
+            text.index(t) for t in ("In force", "Could not be seen", "Looked at and found good")
+        )
+        assert "stripe-convoy: queue is even over 3 columns" in text
+        assert "14:13:20" in shown.line("!CRIT")
+
+
+async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
+    session = Node(("sda", "sdb", "sdc"), slow).session(3, [says(HUNG)])
+    async with screen(session) as shown:
+        text = await shown.press("enter")
+        assert "Why !CRIT sdc" in text
+        for part in ("sdc has 12 requests", "since 14:13:20Z", "rule device-hung, confidence 87.0 %", "in flight",
+                     "limit 20 s", "cat /sys/block/sdc/device/state", "a completed request"):  # fmt: skip
+            assert part in text
+        assert "/proc/diskstats" in shown.line("▸")
+        text = await shown.press("enter")
+        assert "file     /proc/diskstats" in text
+        assert "frame 3" in text
+        assert "2026-09-21 14:13:22Z" in text
+        assert "outcome  ok" in text
+        marked = [s.text for line in shown.segments() for s in line if s.style and s.style.reverse and "sdc" in s.text]
+        assert marked
+        await shown.press("escape")
+        assert "Why !CRIT" in shown.text()
+        await shown.press("backspace")
+        assert "Worst devices" in shown.text()
+
+
+async def test_evidence_of_a_forgotten_frame_shows_what_was_quoted() -> None:
+    session = Node(("sda", "sdb", "sdc"), slow).session(3, [says(HUNG)])
+    for _ in range(3):
+        session.timeline.frames.popleft()
+    async with screen(session) as shown:
+        text = await shown.press("enter", "enter")
+        assert "frame 3 is no longer remembered" in text
+        assert "8       2 sdc 0 0 0" in text
+
+
+async def test_a_source_that_was_refused_can_be_opened() -> None:
+    node = Node(later={2: [refused("/proc/mdstat", Outcome.DENIED, "needs root")]})
+    async with screen(node.session(3)) as shown:
+        await shown.press("!")
+        shown.app.main.shown.main.point("run:mdraid")
+        text = await shown.press("enter")
+        assert "Why ?UNKN mdraid" in text
+        assert "denied: /proc/mdstat: needs root" in text
+        shown.app.screen.query_one("Pane:focus").point("raw:/proc/mdstat")  # type: ignore[attr-defined]
+        text = await shown.press("enter")
+        assert "outcome  denied: needs root" in text
+
+
+async def test_a_disk_leads_to_its_facts_and_to_the_line_they_come_from() -> None:
+    async with screen(Node(loads=slow).session(3)) as shown:
+        text = await shown.press("2", "enter")
+        assert "Disk activity" in text
+        assert "50/s" in shown.line("  r/s")
+        text = await shown.press("j", "enter")
+        assert "marked   sda" in text
+
+
+async def test_a_device_of_the_overview_leads_to_its_place_among_its_peers() -> None:
+    async with screen(array_node(slow).session(3)) as shown:
+        text = await shown.press("tab", "j", "enter")
+        assert "Arrays and disks" in text
+        assert shown.line("▸").startswith("▸sd")
+
+
+async def test_the_ring_may_be_empty_at_first() -> None:
+    node = Node()
+    session = node.session(0, live=True)
+    session.timeline.frames.clear()
+    fresh = type(session)(session.origin, session.collectors, [], remember=900)
+    feed = FakeFeed(node.frames(3))
+    async with screen(fresh, frames=feed) as shown:
+        await shown.press("1", "2", "4", "6", "!", "t", "T", "e", "b", "escape", "w", "L", "space", "enter", "?", "escape")
+        feed.give()
+        shown.app._receive()
+        await shown.press("1")
+        assert "LIVE 14:13:20Z" in shown.lines()[0] or "PAUSED" in shown.lines()[0]
+
+
+def test_time_of_the_nodes_is_as_documented() -> None:
+    assert STARTED == 1_790_000_000.0
