@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ SLICES = 6
 """Parts into which the time seen is cut to see how the rate varies."""
 SLICE_SECONDS = 4.0
 """Shortest part: md moves in steps of seconds when it is throttled."""
+PAUSE, PAUSES, READINGS, STALLED = 10.0, 3.0, 3.0, 60.0
+"""A stall: seconds without progress, times the longest rest before, samples, and seconds that are one in any case."""
 STEADY = 0.15
 """Change of the rate from the first half to the second, below which it counts as steady."""
 
@@ -56,13 +59,18 @@ class Pace:
 def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
     """Judge progress from (seconds, bytes done), oldest first; None without a sample.
 
-    What lies before the counter last went back belongs to another run and is left out.
+    What lies before the counter last went back belongs to another run and is left out, and so is what lies before
+    the end of a stall: it says nothing of the pace after it.
     """
     if not samples:
         return None
     first = max((i for i in range(1, len(samples)) if samples[i][1] < samples[i - 1][1]), default=0)
     seen = samples[first:]
     moves = [seen[0], *(b for a, b in itertools.pairwise(seen) if b[1] > a[1])]
+    resumed = _resumed(moves)
+    if resumed is not None:
+        seen = [sample for sample in seen if sample[0] >= resumed]
+        moves = [move for move in moves if move[0] >= resumed]
     now, done = seen[-1]
     last_move = moves[-1][0]
     unchanged = now - last_move
@@ -85,7 +93,22 @@ def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
     return _with_rate(known, points)
 
 
-def stands(seen: Pace, pause: float, pauses: float, readings: float, stalled: float) -> bool:
+def _resumed(moves: Sequence[tuple[float, float]]) -> float | None:
+    """Return when progress went on after the last stall, None if there was none."""
+    rests = [b[0] - a[0] for a, b in itertools.pairwise(moves)]
+    if len(rests) < 2:
+        return None
+    usual = max(PAUSE, PAUSES * statistics.median(rests))
+    return max((move[0] for rest, move in zip(rests, moves[1:], strict=True) if rest >= usual), default=None)
+
+
+def stands(
+    seen: Pace,
+    pause: float = PAUSE,
+    pauses: float = PAUSES,
+    readings: float = READINGS,
+    stalled: float = STALLED,
+) -> bool:
     """Whether progress stands still longer than a throttled rebuild rests between its steps.
 
     That is `pause` seconds over `readings` samples, and `pauses` times the longest rest before or `stalled` seconds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from sdstop import format as human
@@ -9,7 +10,7 @@ from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Member, Rebuild
 from sdstop.disk import DiskActivity
 from sdstop.history import Window
-from sdstop.rebuild import Pace, pace
+from sdstop.rebuild import Pace, pace, stands
 
 SECONDS = 75.0
 """How far back progress is looked at: all that is kept."""
@@ -19,10 +20,10 @@ LOAD_SECONDS = 20.0
 REPAIRS = frozenset({"recovery", "resync", "reshape"})
 """Operations on which redundancy waits; check and repair go over data that is whole."""
 
-PAUSE, PAUSES, READINGS, STALLED = 10.0, 3.0, 3.0, 60.0
-"""A stall: seconds without progress, times the longest rest before, readings, and seconds that are one in any case."""
 NEAR, LEAST, BUSY = 0.1, 1.25, 0.8
 """Held by a limit: how near to the upper one, times the lower one, busy time of the members that speaks against it."""
+_BELOW = 0.7
+"""Times the lower limit, below which md yields to nobody: then the disks are full, or something else is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +61,17 @@ class Rebuilding:
     def what(self) -> str:
         """The operation in a person's words."""
         return "data check" if self.rebuild.operation == "check" else self.rebuild.operation
+
+    @property
+    def stands(self) -> bool:
+        """Whether it stands still: then its speed is history, and rebuild-stalled speaks."""
+        return self.rebuild.operation in REPAIRS and self.pace is not None and stands(self.pace)
+
+    @property
+    def done(self) -> str:
+        """The share that is done, never rounded up to a hundred percent."""
+        share = self.rebuild.progress
+        return human.percent(None if share is None else math.floor(share * 1000) / 1000)
 
     @property
     def busiest(self) -> Load | None:
@@ -170,7 +182,8 @@ def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: floa
     speed = max(seen.rate, min(float(row.speed or 0), 2 * seen.rate))
     if row.speed_max is not None and speed >= row.speed_max * (1 - near) and idle:
         return _held("max", row.speed_max, row.speed_max_set, known.name)
-    if row.speed_min is not None and known.foreground and seen.rate <= row.speed_min * least:
+    least_rate = row.speed_min or 0
+    if row.speed_min is not None and known.foreground and _BELOW * least_rate <= seen.rate <= least * least_rate:
         return _held("min", row.speed_min, row.speed_min_set, known.name)
     return None
 

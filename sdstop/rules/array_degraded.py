@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.collectors.mdraid import Array, Member, Rebuild
+from sdstop.collectors.mdraid import Array, Member
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.redundancy import Layout, sole_holders
 
 _ID = "array-degraded"
@@ -36,8 +37,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
     name, left = array.array, array.tolerates
     members = [m for m in window.rows(Member).values() if m.array == name]
-    rebuild = next((r for r in window.rows(Rebuild).values() if r.array == name), None)
-    doing, running = _doing(array, rebuild)
+    known = next((known for known in rebuildings(window) if known.name == name), None)
+    doing, running = _doing(array, known)
     slots = [slot for slot, letter in enumerate(array.slots or "") if letter != "U"]
     where = f" (slot {', '.join(map(str, slots[:6]))})" if slots else ""
     summary = f"{missing} of {human.number(array.raid_disks)} members missing{where}; {_risk(array, members)}; {doing}"
@@ -64,15 +65,16 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
     )
 
 
-def _doing(array: Array, rebuild: Rebuild | None) -> tuple[str, bool]:
+def _doing(array: Array, known: Rebuilding | None) -> tuple[str, bool]:
     """Return what is done about it, and whether something is."""
     if array.action == "frozen":
         return "nothing is rebuilding: it is frozen", False
-    if rebuild is not None and rebuild.operation in {"recovery", "reshape", "resync"}:
-        if rebuild.state == "running":
-            done = human.percent(rebuild.progress)
-            return f"{rebuild.operation} is running, {done} % done", True
-        return f"{rebuild.operation} is {rebuild.state}", True
+    if known is not None and known.rebuild.operation in REPAIRS:
+        if known.stands:
+            return f"{known.what} stands still at {known.done} %", False
+        if known.rebuild.state == "running":
+            return f"{known.what} is running, {known.done} % done", True
+        return f"{known.what} is {known.rebuild.state}", True
     if array.action in {"recover", "resync", "reshape"}:
         return f"{array.action} is due and has not begun", True
     return "nothing is rebuilding" + ("" if array.spares else ": there is no spare"), False
@@ -106,6 +108,8 @@ def _advice(array: Array, members: list[Member], *, running: bool) -> Iterator[s
     failed = [m.device for m in members if m.state == "faulty"]
     if running:
         yield f"let it finish: cat /proc/mdstat; put no other load on {name} that can wait"
+    elif array.action in {"recover", "resync", "reshape"}:
+        yield f"cat /proc/mdstat: does it move? rebuild-stalled of {name} says what to do"
     elif array.action == "frozen":
         yield (
             f"mdadm or an administrator froze it; let it go on: "

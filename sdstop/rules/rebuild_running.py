@@ -8,8 +8,8 @@ from sdstop import format as human
 from sdstop.finding import Finding, Limits, Rule, Severity, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.mdarray import Rebuild
-from sdstop.rebuild import Trend, stands
-from sdstop.rebuilding import PAUSE, PAUSES, READINGS, REPAIRS, STALLED, Rebuilding, eta_words, rebuildings
+from sdstop.rebuild import Trend
+from sdstop.rebuilding import REPAIRS, Rebuilding, eta_words, rebuildings
 
 _ID = "rebuild-running"
 
@@ -26,14 +26,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         row = known.rebuild
         if row.state in _WAITS:
             yield _waiting(window, known)
-        elif row.state == "running" and not _stands(known):
+        elif row.state == "running" and not known.stands:
             yield _running(window, known)
-
-
-def _stands(known: Rebuilding) -> bool:
-    """Whether rebuild-stalled speaks instead."""
-    repairs = known.rebuild.operation in REPAIRS
-    return repairs and known.pace is not None and stands(known.pace, PAUSE, PAUSES, READINGS, STALLED)
 
 
 def _waiting(window: Window, known: Rebuilding) -> Finding:
@@ -68,7 +62,7 @@ def _running(window: Window, known: Rebuilding) -> Finding:
         _ID,
         Severity.INFO,
         known.name,
-        f"{known.what} {human.percent(row.progress)} % done, {when}",
+        f"{known.what} {known.done} % done, {when}",
         (
             Value("progress", "done", row.progress, "ratio"),
             Value("rate", "speed seen", rate, "bytes_per_second", row.speed_max),

@@ -8,8 +8,8 @@ from sdstop import format as human
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.mdarray import Rebuild
-from sdstop.rebuild import Pace, stands
-from sdstop.rebuilding import PAUSE, PAUSES, READINGS, REPAIRS, STALLED, Rebuilding, rebuildings
+from sdstop.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, stands
+from sdstop.rebuilding import REPAIRS, Rebuilding, rebuildings
 
 _ID = "rebuild-stalled"
 
@@ -51,8 +51,7 @@ def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> F
         _ID,
         Severity.CRITICAL if certain else Severity.WARNING,
         known.name,
-        f"{known.what} stands at {human.percent(row.progress)} % for {atleast}{human.duration(pace.unchanged)}: "
-        f"{cause}",
+        f"{known.what} stands at {known.done} % for {atleast}{human.duration(pace.unchanged)}: {cause}",
         (
             Value("unchanged", "no progress for", pace.unchanged, "seconds", limits["pause"]),
             Value("longest_pause", "longest rest before", pace.longest_pause, "seconds"),

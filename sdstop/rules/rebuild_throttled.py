@@ -17,7 +17,7 @@ _ID = "rebuild-throttled"
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
         pace, row = known.pace, known.rebuild
-        if row.state != "running" or row.operation not in REPAIRS:
+        if row.state != "running" or row.operation not in REPAIRS or known.stands:
             continue
         limit = held(known, limits["near"], limits["least"], limits["busy"])
         if row.speed_max is None and row.speed_min is None:
