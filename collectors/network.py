@@ -36,7 +36,7 @@ class Interface(Reading):
     up: Annotated[bool | None, Metric("Up", "1 when the administrator has it up", export=True)]
     carrier: Annotated[bool | None, Metric("Carrier", "1 when there is a link")]
     carrier_changes: Annotated[int | None, Metric("Carrier changes", "Times the link came or went", kind=Kind.COUNTER)]
-    mtu: Annotated[int | None, Metric("MTU", "Largest payload of a frame", "bytes")]
+    mtu: Annotated[int | None, Metric("MTU", "Largest payload of a frame", "bytes", exact=True)]
     speed: Annotated[int | None, Metric("Speed", "Line speed in one direction", "bytes_per_second")]
     duplex: Annotated[str | None, Fact("Duplex", "full or half")]
     master: Annotated[str | None, Fact("Master", "Bond, bridge or team that it is part of")]

@@ -127,8 +127,8 @@ class PathMtu(Reading):
     destination: Annotated[str, Label("Destination", "Address that the exception is for")]
     interface: Annotated[str | None, Fact("Interface", "Interface that the path leaves by")]
     gateway: Annotated[str | None, Fact("Gateway", "First router of the path")]
-    mtu: Annotated[int, Metric("Path MTU", "Largest packet that passes", "bytes")]
-    interface_mtu: Annotated[int | None, Metric("Interface MTU", "MTU of that interface", "bytes")]
+    mtu: Annotated[int, Metric("Path MTU", "Largest packet that passes", "bytes", exact=True)]
+    interface_mtu: Annotated[int | None, Metric("Interface MTU", "MTU of that interface", "bytes", exact=True)]
     expires: Annotated[float | None, Metric("Expires", "Time until it is forgotten", "seconds", export=False)]
 
     def source(self, field: str = "") -> Source | None:

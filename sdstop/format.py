@@ -166,6 +166,8 @@ def cell(column: Column, value: Any) -> str:
     shown = column.base(value)
     if isinstance(column.mark, Label) or isinstance(shown, str):
         return NONE if shown is None else safe(shown)
+    if isinstance(column.mark, Metric) and column.mark.exact and shown is not None:
+        return f"{shown:.0f}"
     match column.unit:
         case "bytes":
             return bytes_(shown)

@@ -46,7 +46,8 @@ class Metric:
 
     `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain
     count. `scale` turns the stored number into the base unit (a counter that wraps is kept in the kernel's
-    own unit, because its wrap can only be undone there); one below 1 is one over a whole number.
+    own unit, because its wrap can only be undone there); one below 1 is one over a whole number. `exact` numbers are
+    shown in full: an MTU of 9000 is not 8.8K.
     """
 
     title: str
@@ -56,6 +57,7 @@ class Metric:
     scale: float = 1
     name: str | None = None
     export: bool = True
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)

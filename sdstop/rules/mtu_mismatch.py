@@ -166,7 +166,7 @@ def _finding(
         severity,
         subject,
         summary,
-        tuple(Value(row.interface, f"MTU of {row.interface}", row.mtu, "bytes", large.mtu) for row in interfaces),
+        tuple(Value(row.interface, f"MTU of {row.interface}", row.mtu, "", large.mtu) for row in interfaces),
         cites(*(window.cite(row, "mtu") for row in interfaces)),
         (
             *commands,

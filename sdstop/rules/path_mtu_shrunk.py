@@ -45,8 +45,8 @@ def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Li
         f"packets to {shown}{f' and {more} more' if more > 0 else ''} must not exceed {worst.mtu} bytes, "
         f"{interface} sends up to {full}",
         (
-            Value("mtu", "learnt path MTU", worst.mtu, "bytes", full * (1 - limits["loss"])),
-            Value("interface_mtu", f"MTU of {interface}", full, "bytes"),
+            Value("mtu", "learnt path MTU", worst.mtu, "", full * (1 - limits["loss"])),
+            Value("interface_mtu", f"MTU of {interface}", full),
             Value("destinations", "destinations", len(paths)),
             Value("private", "of them in private networks", len(near)),
             Value("probes", "large TCP probes lost meanwhile", lost),
