@@ -61,8 +61,8 @@ class ProcessSummary(Reading):
     family: ClassVar[str] = "process_summary"
     title: ClassVar[str] = "Processes"
 
-    processes: Annotated[int, Metric("Processes", "Processes and kernel threads")]
-    denied: Annotated[int, Metric("Hidden", "Processes whose I/O only root may see")]
+    processes: Annotated[int, Metric("Processes", "Processes and kernel threads", name="sdstop_processes")]
+    denied: Annotated[int, Metric("Hidden", "Processes whose I/O only root may see", name="sdstop_processes_hidden")]
 
 
 def rate(before: ProcessIo, after: ProcessIo, seconds: float) -> ProcessActivity | None:
