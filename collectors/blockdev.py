@@ -44,8 +44,7 @@ _FILES = {
     "nr_requests": "queue/nr_requests",
 }
 """Where in a device's folder a field comes from."""
-_SCSI_FILES = {"wwn": "device/wwid"}
-_NVME_FILES = {"wwn": "wwid", "serial": "device/serial", "revision": "device/firmware_rev"}
+_NVME_FILES = {"serial": "device/serial", "revision": "device/firmware_rev"}
 _OF_UDEV = {"by_path", "by_id", "wwn", "serial"}
 
 _ATTRIBUTES = {
@@ -131,7 +130,9 @@ class BlockDevice(Reading):
 
     def source(self, field: str = "") -> Source | None:
         """Return the file that says `field` (the device's number, if not named)."""
-        file = _NVME_FILES.get(field) if self.kind.startswith("nvme") else _SCSI_FILES.get(field) if self.hctl else None
+        file = _NVME_FILES.get(field) if self.kind.startswith("nvme") else None
+        if field == "wwn" and self.by_id is None:  # udev knows nothing of it
+            file = "wwid" if self.kind.startswith("nvme") else "device/wwid"
         if file is None and field in _OF_UDEV and self.number is not None:
             return Source(f"{UDEV}/b{self.number}")
         parent = f"{sysfs_name(self.parent)}/" if self.parent is not None else ""
@@ -234,8 +235,11 @@ def _queue(host: Host, folder: str) -> dict[str, Any]:
     }
 
 
-def _hardware(host: Host, folder: str, kind: str) -> dict[str, Any]:
-    """Return the fields of the hardware behind a disk: what a SCSI or NVMe device says of itself."""
+def _hardware(host: Host, folder: str, kind: str, wwn: str | None) -> dict[str, Any]:
+    """Return the fields of the hardware behind a disk: what a SCSI or NVMe device says of itself.
+
+    What udev said already (`wwn`) is not asked again: with a thousand disks each file counts.
+    """
     device = f"{folder}/device"
     if kind in {"nvme", "nvme_path"}:
         return {
@@ -243,20 +247,20 @@ def _hardware(host: Host, folder: str, kind: str) -> dict[str, Any]:
             "revision": host.maybe(f"{device}/firmware_rev") or None,
             "serial": host.maybe(f"{device}/serial") or None,
             "state": host.maybe(f"{device}/state") or None,
-            "wwn": wide_name(host.maybe(f"{folder}/wwid")),
+            "wwn": wwn or wide_name(host.maybe(f"{folder}/wwid")),
         }
     place = host.target(device) or ""
-    found: dict[str, Any] = {"driver": host.target(f"{device}/driver")}
     if not _HCTL.fullmatch(place):
-        return found
-    return found | {
+        return {"driver": host.target(f"{device}/driver")}
+    return {
+        "driver": "sr" if kind == "rom" else "sd",
         "hctl": place,
         "vendor": host.maybe(f"{device}/vendor") or None,
         "model": host.maybe(f"{device}/model") or None,
         "revision": host.maybe(f"{device}/rev") or None,
         "state": host.maybe(f"{device}/state") or None,
         "queue_depth": host.number(f"{device}/queue_depth"),
-        "wwn": wide_name(host.maybe(f"{device}/wwid")),
+        "wwn": wwn or wide_name(host.maybe(f"{device}/wwid")),
     }
 
 
@@ -275,22 +279,22 @@ def _device(host: Host, entry: str, names: Collection[str], udev: _Udev) -> Bloc
     folder = f"{BLOCK}/{entry}"
     device, kind = device_name(entry), kind_of(entry, names)
     number = host.maybe(f"{folder}/dev") or None
+    stable = udev.names(device, number)
     said: dict[str, Any] = _queue(host, folder) if "queue" in names else {}
     if "device" in names:
-        said |= _hardware(host, folder, kind)
+        said |= _hardware(host, folder, kind, stable.wwn)
     if "serial" in names:
         said["serial"] = host.maybe(f"{folder}/serial") or None
     if kind == "dm":
         said |= {"dm_name": host.maybe(f"{folder}/dm/name") or None, "dm_uuid": host.maybe(f"{folder}/dm/uuid") or None}
     if "loop" in names:
         said["backing_file"] = host.maybe(f"{folder}/loop/backing_file") or None
-    stable = udev.names(device, number)
     properties: dict[str, Any] = {
         "number": number,
         "path": _place(host, folder),
         "size": _bytes(host, f"{folder}/size", SECTOR),
         "read_only": host.number(f"{folder}/ro"),
-        "hidden": host.number(f"{folder}/hidden") if "hidden" in names else None,
+        "hidden": host.number(f"{folder}/hidden") if kind in {"nvme", "nvme_path"} else None,
         "diskseq": host.number(f"{folder}/diskseq") if "diskseq" in names else None,
     }
     said["wwn"] = said.get("wwn") or stable.wwn

@@ -12,8 +12,10 @@ from sdstop.disk import Disk, DiskActivity, activity, make_disk
 from sdstop.host import Host, Malformed
 from sdstop.model import Derivation, Reading
 
-_LARGEST = 1 << 70
-"""No sum of counters: beyond it are only numbers that were made up, too large to calculate with."""
+_SHAPE = bytes(ord("0" if chr(c) in "0123456789" else " " if c == 32 else "x") for c in range(256))
+"""Makes every digit a 0 and everything that is neither digit nor space an x."""
+_TOO_LONG = b"0" * 21
+"""More digits than 64 bits have: made up, and too large to calculate with."""
 _LOST = 1 << 31
 """From here on requests in flight are no count: old kernels lose track and print a negative one as unsigned."""
 
@@ -56,27 +58,25 @@ def parse(data: bytes) -> Iterator[Disk]:
 def _row(line: bytes) -> Disk | None:
     """Return the device of a line, None if it is no whole row. Most rows of a node do not change: they cost a look."""
     parts = line.split(None, 3)
-    if len(parts) < 4 or not parts[0].isdigit() or not parts[1].isdigit():
+    if len(parts) < 4 or not parts[0].isdigit() or not parts[1].isdigit() or len(parts[0]) + len(parts[1]) > 20:
         return None
-    text = parts[3].decode("ascii", "replace").rstrip()
-    if text.strip("0123456789 "):
+    rest = parts[3].rstrip()
+    shape = rest.translate(_SHAPE)
+    if b"x" in shape or _TOO_LONG in shape:
         return None
+    text = rest.decode("ascii")
     try:
-        try:
-            numbers = _numbers(f"[{text.replace(' ', ',')}]")[0]
-        except ValueError:  # more than one space, or leading zeros: not the kernel, but not wrong
-            numbers = [int(word) for word in text.split()]
-        major, minor = int(parts[0]), int(parts[1])
-    except ValueError:  # thousands of digits
-        return None
+        numbers = _numbers(f"[{text.replace(' ', ',')}]")[0]
+    except ValueError:  # more than one space, or leading zeros: not the kernel, but not wrong
+        numbers = [int(word) for word in text.split()]
     count = len(numbers)
-    if count < 11 or sum(numbers) > _LARGEST:
+    if count < 11:
         return None
     if count != 17:
         numbers = (numbers[:17] if count > 17 else numbers[:15] if count > 14 else numbers[:11]) + [None] * 6
     if numbers[8] >= _LOST:
         numbers[8] = None
-    return make_disk(parts[2].decode("utf-8", "surrogateescape"), major, minor, *numbers[:17])
+    return make_disk(parts[2].decode("utf-8", "surrogateescape"), int(parts[0]), int(parts[1]), *numbers[:17])
 
 
 def read(host: Host) -> Iterable[Reading]:
