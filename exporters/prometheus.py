@@ -19,7 +19,7 @@ from sdstop.config import ConfigError
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Frame
 from sdstop.exporters.exposition import Heading, lines
-from sdstop.exporters.health import OF_PROCESS, OF_RULES, OF_SOURCES, Health, of_process, of_rules, of_sources
+from sdstop.exporters.health import OF_PROCESS, OF_RULES, OF_SOURCES, Health, Told, of_process, of_rules, of_sources
 from sdstop.exporters.series import MOST_ROWS, Series, headings
 from sdstop.model import Reading
 from sdstop.session import Look, Session
@@ -139,13 +139,12 @@ class Exposition:
         return self._pages[form]
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the same as families of prometheus_client, for custom registries."""
+        """Yield the same as families of prometheus_client, for custom registries, which know their own process."""
         look = self._require()
         now = self._time(look)
         tables = self._tables(look, now)
         of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
-        before, after = self._own(look, now)
-        for heading, samples in (*before, *of_families, *after):
+        for heading, samples in (*self._own(look, now), *of_families):
             if samples:
                 yield _metric(heading, samples)
 
@@ -175,8 +174,8 @@ class Exposition:
                 found.append((family, run.tables[family]))
         return found
 
-    def _own(self, look: Look, now: float) -> tuple[list[Any], list[Any]]:
-        """Return what stands before the families and after them."""
+    def _own(self, look: Look, now: float) -> list[Told]:
+        """Return what is told of the sources and of the findings."""
         dropped: Counter[str] = Counter()
         for name, series in self._series.values():
             dropped[name] += series.dropped
@@ -185,7 +184,7 @@ class Exposition:
             self._health, look.now, session.collectors, self._known, self._interval, now, dropped
         )  # fmt: skip
         judgement = look.judgement if self._recent(look, now) else Judgement()
-        return [*sources, *of_rules(self._health, judgement, session.rules)], list(of_process())
+        return [*sources, *of_rules(self._health, judgement, session.rules)]
 
     def _write(self, look: Look, now: float, *, openmetrics: bool, process: bool) -> bytes:
         heading_of = Heading.openmetrics if openmetrics else Heading.text
@@ -193,17 +192,11 @@ class Exposition:
         for family, rows in self._tables(look, now):
             for heading, text in self._series[family][1].texts(rows):
                 body += (heading_of(heading), text)
-        before, after = self._own(look, now)
         head, tail = (
-            [
-                part
-                for heading, samples in told
-                if samples
-                for part in (heading_of(heading), lines(heading.name, samples))
-            ]
-            for told in (before, after if process else [])
+            "".join([heading_of(heading) + lines(heading.name, samples) for heading, samples in told if samples])
+            for told in (self._own(look, now), of_process() if process else ())
         )
-        return "".join([*head, *body, *tail, "# EOF\n" if openmetrics else ""]).encode()
+        return "".join([head, *body, tail, "# EOF\n" if openmetrics else ""]).encode()
 
 
 def render(session: Session, *, openmetrics: bool = False) -> bytes:

@@ -124,19 +124,19 @@ def _value(value: Any, indent: str = " ") -> str:
 
 
 def _line(value: Any) -> str:
-    return json.dumps(_plain(value), separators=(", ", ": "), allow_nan=False)
+    return json.dumps(plain(value), separators=(", ", ": "), allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
-    """Return what JSON can say: no infinity, no byte that was no UTF-8, keys that are text."""
+def plain(value: Any) -> Any:
+    """Return a value as JSON can say it: no infinity, no byte that was no UTF-8, keys that are text."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
         case float():
             return value if math.isfinite(value) else None
         case Mapping():
-            return {_plain(k) if isinstance(k, str) else number(k): _plain(v) for k, v in value.items()}
+            return {plain(k) if isinstance(k, str) else number(k): plain(v) for k, v in value.items()}
         case Sequence():
-            return [_plain(each) for each in value]
+            return [plain(each) for each in value]
         case _:
             return value

@@ -99,13 +99,21 @@ def _finding(episode: Episode, shot: Snapshot, width: int, paint: Paint) -> Iter
     for cite in finding.evidence:
         yield f"    Evidence: {safe(cite.key)}, frame {cite.frame}"
         for line in safe_block(cite.excerpt).split("\n"):
-            yield f"      | {safe(line, width - 8)}"
+            yield from _quoted(line, width)
     for count, advice in enumerate(finding.advice, 1):
         yield from table.wrapped(safe(advice, 1000), width, f"    {'Do:' if count == 1 else '   '} {count}. ", " " * 11)
     if finding.refuted_by:
         yield from table.wrapped(f"Refuted by: {safe(finding.refuted_by, 1000)}", width, "    ", "      ")
     if finding.explains:
         yield from table.wrapped(f"Explains: {', '.join(map(safe, finding.explains))}", width, "    ", "      ")
+
+
+def _quoted(line: str, width: int) -> Iterator[str]:
+    """Yield a line of raw evidence, folded, as it stands."""
+    room = width - 10
+    yield f"      | {line[:room]}".rstrip()
+    for start in range(room, len(line), room):
+        yield f"      |   {line[start : start + room]}"
 
 
 def _when(episode: Episode, shot: Snapshot) -> str:

@@ -35,7 +35,7 @@ class Timeline:
 
     def append(self, frame: Frame) -> None:
         """Add the newest frame."""
-        packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if self.seconds is not None else frame
+        packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if self.seconds else frame
         self.frames.append(packed)
         if self.seconds is None:
             return

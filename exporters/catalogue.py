@@ -1,0 +1,122 @@
+"""The catalogue: what is read, diagnosed and exported, as text for a terminal and as the pages in docs/."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+
+from sdstop.collector import Collector
+from sdstop.commands import COMMANDS
+from sdstop.exporters import prometheus
+from sdstop.exporters.table import listing, wrapped
+from sdstop.finding import Rule, Threshold
+from sdstop.format import duration, number
+
+_GENERATED = (
+    "Written by `scripts/docs` from the declarations in the code; a test fails when this page is not up to date."
+)
+
+Configured = Mapping[str, Mapping[str, float]]
+
+
+def rules_text(rules: Sequence[Rule], configured: Configured, width: int) -> str:
+    """Return every rule with its thresholds; one that config changed shows the default beside it."""
+    lines: list[str] = []
+    for rule in rules:
+        lines += [f"{rule.id}  (at worst {rule.worst})", *wrapped(_sentence(rule.says), width, "  ")]
+        chosen = configured.get(rule.id, {})
+        rows = [(t.name, _threshold(t, chosen.get(t.name)), t.help) for t in rule.thresholds]
+        lines += [*listing(rows, width, indent="    "), ""]
+    return "\n".join(lines)
+
+
+def _threshold(threshold: Threshold, chosen: float | None) -> str:
+    unit = f" {_unit(threshold.unit)}" if threshold.unit else ""
+    if chosen is None:
+        return f"{threshold.default:g}{unit}"
+    return f"{chosen:g}{unit} (default {threshold.default:g})"
+
+
+def _unit(unit: str) -> str:
+    return {"seconds": "s", "bytes": "bytes", "bytes_per_second": "bytes/s", "per_second": "/s"}.get(unit, unit)
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def metrics_text(collectors: Sequence[Collector], width: int) -> str:
+    """Return every metric: name, type, unit and labels, and what it is."""
+    lines: list[str] = []
+    for heading in prometheus.catalogue(collectors):
+        labels = f"{{{', '.join(heading.labels)}}}" if heading.labels else ""
+        unit = f", {heading.unit}" if heading.unit else ""
+        lines += [f"{heading.name}{labels}  ({heading.type}{unit})", *wrapped(heading.help, width, "    ")]
+    return "\n".join([*lines, ""])
+
+
+def rules_page(rules: Sequence[Rule]) -> str:
+    """Return docs/rules.md."""
+    return "\n".join(_rules(rules)) + "\n"
+
+
+def _rules(rules: Sequence[Rule]) -> Iterator[str]:
+    yield from ("# Rules", "", _GENERATED, "")
+    yield "A threshold is set in the file that `--config` names: `[rules.ID]`, then `name = value` in the unit below."
+    for rule in rules:
+        families = ", ".join(f"`{family.family}`" for family in rule.needs)
+        window = f" It speaks after {duration(rule.seconds)} of frames." if rule.seconds else ""
+        yield from ("", f"## {rule.id}", "", f"{_sentence(rule.says)} At worst {rule.worst}.", "")
+        yield f"Looks at {families}.{window}"
+        if rule.thresholds:
+            yield ""
+            rows = [(f"`{t.name}`", f"{t.default:g}", t.unit, t.help) for t in rule.thresholds]
+            yield from _markdown(("threshold", "default", "unit", "what it is"), rows)
+
+
+def metrics_page(collectors: Sequence[Collector]) -> str:
+    """Return docs/metrics.md."""
+    rows = [
+        (f"`{h.name}`", h.type, h.unit, ", ".join(f"`{name}`" for name in h.labels), h.help)
+        for h in prometheus.catalogue(collectors)
+    ]
+    head = ["# Metrics", "", _GENERATED, "", _TRUTH, ""]
+    return "\n".join(
+        [*head, *_markdown(("metric", "type", "unit", "labels", "what it is (where it is read)"), rows), ""]
+    )
+
+
+_TRUTH = (
+    "Values are in base units. A series is absent where the node does not say: never 0. The rows of a source that "
+    "failed or hangs leave the page; `sdstop_collector_success` and its neighbours say why."
+)
+
+
+def evidence_page(collectors: Sequence[Collector]) -> str:
+    """Return docs/evidence.md."""
+    return "\n".join(_evidence(collectors)) + "\n"
+
+
+def _evidence(collectors: Sequence[Collector]) -> Iterator[str]:
+    yield from ("# Evidence", "", _GENERATED, "")
+    yield "What sdstop reads, how often, and why; nothing else of a node is read, and nothing is changed."
+    for collector in collectors:
+        yield from ("", f"## {collector.name}", "", f"{collector.title}. {_pace(collector)}", "")
+        rows = [(f"`{need.what}`", need.why, need.privilege) for need in collector.needs]
+        yield from _markdown(("what", "why", "privilege"), rows)
+    yield from ("", "## Commands", "", "Nothing but these is ever run, without a shell, and never below `--root`.", "")
+    rows = [(f"`{' '.join(command.argv)}`", command.why, command.privilege) for command in COMMANDS]
+    yield from _markdown(("command", "why", "privilege"), rows)
+
+
+def _pace(collector: Collector) -> str:
+    again = ", at once when what it looks at first has changed" if collector.fingerprint is not None else ""
+    pace = "Once" if math.isinf(collector.pace) else f"Every {number(collector.pace)} s"
+    return f"{pace}{again}; given up for hung after {number(collector.deadline)} s."
+
+
+def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(headings)} |"
+    yield f"|{'---|' * len(headings)}"
+    for row in rows:
+        yield f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |".replace("|  |", "| |")

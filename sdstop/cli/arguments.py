@@ -1,0 +1,164 @@
+"""Arguments: commands and their options, which may stand before and after the word, and what is said of wrong ones."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+import sdstop
+
+DASHBOARD = ""
+"""The command without a word."""
+
+COMMANDS: Mapping[str, str] = {
+    DASHBOARD: "live dashboard of this node, or over a capture; the text report where there is no terminal",
+    "report": "one-shot forensic report",
+    "capture": "record raw evidence and findings, to be opened anywhere",
+    "check": "one line and an exit code: 0 ok, 1 warning, 2 critical, 3 unknown",
+    "export": "Prometheus exporter",
+    "doctor": "which sources work here, what is missing, how to enable it",
+    "rules": "what is diagnosed, with thresholds",
+    "metrics": "what is exported to Prometheus",
+}
+_WATCHING = (DASHBOARD, "report", "capture", "check", "export", "doctor")
+_TIMED = ("report", "capture")
+_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+
+
+class Usage(Exception):  # noqa: N818
+    """The command line cannot be understood. One line that says what to do."""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are raised."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise Usage."""
+        raise Usage(f"{message}; see {self.prog} --help")
+
+
+def duration(text: str) -> float:
+    """Return seconds: `10s`, `1m`, `1h`, `500ms`, or a plain number of seconds."""
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)?", text.strip())
+    if found is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 10s, 1m, 1h or seconds")
+    return float(found[1]) * _UNITS[found[2] or ""]
+
+
+def watching(text: str) -> float:
+    """Return the seconds to watch, at most a week."""
+    seconds = duration(text)
+    if seconds > 604_800:
+        raise argparse.ArgumentTypeError(f"{text!r} is longer than a week")
+    return seconds
+
+
+def interval(text: str) -> float:
+    """Return the seconds between samples, 0.1 to 3600."""
+    seconds = duration(text)
+    if not 0.1 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no interval; it must be from 100ms to 1h")
+    return seconds
+
+
+def address(text: str) -> tuple[str, int]:
+    """Return host and port of `127.0.0.1:10042`, `[::1]:10042`, `:10042` (every address)."""
+    found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^\[\]:/\s]*)):(\d{1,5})", text)
+    if found is None or int(found[3]) > 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address; write ADDR:PORT, as 127.0.0.1:10042")
+    return found[1] or found[2] or "", int(found[3])
+
+
+def _options(parser: Parser, command: str) -> None:
+    """Declare the options of a command."""
+    add = parser.add_argument
+    if command in _WATCHING:
+        add("--from", dest="source", action="append", metavar="PATH", help="look at a capture (folder or .tar.gz)")
+    if command == "report":
+        add("--format", choices=("text", "json"), default="text", help="default text")
+        add("-o", dest="output", metavar="FILE", help="write to FILE, not to standard output")
+    if command == "capture":
+        add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
+    if command in _TIMED:
+        add("--duration", type=watching, default=10.0, metavar="TIME", help="how long to watch live, default 10s")
+    if command in {*_TIMED, "export"}:
+        add("--interval", type=interval, metavar="TIME", help="time between samples, default 1s")
+    if command == "check":
+        add("--strict", action="store_true", help="a source that is denied is unknown too")
+    if command == "export":
+        add("--listen", type=address, metavar="ADDR:PORT", help="default 127.0.0.1:10042")
+        add("--once", action="store_true", help="print the page once, after two seconds")
+        add("--textfile", metavar="FILE", help="write FILE for node_exporter every 15 s, and open no port")
+    if command == DASHBOARD:
+        add("--ascii", action="store_true", default=None, help="no character beyond ASCII")
+        add("--mouse", action="store_true", help="use the mouse")
+        add("--theme", default="", metavar="NAME", help="colour theme")
+    add("--root", metavar="DIR", help="read files below DIR, not below /")
+    add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
+    add("--collectors", metavar="LIST", help="only these sources, by name, with commas")
+    add("--no-color", dest="no_color", action="store_true", help="no colours (as does NO_COLOR)")
+    add("--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
+    add("-h", "--help", action="help", help="print this")
+
+
+def _parser(command: str) -> Parser:
+    parser = Parser(
+        prog=f"sdstop {command}".strip(), description=f"sdstop {command}: {COMMANDS[command]}".replace(" :", ":"),
+        add_help=False, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    if command == DASHBOARD:
+        parser.usage = "sdstop [options]\n       sdstop COMMAND [options]"
+        others = "".join(f"  {word:<9} {does}\n" for word, does in COMMANDS.items() if word)
+        parser.epilog = f"commands:\n{others}\nsdstop COMMAND --help says more."
+    _options(parser, command)
+    return parser
+
+
+def _valued() -> frozenset[str]:
+    """Return the options, of any command, that take a value."""
+    parsers = [_parser(command) for command in COMMANDS]
+    actions = (action for parser in parsers for action in parser._actions)  # noqa: SLF001  # argparse tells nobody
+    return frozenset(word for action in actions if action.nargs is None for word in action.option_strings)
+
+
+def split(argv: Sequence[str]) -> tuple[str, list[str]]:
+    """Return the command and all other arguments. Raises Usage if the word is none."""
+    valued: frozenset[str] | None = None
+    skip = False
+    for place, word in enumerate(argv):
+        if skip:
+            skip = False
+        elif word.startswith("-") and word != "-":
+            if valued is None:
+                valued = _valued()
+            skip = word in valued
+        elif word in COMMANDS and word:
+            return word, [*argv[:place], *argv[place + 1 :]]
+        else:
+            known = ", ".join(command for command in COMMANDS if command)
+            raise Usage(f"there is no command {word!r}; there are {known}; a capture is opened by --from PATH")
+    return DASHBOARD, list(argv)
+
+
+def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
+    """Return a command's options. Raises Usage; prints the help and raises SystemExit if that is asked for."""
+    options = _parser(command).parse_args(words)
+    options.command = command
+    _agree(options)
+    return options
+
+
+def _agree(options: argparse.Namespace) -> None:
+    """Raise Usage for options that contradict each other."""
+    given: Any = vars(options)
+    sources = given.get("source") or []
+    if len(sources) > 1:
+        raise Usage("--from was given twice; this version opens one capture at a time")
+    options.source = sources[0] if sources else None
+    if options.source is not None and options.root is not None:
+        raise Usage("--from and --root exclude each other: choose the capture or the folder")
+    if given.get("once") and given.get("listen"):
+        raise Usage("--once and --listen exclude each other: print the page, or serve it")

@@ -1,0 +1,94 @@
+"""`sdstop capture`: raw evidence and what was found, written while it is taken."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from sdstop.cli import output
+from sdstop.cli.problem import Problem
+from sdstop.cli.watch import Watch, begin
+from sdstop.exporters.capture import CaptureWriter, Unwritable
+from sdstop.exporters.report import document, plain
+from sdstop.exporters.text import plural, text_report
+from sdstop.format import safe
+from sdstop.session import Session
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write a capture; a signal ends it early, and what was taken is kept. Raises Problem."""
+    with begin(options) as watch, _signals() as ended:
+        session, origin = watch.session(), watch.origin
+        try:
+            with CaptureWriter(options.output, origin.name, privileged=origin.privileged, facts=origin.facts) as writer:
+                _record(watch, session, writer, ended, options.duration)
+                if not session.frames_seen:
+                    raise Problem("ended before the first frame", ended.code)
+                writer.finish(plain(document(session, readings=False)), _markdown(session))
+        except Unwritable as error:
+            raise Problem(str(error)) from error
+    output.say(
+        f"sdstop: {safe(options.output)}: {plural(session.frames_seen, 'frame')}{', ended early' * bool(ended.code)}"
+    )
+    return ended.code
+
+
+class _Ended(Exception):  # noqa: N818
+    """A signal came while nothing was being written."""
+
+
+class _End:
+    """Whether a signal asked for the end: while a frame is awaited it comes at once, else after the frame."""
+
+    def __init__(self) -> None:
+        self.code = 0
+        self.waiting = False
+
+    def signalled(self, number: int, frame: FrameType | None) -> None:
+        del frame
+        self.code = 128 + number
+        if self.waiting:
+            self.waiting = False
+            raise _Ended
+
+
+@contextmanager
+def _signals() -> Iterator[_End]:
+    end = _End()
+    before = {number: signal.signal(number, end.signalled) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield end
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _record(watch: Watch, session: Session, writer: CaptureWriter, ended: _End, seconds: float) -> None:
+    told = output.progress(seconds) if watch.sampler is not None else lambda _: None
+    frames = iter(watch.frames(seconds))
+    start: float | None = None
+    try:
+        while not ended.code:
+            ended.waiting = True
+            frame = next(frames, None)
+            ended.waiting = False
+            if frame is None:
+                break
+            start = frame.monotonic if start is None else start
+            writer.add(frame)
+            session.feed(frame)
+            told(frame.monotonic - start)
+    except _Ended:
+        pass
+    finally:
+        ended.waiting = False
+        output.clear_progress()
+
+
+def _markdown(session: Session) -> str:
+    """Return the report as a block of code: whatever foreign names are made of is no markup there."""
+    lines = text_report(session).splitlines()
+    return "# sdstop report\n\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines)

@@ -1,0 +1,74 @@
+"""From the words of a command line to an exit code. What goes wrong is one line; for `check` it is unknown, 3."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib
+import os
+from collections.abc import Callable, Sequence
+
+from sdstop.cli.arguments import DASHBOARD, Usage, parse, split
+from sdstop.cli.problem import Problem
+
+_MODULES = {
+    DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "check": "check:run",
+    "export": "export:run", "doctor": "doctor:run", "rules": "lists:rules", "metrics": "lists:metrics",
+}  # fmt: skip
+
+INTERRUPTED = 130
+HUNG_UP = 141
+"""What a program exits with that SIGPIPE ended: whoever read its output went away."""
+
+
+def execute(argv: Sequence[str]) -> int:
+    """Do what the words say and return the exit code; raises SystemExit for --help and --version."""
+    judge = "check" in argv
+    try:
+        command, words = split(argv)
+        judge = command == "check"
+        options = parse(command, words)
+        return _function(command)(options)
+    except Usage as usage:
+        return _tell(str(usage), 2, judge=judge)
+    except Problem as problem:
+        return _tell(str(problem), problem.code, judge=judge)
+    except BrokenPipeError:
+        leave_output()
+        return 3 if judge else HUNG_UP
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except Exception as error:
+        if os.environ.get("SDSTOP_TRACEBACK"):
+            raise
+        from sdstop.format import safe
+
+        said = f"internal error: {type(error).__name__}: {safe(error)}; please report it, with SDSTOP_TRACEBACK=1 set"
+        return _tell(said, 1, judge=judge)
+
+
+def _function(command: str) -> Callable[[argparse.Namespace], int]:
+    module, _, name = _MODULES[command].partition(":")
+    function: Callable[[argparse.Namespace], int] = getattr(importlib.import_module(f"sdstop.cli.{module}"), name)
+    return function
+
+
+def _tell(text: str, code: int, *, judge: bool) -> int:
+    from sdstop.cli import output
+
+    if not judge:
+        output.say(f"sdstop: {text}")
+        return code
+    from sdstop.cli.check import UNKNOWN, line
+
+    with contextlib.suppress(Problem, BrokenPipeError):
+        output.write(line(UNKNOWN, text))
+    return UNKNOWN
+
+
+def leave_output() -> None:
+    """Let the interpreter's last flush of standard output fail nowhere."""
+    with contextlib.suppress(OSError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)

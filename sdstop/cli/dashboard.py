@@ -1,0 +1,30 @@
+"""`sdstop`: the dashboard; where there is no terminal for it, the text report."""
+
+from __future__ import annotations
+
+import argparse
+
+import sdstop
+from sdstop.cli import output, report
+from sdstop.cli.watch import begin
+from sdstop.session import RING_SECONDS
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the dashboard until the user quits. Raises Problem."""
+    from sdstop.tui.terminal import Options, usable_terminal
+
+    reason = usable_terminal()
+    with begin(options) as watch:
+        if reason is not None:
+            output.say(f"sdstop: {reason}, so this is the text report instead of the dashboard")
+            session = report.seen(watch, report.SECONDS)
+            output.write(report.text(session, coloured=output.colours(options)))
+            return 0
+        from sdstop import tui  # after the sampler's process: what it imports is large
+
+        session = watch.session(None if watch.sampler is None else RING_SECONDS)
+        if watch.sampler is None:
+            session.feed_all(watch.frames(0.0))
+        looks = Options(options.ascii, options.mouse, options.theme, options.no_color, sdstop.__version__)
+        return tui.run(session, watch.sampler, looks)

@@ -1,0 +1,74 @@
+"""`sdstop doctor`: which sources work here, what is missing, how to enable it."""
+
+from __future__ import annotations
+
+import argparse
+
+from sdstop.cli import output
+from sdstop.cli.watch import begin
+from sdstop.collector import Collector
+from sdstop.evidence import Outcome
+from sdstop.exporters.report import NOT_YET
+from sdstop.exporters.table import listing
+from sdstop.exporters.text import WIDTH, plural
+from sdstop.format import safe, wait
+from sdstop.session import Session
+from sdstop.snapshot import Run
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the table. Raises Problem."""
+    with begin(options) as watch:
+        session = watch.session(None if watch.sampler is None else 0.0)
+        for frame in watch.frames(0.0, lambda: len(session.head().now.runs) == len(watch.collectors)):
+            session.feed(frame)
+    output.write(examination(session, output.width(WIDTH)))
+    return 0
+
+
+def examination(session: Session, width: int) -> str:
+    """Return a row of each collector, and below it what to do where something can be done."""
+    runs = session.head().now.runs
+    rows = []
+    for collector in session.collectors:
+        run = runs.get(collector.name)
+        took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
+        outcome = run.outcome.value if run is not None else "waiting"
+        rows.append((collector.name, outcome, took, _said(collector, run)))
+    origin = session.origin
+    kind = "live" if origin.live else "from a capture"
+    root = (
+        {True: ", as root", False: ", not as root"}.get(origin.privileged, "") if origin.privileged is not None else ""
+    )
+    working = sum(run.ok for run in runs.values())
+    head = f"{safe(origin.name)}, {kind}{root}: {working} of {plural(len(session.collectors), 'source')} work"
+    return (
+        "\n".join([head, "", *listing(rows, width, ("SOURCE", "OUTCOME", "TOOK", "WHAT IT IS, AND WHAT TO DO"))]) + "\n"
+    )
+
+
+def _said(collector: Collector, run: Run | None) -> str:
+    parts = [collector.title]
+    if run is None:
+        parts.append(NOT_YET)
+    elif not run.ok:
+        parts.append(safe(run.reason, 500))
+    if run is not None:
+        parts += _remedy(collector, run)
+    return ". ".join(parts)
+
+
+def _remedy(collector: Collector, run: Run) -> list[str]:
+    match run.outcome:
+        case Outcome.DENIED:
+            needs = [f"{need.what} needs {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
+            return ["; ".join(needs)] if needs else []
+        case Outcome.TIMEOUT:
+            return ["it hangs in the kernel: look at the device behind it, and at dmesg"]
+        case Outcome.ABSENT if run.recorded:
+            return ["nothing to do: this node has none"]
+        case Outcome.OK:
+            needs = [f"{need.what} with {need.privilege}: {need.why}" for need in collector.needs if need.privilege]
+            return [f"more with privilege: {'; '.join(needs)}"] if needs else []
+        case _:
+            return []

@@ -1,0 +1,69 @@
+"""`sdstop export`: the Prometheus exporter, as a service, a page printed once, or a textfile."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+from pathlib import Path
+
+from sdstop.cli import output
+from sdstop.cli.problem import Problem
+from sdstop.cli.watch import Watch, begin
+from sdstop.collectors import BUILTIN
+from sdstop.config import ConfigError
+from sdstop.exporters.prometheus import Exposition, choice
+from sdstop.format import safe
+
+LISTEN = ("127.0.0.1", 10042)
+ONCE_SECONDS = 2.0
+"""How long `--once` watches: rates need two frames; slow sources are waited for a little longer."""
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve, or print once. Raises Problem."""
+    with begin(options) as watch:
+        try:
+            chosen = choice(watch.config.export, BUILTIN)
+        except ConfigError as error:
+            raise Problem(f"{safe(options.config)}: {error}", 2) from error
+        exposition = Exposition(watch.session(), BUILTIN, chosen, watch.interval)
+        if options.once:
+            return _once(options, watch, exposition)
+        if watch.sampler is None:
+            for frame in watch.frames(0.0):
+                exposition.feed(frame)
+        return _serve(options, watch, exposition)
+
+
+def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
+    def enough() -> bool:
+        return len(exposition.session.head().now.runs) == len(watch.collectors)
+
+    for frame in watch.frames(ONCE_SECONDS, enough):
+        exposition.feed(frame)
+    page = exposition.page(process=False)
+    if options.textfile is None:
+        output.write_bytes(page)
+        return 0
+    from sdstop.exporters.server import write_textfile
+
+    try:
+        write_textfile(Path(options.textfile), page)
+    except OSError as error:
+        raise Problem(f"{safe(options.textfile)} cannot be written: {error.strerror}") from error
+    return 0
+
+
+def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
+    from sdstop.exporters.server import Server
+
+    textfile = None if options.textfile is None else Path(options.textfile)
+    address = options.listen or (LISTEN if textfile is None else None)
+    if textfile is not None and not textfile.parent.is_dir():
+        raise Problem(f"{safe(textfile)} cannot be written: there is no folder {safe(textfile.parent)}")
+    try:
+        ended = Server(exposition, watch.sampler, output.say).run(address, textfile)
+    except OSError as error:
+        host, port = address or LISTEN
+        raise Problem(f"cannot listen on {safe(host) or '*'}:{port}: {error.strerror or error}") from error
+    return 130 if ended == signal.SIGINT else 0

@@ -1,0 +1,24 @@
+"""`sdstop rules` and `sdstop metrics`: what is diagnosed and what is exported."""
+
+from __future__ import annotations
+
+import argparse
+
+from sdstop.cli import output
+from sdstop.cli.watch import chosen, configured
+from sdstop.exporters import catalogue
+from sdstop.exporters.text import WIDTH
+from sdstop.rules import RULES
+
+
+def rules(options: argparse.Namespace) -> int:
+    """Print every rule, with the thresholds that are in force. Raises Problem."""
+    output.write(catalogue.rules_text(RULES, configured(options).thresholds, output.width(WIDTH)))
+    return 0
+
+
+def metrics(options: argparse.Namespace) -> int:
+    """Print every metric. Raises Problem."""
+    configured(options)
+    output.write(catalogue.metrics_text(chosen(options.collectors), output.width(WIDTH)))
+    return 0

@@ -1,0 +1,116 @@
+"""Output: what commands write, and to where. Nothing of it raises anything but Problem and BrokenPipeError."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import stat
+import sys
+from collections.abc import Callable
+from typing import TextIO
+
+from sdstop.cli.problem import Problem
+from sdstop.format import duration, safe
+
+
+def write(text: str) -> None:
+    """Write to standard output, at once; what its encoding lacks is made visible."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    write_bytes(text.encode(encoding, "backslashreplace"))
+
+
+def write_bytes(data: bytes) -> None:
+    """Write bytes to standard output, at once, whatever encoding the locale has."""
+    if sys.stdout is None:  # so the process was started
+        raise Problem("standard output is closed")
+    try:
+        sys.stdout.buffer.write(data)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise Problem(f"standard output cannot be written: {error.strerror}") from error
+
+
+def say(line: str) -> None:
+    """Tell the operator one line, on standard error, if anybody listens."""
+    if sys.stderr is not None:
+        _draw(f"{line}\n")
+
+
+def width(fallback: int) -> int:
+    """Return the terminal's columns, `fallback` where standard output is none."""
+    return shutil.get_terminal_size((fallback, 24)).columns if is_terminal(sys.stdout) else fallback
+
+
+def colours(options: argparse.Namespace) -> bool:
+    """Return whether standard output is to have colours."""
+    unwanted = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") in {None, "", "dumb"}
+    return not unwanted and is_terminal(sys.stdout)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a stream is a terminal."""
+    try:
+        return stream is not None and stream.isatty()
+    except ValueError:  # closed
+        return False
+
+
+class Target:
+    """A file that is opened before the work is done for it, and replaced only when it is done."""
+
+    def __init__(self, path: str | None) -> None:
+        """Open a path; None and `-` are standard output. Raises Problem."""
+        self._path = path
+        self._descriptor = None
+        if path is None or path == "-":
+            return
+        try:
+            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+        except (OSError, ValueError) as error:
+            raise self._problem(error) from error
+
+    def write(self, text: str) -> None:
+        """Write everything, once. Raises Problem."""
+        if self._descriptor is None:
+            write(text)
+            return
+        try:
+            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+                os.ftruncate(self._descriptor, 0)
+            with os.fdopen(self._descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
+                stream.write(text)
+        except OSError as error:
+            raise self._problem(error) from error
+
+    def _problem(self, error: OSError | ValueError) -> Problem:
+        why = error.strerror if isinstance(error, OSError) else "is no path"
+        return Problem(f"{safe(self._path)} cannot be written: {why}")
+
+
+def progress(seconds: float) -> Callable[[float], None]:
+    """Return what shows, on a terminal's standard error, how far the watching is; with its end it is gone."""
+    if not is_terminal(sys.stderr):
+        return lambda _: None
+
+    def told(passed: float) -> None:
+        left = duration(max(0.0, seconds - passed))
+        _draw(f"\r\x1b[Ksdstop: watching for {duration(seconds)}, {left} left")
+
+    return told
+
+
+def clear_progress() -> None:
+    """Take the progress away."""
+    if is_terminal(sys.stderr):
+        _draw("\r\x1b[K")
+
+
+def _draw(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:  # a terminal that is gone is no reason to stop
+        pass

@@ -1,0 +1,124 @@
+"""Watch: a session and the frames that feed it, live through the sampler's child process or out of a capture."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Self
+
+from sdstop.cli.problem import Problem
+from sdstop.collector import Collector
+from sdstop.collectors import BUILTIN
+from sdstop.config import Config, ConfigError, load
+from sdstop.evidence import Frame, Origin
+from sdstop.format import safe
+from sdstop.rules import RULES
+from sdstop.session import Session
+
+if TYPE_CHECKING:
+    from sdstop.sampler import Sampler
+
+PATIENCE = 10.0
+"""Seconds that are waited, at most, for the first answer of slow sources."""
+
+
+class Watch:
+    """The frames of one node. Ends the sampler when it is left."""
+
+    def __init__(
+        self, origin: Origin, collectors: Sequence[Collector], config: Config, interval: float,
+        sampler: Sampler | None = None, recorded: Sequence[Frame] = (),
+    ) -> None:  # fmt: skip
+        """Hold a sampler that was started, or all frames of a capture."""
+        self.origin = origin
+        self.collectors = tuple(collectors)
+        self.config = config
+        self.interval = interval
+        self.sampler = sampler
+        self._recorded = recorded
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.sampler is not None:
+            self.sampler.close()
+
+    def session(self, remember: float | None = 0.0) -> Session:
+        """Return a session before its first frame, which remembers so many seconds of frames (None: all)."""
+        return Session(self.origin, self.collectors, RULES, self.config.thresholds, remember=remember)
+
+    def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
+        """Yield all frames of a capture; live those of so many seconds, and more until it is `enough`.
+
+        Raises Problem if there is none.
+        """
+        if self.sampler is None:
+            yield from self._recorded
+            return
+        start: float | None = None
+        for frame in self.sampler.frames(max(seconds, PATIENCE)):
+            start = frame.monotonic if start is None else start
+            yield frame
+            if frame.monotonic - start >= seconds - self.interval / 2 and enough():
+                return
+        if start is None:
+            raise Problem("nothing was sampled: the process that reads the node brought nothing")
+
+
+def begin(options: argparse.Namespace) -> Watch:
+    """Open what the options name. Live, this forks the sampler: nothing heavy may be imported before.
+
+    Raises Problem.
+    """
+    collectors = chosen(options.collectors)
+    config = configured(options)
+    interval: float = getattr(options, "interval", None) or config.interval
+    if getattr(options, "source", None) is not None:
+        from sdstop.capture import Unopenable, open_capture
+
+        try:
+            origin, frames = open_capture(options.source)
+        except Unopenable as error:
+            raise Problem(str(error)) from error
+        return Watch(origin, collectors, config, interval, recorded=frames)
+    root = "/" if options.root is None else options.root
+    if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
+        raise Problem(f"--root {safe(root)}: there is no such folder")
+    from sdstop.sampler import Sampler
+
+    sampler = Sampler(collectors, root=root, interval=interval)
+    name = os.uname().nodename if root == "/" else safe(root)
+    origin = Origin(name, live=True, privileged=os.geteuid() == 0)
+    return Watch(origin, collectors, config, interval, sampler)
+
+
+def chosen(names: str | None) -> tuple[Collector, ...]:
+    """Return the collectors that a list names, all for None. Raises Problem."""
+    if names is None:
+        return BUILTIN
+    wanted = {name.strip() for name in names.split(",")} - {""}
+    known = {collector.name for collector in BUILTIN}
+    for name in sorted(wanted - known):
+        raise Problem(f"--collectors: there is no {safe(name)!r}; there are {', '.join(sorted(known))}", 2)
+    if not wanted:
+        raise Problem(f"--collectors: the list is empty; there are {', '.join(sorted(known))}", 2)
+    return tuple(collector for collector in BUILTIN if collector.name in wanted)
+
+
+def configured(options: argparse.Namespace) -> Config:
+    """Return what the config file says. Raises Problem: what it says wrongly is a usage error."""
+    try:
+        return load(options.config, RULES)
+    except ConfigError as error:
+        raise Problem(safe(error, 500), 2) from error
+
+
+def watched(watch: Watch, session: Session, seconds: float, told: Callable[[float], None] = lambda _: None) -> None:
+    """Feed a session for so many seconds; `told` hears how many have passed."""
+    start: float | None = None
+    for frame in watch.frames(seconds):
+        start = frame.monotonic if start is None else start
+        told(frame.monotonic - start)
+        session.feed(frame)
