@@ -198,6 +198,8 @@ class Replay:
                 if known is None:
                     continue
                 mark = known
+                if before is not None and before.duration is None and mark.duration is not None:
+                    concerned = True  # it hung no longer, whatever it was that it waited for
             self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
         return snapshot(frame.number, frame.taken, frame.monotonic, runs)
@@ -212,12 +214,14 @@ class Replay:
             self.host.touched = set()
             outcome, reason, base, recorded = self._read(collector)
             keys = frozenset(self.host.touched)
-        if mark.duration is None and frame.ran is not None and outcome is Outcome.OK:
-            outcome, reason, base = Outcome.TIMEOUT, "still running", {}
+        if mark.duration is None and frame.ran is not None and outcome is not Outcome.TIMEOUT:
+            outcome, reason, base, recorded = Outcome.TIMEOUT, "still running", {}, True
         last = before if before is None or before.ok else before.last
         seconds = None
         tables: dict[type[Reading], Rows] = dict(base)
-        if outcome is Outcome.OK and last is not None and mark.started > last.started:
+        # When in a run that took too long its counters were read, nobody knows: there is no rate from it or to it.
+        late = any(r is not None and (r.duration or 0) > collector.deadline for r in (mark, last))
+        if outcome is Outcome.OK and last is not None and not late and mark.started > last.started:
             seconds = mark.started - last.started
             for derivation in collector.derives:
                 earlier = last.tables.get(derivation.source)

@@ -1,0 +1,187 @@
+"""Process: the parent's side of the sampler."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from types import TracebackType
+from typing import Self
+
+from sdstop.collector import Collector
+from sdstop.evidence import Frame
+from sdstop.host import Host
+from sdstop.live import LiveHost
+from sdstop.sampler import wire
+from sdstop.sampler.rounds import PATIENCE
+from sdstop.sampler.worker import Task, supervise
+
+GRACE = 2.0
+"""Seconds that a frame may be late before the sampler is called silent."""
+PARTING = 0.3
+"""Seconds that closing waits for the child."""
+
+
+class Sampler:
+    """Frames of the live node, taken in a child process that ends with this one. A context manager.
+
+    Make it first of all, in the main thread, before threads and large imports: it forks. Nothing here ever
+    waits for the node: `receive` returns what there is, `close` leaves behind what cannot die. A worker that
+    crashes is started again, later and later; its frames go on in number and time, and `trouble` says why there
+    are none meanwhile.
+    """
+
+    def __init__(
+        self,
+        collectors: Sequence[Collector],
+        root: str = "/",
+        *,
+        host: Callable[[], Host] | None = None,
+        interval: float = 1.0,
+        patience: float = PATIENCE,
+        hotplug: bool = False,
+    ) -> None:
+        """Start sampling every `interval` seconds.
+
+        `host` makes the host in the child, by default the live one at `root`. A frame waits at most `patience`
+        seconds for who is slow. With `hotplug`, block devices that come and go are noticed at once.
+        """
+        self._interval = interval
+        self._asked = interval
+        self._assembly = wire.Assembly()
+        self._heard = time.monotonic()
+        self._gone = False
+        self._socket, theirs = wire.connected()
+        task = Task(tuple(collectors), host or (lambda: LiveHost(root)), interval, patience, hotplug)
+        parent = os.getpid()
+        self._pid: int | None = os.fork()
+        if self._pid == 0:
+            try:
+                supervise(task, theirs, parent)
+            finally:
+                os._exit(1)
+        theirs.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def interval(self) -> float:
+        """Seconds between frames."""
+        return self._interval
+
+    @property
+    def alive(self) -> bool:
+        """Whether frames can still come: False once closed, or when even the supervisor is gone."""
+        return not self._gone
+
+    @property
+    def trouble(self) -> str:
+        """Why no frames come, as far as that is known; "" if they do."""
+        return self._assembly.trouble
+
+    @property
+    def note(self) -> str:
+        """What the child found out about its own work: hot-plug that cannot be noticed, what a worker died of."""
+        return self._assembly.note
+
+    @property
+    def worker(self) -> int | None:
+        """Process number of the worker, None while there is none."""
+        return self._assembly.worker
+
+    def silent_since(self) -> float | None:
+        """Return when the last sign of life came (Unix seconds) if the next is overdue, else None."""
+        silence = time.monotonic() - self._heard
+        return time.time() - silence if self._gone or silence > self._interval + GRACE else None
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when `receive` has something, for event loops; it stays the same.
+
+        When the sampler is no longer `alive` it is readable for good: stop watching it then.
+        """
+        return self._socket.fileno()
+
+    def receive(self) -> list[Frame]:
+        """Return the frames that have come, none if there are none. Never waits."""
+        frames: list[Frame] = []
+        while not self._gone:
+            try:
+                packet = self._socket.recv(wire.PACKET, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                break
+            except OSError:
+                packet = b""
+            if not packet:
+                self._gone = True
+                self._assembly.trouble = self._assembly.trouble or "the sampler is gone"
+                break
+            frame = self._assembly.add(packet)
+            if frame is not None:
+                self._heard = time.monotonic()
+                frames.append(frame)
+            if self._assembly.began:
+                self._assembly.began = False
+                if self._interval != self._asked:
+                    self._request(wire.interval(self._interval))
+        return frames
+
+    def frames(self, seconds: float | None = None) -> Iterator[Frame]:
+        """Yield frames as they come, waiting for them, until the first and the last lie `seconds` apart.
+
+        Ends before that if as much time has passed and the sampler is silent, or if it is gone.
+        """
+        poll = select.poll()
+        poll.register(self._socket, select.POLLIN)
+        first: float | None = None
+        end = math.inf if seconds is None else time.monotonic() + seconds + self._interval + GRACE
+        while True:
+            for frame in self.receive():
+                first = frame.monotonic if first is None else first
+                yield frame
+                if seconds is not None and frame.monotonic - first >= seconds - self._interval / 2:
+                    return
+            left = end - time.monotonic()
+            if self._gone or left <= 0:
+                return
+            poll.poll(None if math.isinf(left) else math.ceil(left * 1000))
+
+    def rescan(self) -> None:
+        """Have every collector run now; a frame follows when they did."""
+        self._request(wire.RESCAN)
+
+    def set_interval(self, seconds: float) -> None:
+        """Change the interval, from the next round on."""
+        self._interval = seconds
+        self._request(wire.interval(seconds))
+
+    def close(self) -> None:
+        """End the sampler. Takes PARTING seconds at most: what hangs is left behind, and holds nothing of ours."""
+        self._gone = True
+        self._socket.close()
+        pid, self._pid = self._pid, None
+        if pid is None:
+            return
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGTERM)
+            end = time.monotonic() + PARTING
+            while os.waitpid(pid, os.WNOHANG)[0] == 0:
+                if time.monotonic() > end:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, os.WNOHANG)
+                    return
+                time.sleep(0.002)
+
+    def _request(self, packet: bytes) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.send(packet, socket.MSG_DONTWAIT)

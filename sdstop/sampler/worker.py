@@ -1,0 +1,211 @@
+"""Worker and supervisor: the processes below the one that asked for frames. Neither reads the node in its main thread.
+
+Both end with the parent, however that ended: they are signalled, and find the socket closed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import math
+import os
+import select
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from sdstop.answers import hotplug
+from sdstop.collector import Collector
+from sdstop.host import Host
+from sdstop.live import LiveHost
+from sdstop.sampler import wire
+from sdstop.sampler.rounds import Rounds, Sent
+
+FIRST_PAUSE = 0.5
+"""Seconds before the next worker after a crash; doubled with every further one."""
+LONGEST_PAUSE = 30.0
+SETTLED = 60.0
+"""Seconds after which a worker that crashes counts as the first to do so."""
+PARTING = 0.2
+"""Seconds that a worker has to end when it is told to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a worker is to do."""
+
+    collectors: Sequence[Collector]
+    host: Callable[[], Host]
+    interval: float
+    patience: float
+    hotplug: bool
+
+
+def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
+    """Be the supervisor, in a new process: keep a worker at work until the parent is gone or says so."""
+    _detach(connection)
+    current: int | None = None
+    crashes = 0
+
+    def end(*_: object) -> NoReturn:
+        if current is not None:
+            _part(current)
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, end)
+    tied = False
+    while True:
+        began = time.monotonic()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until it is known who is to be told
+        me = os.getpid()
+        current = os.fork()
+        if current == 0:
+            _be_worker(task, connection, me)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        if not tied:  # after the start of the first worker, which need not wait for it
+            _die_with(parent)
+            tied = True
+        status = os.waitstatus_to_exitcode(os.waitpid(current, 0)[1])
+        current = None
+        if status == 0:
+            os._exit(0)
+        crashes = crashes + 1 if time.monotonic() - began < SETTLED else 1
+        pause = min(FIRST_PAUSE * 2 ** (crashes - 1), LONGEST_PAUSE)
+        how = f"was ended by {_name(-status)}" if status < 0 else "failed"
+        try:
+            connection.send(wire.text(b"X", f"the sampler {how} and starts again after {pause:g} s"))
+        except OSError:
+            os._exit(0)
+        time.sleep(pause)
+
+
+def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoReturn:
+    status = 1
+    try:
+        host = task.host()
+
+        def end(*_: object) -> NoReturn:
+            if isinstance(host, LiveHost):
+                host.close()
+            os._exit(0)
+
+        signal.signal(signal.SIGTERM, end)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        connection.send(wire.hello(os.getpid()))
+        gc.freeze()  # what the parent had loaded is not looked through again, so its pages stay shared
+        work(task, host, connection, lambda: _die_with(supervisor))
+        end()
+    except ConnectionError:
+        status = 0
+    except BaseException as error:  # noqa: BLE001  # whatever it is, the supervisor goes on
+        with contextlib.suppress(OSError):
+            connection.send(wire.text(b"N", f"the sampler failed: {type(error).__name__}: {error}"))
+    finally:
+        os._exit(status)
+
+
+def work(task: Task, host: Host, connection: socket.socket, at_leisure: Callable[[], None]) -> None:
+    """Send frames until the other end is closed; `at_leisure` is called when the first round is on its way."""
+    signs = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+    hints: list[None] = []
+
+    def wake() -> None:
+        os.eventfd_write(signs, 1)
+
+    def hint() -> None:
+        hints.append(None)
+        wake()
+
+    def send(frame: Sent) -> None:
+        for packet in wire.packets(frame):
+            connection.send(packet)
+
+    rounds = Rounds(task.collectors, host, send, wake, task.interval, task.patience)
+    poll = select.poll()
+    poll.register(signs, select.POLLIN)
+    poll.register(connection, select.POLLIN)
+    rounds.step()
+    at_leisure()
+    if task.hotplug:
+        threading.Thread(target=_watch, args=(hint, connection), name="hotplug-start", daemon=True).start()
+    while True:
+        ready = dict(poll.poll(math.ceil(rounds.pause() * 1000)))
+        if signs in ready:
+            os.eventfd_read(signs)
+        if connection.fileno() in ready:
+            request = connection.recv(wire.PACKET)
+            if not request:
+                return
+            _obey(rounds, request)
+        if hints:
+            hints.clear()
+            rounds.look()
+        rounds.step()
+
+
+def _obey(rounds: Rounds, request: bytes) -> None:
+    if request == wire.RESCAN:
+        rounds.rescan()
+    else:
+        rounds.interval = wire.requested_interval(request)
+
+
+def _watch(hint: Callable[[], None], connection: socket.socket) -> None:
+    reason = hotplug(hint)
+    if reason:
+        with contextlib.suppress(OSError):
+            connection.send(wire.text(b"N", reason))
+
+
+def _detach(connection: socket.socket) -> None:
+    """Leave the terminal, the parent's signals, and all its files: who is left behind must hold nothing open."""
+    signal.set_wakeup_fd(-1)
+    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}:
+        with contextlib.suppress(OSError, ValueError):  # some belong to the C library
+            signal.signal(number, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    os.setsid()
+    os.chdir("/")
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for fd in (0, 1, 2):
+        os.dup2(nothing, fd)
+    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  # names are all that is wanted
+        fd = int(name)
+        if fd > 2 and fd != connection.fileno():
+            with contextlib.suppress(OSError):  # the listing's own is closed already
+                os.close(fd)
+
+
+def _die_with(process: int) -> None:
+    """Ask for SIGTERM at the end of the process that started this one; without it the closed socket is the sign."""
+    try:
+        import ctypes  # noqa: PLC0415  # takes milliseconds that the first frame need not wait for
+
+        ctypes.CDLL(None).prctl(1, signal.SIGTERM.value, 0, 0, 0)  # PR_SET_PDEATHSIG
+    except (ImportError, OSError, AttributeError):
+        return
+    if os.getppid() != process:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _part(pid: int) -> None:
+    """Tell a worker to end; kill it if it does not, and leave it behind if it cannot die."""
+    with contextlib.suppress(OSError):
+        os.kill(pid, signal.SIGTERM)
+        end = time.monotonic() + PARTING
+        while os.waitpid(pid, os.WNOHANG)[0] == 0:
+            if time.monotonic() > end:
+                os.kill(pid, signal.SIGKILL)
+                return
+            time.sleep(0.002)
+
+
+def _name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
