@@ -21,6 +21,8 @@ PAUSE, PAUSES, READINGS, STALLED = 10.0, 3.0, 3.0, 60.0
 """A stall: seconds without progress, times the longest rest before, samples, and seconds that are one in any case."""
 STEADY = 0.15
 """Change of the rate from the first half to the second, below which it counts as steady."""
+_STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}
+"""Student's t by parts: 19 of 20 rates lie so many standard errors from the mean at most."""
 
 
 class Trend(enum.StrEnum):
@@ -35,7 +37,8 @@ class Trend(enum.StrEnum):
 class Pace:
     """The progress that was seen.
 
-    `rate` bytes a second, `eta` seconds to the end, between `soonest` and `latest` (None: it may never be);
+    `rate` bytes a second, `eta` seconds to the end, between `soonest` and `latest` (None: it may never be) if it goes on
+    as it did;
     `confidence` 0..1. `unchanged` seconds have passed since the counter last moved, `longest_pause` is the longest
     such time before, `moved` bytes in `seconds`. What cannot be told yet is None.
     """
@@ -130,7 +133,7 @@ def _with_rate(known: Pace, points: Sequence[tuple[float, float]]) -> Pace:
         marks = [_at(points, edge) for edge in edges]
         rates = [(b - a) * parts / span for a, b in itertools.pairwise(marks)]
         deviation = math.sqrt(sum((r - rate) ** 2 for r in rates) / (parts - 1))
-        spread = 2 * deviation / math.sqrt(parts) / rate
+        spread = _STUDENT[parts] * deviation / math.sqrt(parts) / rate
         half = (_at(points, start + span / 2) - base) / (done - base)
         change = 2 * (1 - 2 * half)
         trend = _trend(change, spread)
