@@ -275,12 +275,11 @@ def read_pressure(host: Host) -> Iterable[Reading]:
             continue
         if row is not None:
             rows.append(row)
-    if not rows and isinstance(refusal, Denied):
+    if rows:
+        return rows
+    if isinstance(refusal, Denied) or (isinstance(refusal, Absent) and not refusal.recorded):
         raise refusal
-    if not rows:
-        recorded = refusal.recorded if isinstance(refusal, Absent) else True
-        raise Absent(f"{PRESSURES}/io", "the kernel does not account for pressure (boot with psi=1)", recorded=recorded)
-    return rows
+    raise Absent(f"{PRESSURES}/io", "the kernel does not account for pressure (boot with psi=1)")
 
 
 NODE = Collector(

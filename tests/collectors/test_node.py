@@ -162,7 +162,9 @@ def test_no_pressure_is_absent_with_what_to_do() -> None:
     with pytest.raises(Absent, match="psi=1") as error:
         pressures(Evidence("/proc/pressure/io", Outcome.FAILED, detail="Operation not supported"))
     assert error.value.recorded
-    with pytest.raises(Absent) as error:
+    with pytest.raises(Absent, match="psi=1"):
+        pressures(Evidence("/proc/pressure/io", Outcome.ABSENT))
+    with pytest.raises(Absent, match="not recorded") as error:
         pressures()
     assert not error.value.recorded
     with pytest.raises(Denied):
