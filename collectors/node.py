@@ -245,10 +245,10 @@ def parse_pressure(resource: str, text: str) -> Pressure | None:
     """
     found: dict[str, float | int] = {}
     for line in text.splitlines():
-        kind, *pairs = line.split()
+        kind, _, pairs = line.partition(" ")
         if kind not in {"some", "full"}:
             continue
-        for pair in pairs:
+        for pair in pairs.split():
             name, _, word = pair.partition("=")
             value = _decimal(word)
             if value is not None and name in {"avg10", "avg60", "avg300"}:

@@ -141,6 +141,8 @@ def pressures(*evidence: Evidence) -> list[Reading]:
 
 
 def test_pressure() -> None:
+    assert parse_pressure("io", "\n") is None
+    assert parse_pressure("io", f"\n{IO}") == parse_pressure("io", IO)
     row = parse_pressure("io", IO)
     assert row == Pressure("io", 0.015, 0.0012, 0.0031, 8_421_024, 0.005, 0.0, 0.0, 7)
     assert row is not None
