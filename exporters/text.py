@@ -69,7 +69,8 @@ def _head(session: Session, shot: Snapshot, width: int) -> list[str]:
         when = f"over {duration(shot.taken - started)}, {timestamp(started)} to {when}"
     facts = [f"kernel {safe(host['kernel'], 64)}"] if host["kernel"] else []
     facts.append("live" if session.origin.live else "from a capture")
-    lines = [f"{name}: {counted([e.finding for e in episodes])}", f"{frames} {when}, {', '.join(facts)}"]
+    lines = [f"{name}: {counted([e.finding for e in episodes])}"]
+    lines += table.wrapped(f"{frames} {when}, {', '.join(facts)}", width, "", "  ")
     if session.origin.privileged is False:
         lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
     if not session.origin.complete:

@@ -1,0 +1,246 @@
+"""The report: the schema of its JSON, the text that people read, and tables that fit."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.evidence import Origin, Outcome, RunMark
+from sdstop.exporters import table
+from sdstop.exporters.report import document, plain, to_json
+from sdstop.exporters.text import coloured, text_report
+from sdstop.format import safe
+from sdstop.model import schema
+from sdstop.session import Session
+from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, refusal, session
+
+LOUD = Meter("a", count=3, level=0.9, mood=Mood.LOUD)
+CALM = Meter("a", count=5, level=0.1, mood=Mood.CALM)
+
+
+def test_json_has_the_documented_form_and_nothing_else() -> None:
+    made = session(frame(1, [LOUD]), frame(2, [LOUD]), frame(3, [CALM, Meter("b", word="hm")]))
+    report = json.loads(to_json(document(made)))
+    excerpt = report["findings"][0]["evidence"][0].pop("excerpt")
+    assert '"name": "a"' in excerpt
+    rows = report["readings"].pop("meter")
+    assert report == {
+        "schema": "sdstop.report/1",
+        "host": {
+            "name": "node",
+            "kernel": None,
+            "live": False,
+            "complete": True,
+            "note": "",
+            "privileged": None,
+            "facts": {},
+        },
+        "started": 1_800_000_001.0,
+        "ended": 1_800_000_003.0,
+        "frames": 3,
+        "findings": [
+            {
+                "rule": "too-loud",
+                "severity": "critical",
+                "subject": "a",
+                "summary": "a is loud",
+                "values": {"level": 0.9},
+                "evidence": [{"key": "/meters", "frame": 2}],
+                "advice": ["turn it down"],
+                "since": 1_800_000_001.0,
+                "until": 1_800_000_003.0,
+                "confidence": 0.9,
+                "explains": ["other:thing"],
+            }
+        ],
+        "ruled_out": [{"rule": "too-loud", "subject": "a", "summary": "it is calm"}],
+        "unchecked": [{"rule": "too-loud", "reason": "b: it speaks"}],
+        "collectors": [
+            {"name": "meters", "outcome": "ok", "reason": "", "duration_seconds": 0.002},
+            {"name": "idle", "outcome": None, "reason": "has not answered yet", "duration_seconds": None},
+        ],
+        "readings": {"wire": [], "pace": [{"name": "a", "per_second": 2.0}]},
+    }
+    assert rows[0] == {
+        "name": "a", "room": "r", "count": 5, "time": None, "size": None, "level": 0.1, "secret": None,
+        "mood": "calm", "word": None, "model": None, "serial": None, "sizes": None,
+    }  # fmt: skip
+
+
+def test_what_is_still_so_at_the_end_has_no_end() -> None:
+    report = document(session(frame(1, [CALM]), frame(2, [LOUD])))
+    (finding,) = report["findings"]
+    assert (finding["since"], finding["until"]) == (1_800_000_002.0, None)
+
+
+def test_a_source_that_failed_has_no_readings() -> None:
+    report = document(session(frame(1, [LOUD]), frame(2, refusal(Outcome.FAILED, "broken"))))
+    assert report["readings"] == {}
+    assert report["collectors"][0] == {
+        "name": "meters",
+        "outcome": "failed",
+        "reason": "/meters: broken",
+        "duration_seconds": 0.002,
+    }
+
+
+text = st.text(st.characters(), max_size=20) | st.sampled_from(
+    ["\x1b[2J", "\u202e", "\udc80", "[bold]x[/]", "\n", "\r"]
+)
+level = st.none() | st.floats(0, 2)
+meters = st.lists(
+    st.builds(Meter, text, text, st.integers(), level=level, mood=st.none() | st.sampled_from(Mood), model=text)
+)
+
+
+@given(meters, st.integers(1, 200))
+def test_no_text_of_a_node_does_harm(rows: list[Meter], width: int) -> None:
+    made = session(frame(1, rows), frame(2, rows))
+    whole = to_json(document(made))
+    assert whole.isascii()
+    assert whole.isprintable() or set(whole) - {"\n"} <= set(map(chr, range(0x20, 0x7F)))
+    json.loads(whole, parse_constant=pytest.fail)
+    assert whole == to_json(document(session(frame(1, rows), frame(2, rows))))
+    shown = text_report(made, width)
+    assert all(line == safe(line, 10_000) for line in shown.split("\n"))
+    shown.encode()
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | text,
+        lambda inner: st.lists(inner) | st.dictionaries(text | st.floats(), inner),
+    )
+)
+def test_anything_can_be_said_in_json(value: Any) -> None:
+    json.loads(json.dumps(plain(value), allow_nan=False).encode())
+
+
+def test_text_of_a_finding() -> None:
+    shown = text_report(
+        session(frame(1, [LOUD]), frame(2, [LOUD, Meter("b", mood=Mood.CALM), Meter("c", word="x")])), 80
+    )
+    assert shown.startswith(
+        "node: 1 finding: 1 critical\n"
+        "2 frames over 1.0 s, 2027-01-15 08:00:01Z to 2027-01-15 08:00:02Z, from a\n"
+        "  capture\n"
+        "\n"
+        "FINDINGS\n"
+        "  CRITICAL  too-loud  a  since 08:00:01Z (1.0 s), confidence 90.0 %\n"
+        "    a is loud\n"
+        "      level  90.0 %  limit 50.0 %\n"
+        "    Evidence: /meters, frame 2\n"
+    )
+    assert (
+        "    Do: 1. turn it down\n"
+        "    Refuted by: silence\n"
+        "    Explains: other:thing\n"
+        "\n"
+        "CHECKED AND GOOD\n"
+        "  too-loud  b  it is calm\n"
+        "\n"
+        "NOT CHECKED\n"
+        "  too-loud  c: it speaks\n"
+        "\n"
+        "SOURCES\n"
+        "  meters  ok       2.00 ms  Meters\n"
+        "  idle    waiting           has not answered yet\n"
+    ) in shown
+    assert max(map(len, shown.split("\n"))) <= 80
+
+
+def test_a_finding_that_ended_says_when() -> None:
+    shown = text_report(session(frame(1, [LOUD]), frame(2, [CALM])))
+    assert "  CRITICAL  too-loud  a  over: 08:00:01Z to 08:00:02Z, confidence 90.0 %\n" in shown
+
+
+def test_nothing_wrong_and_nothing_judged_are_two_things() -> None:
+    assert "NOTHING WAS JUDGED" not in text_report(session(frame(1, [CALM])))
+    shown = text_report(session(frame(1, refusal(Outcome.DENIED, "needs root"))))
+    assert "node: no findings\n" in shown
+    assert "NOTHING WAS JUDGED" in shown
+    assert "  meters  denied   2.00 ms  /meters: needs root\n" in shown
+
+
+def test_what_is_known_of_a_capture_is_said() -> None:
+    origin = Origin("\x1b[2J", complete=False, note="it ends early", privileged=False)
+    made = Session(origin, (METERS, IDLE), (TOO_LOUD,))
+    made.feed(frame(1, [CALM]))
+    shown = text_report(made)
+    assert shown.startswith("\\x1b[2J: no findings\n1 frame 2027-01-15 08:00:01Z, from a capture\nNot privileged: ")
+    assert "The capture is not complete.\nNote: it ends early\n" in shown
+
+
+def test_a_hang_says_since_when() -> None:
+    hung = RunMark(2.0, None)
+    shown = text_report(session(frame(1, [CALM]), frame(2, refusal(Outcome.TIMEOUT, "no answer"), meters=hung)))
+    assert "  meters  timeout    /meters: no answer, since 08:00:02Z\n" in shown
+
+
+def test_colour_is_for_severity_alone() -> None:
+    made = session(frame(1, [LOUD]))
+    painted = text_report(made, paint=coloured)
+    assert re.findall(r"\x1b\[[0-9;]*m", painted) == ["\x1b[1;31m", "\x1b[0m"]
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == text_report(made)
+
+
+def test_counters_stand_in_the_text_only_where_there_is_no_rate() -> None:
+    one, two = frame(1, [Meter("a", count=1)]), frame(2, [Meter("a", count=2)])
+    assert "METERS (1)" in text_report(session(one))
+    assert "PACES (1)" in text_report(session(one, two))
+
+
+ROWS = [
+    Meter(f"m{n}", f"room-{n}", n * 1000, None, 8, n / 10, None, Mood.CALM, "w", f"model {n % 2}") for n in range(4)
+]
+
+
+def test_table_says_once_what_is_the_same_and_what_is_unknown() -> None:
+    assert table.readings(schema(Meter), ROWS, 100) == [
+        "  The same in all: Size B 4K, Mood calm, Word w",
+        "  Name  Room    Count  Level %  Model",
+        "  m0    room-0      0        0  model 0",
+        "  m1    room-1   1000     10.0  model 1",
+        "  m2    room-2   2000     20.0  model 0",
+        "  m3    room-3   3000     30.0  model 1",
+        "  Not said: Time, Secret, Serial, Sizes",
+    ]
+
+
+def test_wide_table_goes_on_below_with_its_labels() -> None:
+    assert table.readings(schema(Meter), ROWS[:2], 30)[2:8] == [
+        "  Name  Room    Count  Level %",
+        "  m0    room-0      0        0",
+        "  m1    room-1   1000     10.0",
+        "  Name  Room    Model",
+        "  m0    room-0  model 0",
+        "  m1    room-1  model 1",
+    ]
+
+
+def test_long_table_is_cut_and_says_so() -> None:
+    rows = [Meter(f"m{n}", count=n) for n in range(table.MOST_ROWS + 5)]
+    shown = table.readings(schema(Meter), rows, 100)
+    assert shown[-1] == "  and 5 more; --format json has them all"
+    assert len([line for line in shown if line.startswith("  m")]) == table.MOST_ROWS
+
+
+def test_one_row_is_a_list() -> None:
+    assert table.readings(schema(Meter), [Meter("a", count=7)], 60)[0] == "  Name a, Room r, Count 7"
+
+
+@given(st.lists(st.tuples(text.map(safe), text.map(safe)), min_size=1, max_size=5), st.integers(1, 100))
+def test_listing_loses_nothing(rows: list[tuple[str, str]], width: int) -> None:
+    shown = "".join(table.listing(rows, width)).replace(" ", "")
+    assert all(row[0].replace(" ", "") in shown for row in rows)
+    assert sorted(shown) == sorted("".join(f"{a}{b}" for a, b in rows).replace(" ", ""))
+
+
+def test_wide_characters_take_two_columns() -> None:
+    assert table.width_of("a日本") == 5
+    assert table.padded("日", 4) == "日  "
