@@ -37,10 +37,9 @@ class Trend(enum.StrEnum):
 class Pace:
     """The progress that was seen.
 
-    `rate` bytes a second, `eta` seconds to the end, between `soonest` and `latest` (None: it may never be) if it goes on
-    as it did;
-    `confidence` 0..1. `unchanged` seconds have passed since the counter last moved, `longest_pause` is the longest
-    such time before, `moved` bytes in `seconds`. What cannot be told yet is None.
+    `rate` bytes a second; `eta` seconds to the end if it goes on as it did, between `soonest` and `latest` (None: it
+    may never be); `confidence` 0..1. `unchanged` seconds have passed since the counter last moved, `longest_pause` is
+    the longest such time before, `moved` bytes in `seconds`. What cannot be told yet is None.
     """
 
     done: float
