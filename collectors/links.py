@@ -31,10 +31,11 @@ class InterfaceLink(Reading):
     relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...")]
 
     def source(self, field: str = "") -> Source | None:
-        """Return the link in sysfs."""
+        """Return the entry in the lower interface's folder."""
         del field
-        name = "iflink" if self.relation == "veth" else f"upper_{self.upper}"
-        return Source(f"{CLASS}/{self.interface}/{name}")
+        if self.relation == "veth":
+            return Source(f"{CLASS}/{self.interface}/iflink")
+        return Source(f"list:{CLASS}/{self.interface}", f"upper_{self.upper}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,8 @@ class Bond(Reading):
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute that holds the field."""
-        name = {"hash_policy": "xmit_hash_policy", "link": "mii_status"}.get(field, field or "slaves")
+        names = {"hash_policy": "xmit_hash_policy", "link": "mii_status", "interface": "slaves"}
+        name = names.get(field, field or "slaves")
         return Source(f"{CLASS}/{self.interface}/bonding/{name}")
 
 
@@ -73,11 +75,12 @@ class BondSlave(Reading):
     aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator that it belongs to", export=False)]
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field."""
-        name = {
-            "link": "mii_status", "link_failures": "link_failure_count", "aggregator": "ad_aggregator_id",
-        }.get(field, field or "state")  # fmt: skip
-        return Source(f"{CLASS}/{self.interface}/bonding_slave/{name}")
+        """Return the attribute that holds the field, or the bond's list of slaves."""
+        names = {"state": "state", "link": "mii_status", "link_failures": "link_failure_count",
+                 "aggregator": "ad_aggregator_id"}  # fmt: skip
+        if field not in names:
+            return Source(f"{CLASS}/{self.bond}/bonding/slaves", self.interface)
+        return Source(f"{CLASS}/{self.interface}/bonding_slave/{names[field]}")
 
 
 LINK_COMMAND = ("ip", "-j", "-d", "link", "show")

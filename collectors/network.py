@@ -77,8 +77,16 @@ class Interface(Reading):
         return self.up is not False and self.carrier is not False and self.operstate not in _AWAY
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field."""
-        return Source(f"{CLASS}/{self.interface}/{_ATTRIBUTES.get(field, field or 'operstate')}")
+        """Return the attribute that holds the field, or the link."""
+        base = f"{CLASS}/{self.interface}"
+        match field:
+            case "master":
+                return Source(f"link:{base}/master")
+            case "driver":
+                return Source(f"link:{base}/device/driver")
+            case "parent":
+                return Source(f"list:{base}", f"lower_{self.parent}")
+        return Source(f"{base}/{_ATTRIBUTES.get(field, field or 'operstate')}")
 
 
 _AWAY = frozenset({"down", "notpresent", "lowerlayerdown"})
@@ -93,7 +101,7 @@ STATISTICS = {
 """Fields of Interface that are counters, and their files in /sys/class/net/X/statistics."""
 
 _ATTRIBUTES = {field: f"statistics/{name}" for field, name in STATISTICS.items()} | {
-    "up": "flags", "kind": "uevent", "mac": "address", "driver": "device/uevent",
+    "interface": "uevent", "kind": "uevent", "up": "flags", "mac": "address",
 }  # fmt: skip
 
 
