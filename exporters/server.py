@@ -41,6 +41,10 @@ class FrameFeed(Protocol):
     def receive(self) -> list[Frame]:
         """Return the frames that are there, without waiting."""
 
+    @property
+    def alive(self) -> bool:
+        """Return whether frames can still come."""
+
 
 def answer(exposition: Exposition, request: Request) -> Answer:
     """Answer a request from the last frame."""
@@ -118,7 +122,10 @@ class Server:
         self._wrong = ""
 
     def run(self, address: tuple[str, int] | None, textfile: Path | None = None) -> int:
-        """Serve on (host, port), write to `textfile`, or both. Return the signal that ended it. Raises OSError."""
+        """Serve on (host, port), write to `textfile`, or both. Raises OSError.
+
+        Return the signal that ended it; 0 if no frames can come any more.
+        """
         try:
             return asyncio.run(self._run(address, textfile))
         finally:
@@ -140,7 +147,7 @@ class Server:
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
                 loop.add_signal_handler(number, _end, ended, number)
         if self._feed is not None:
-            loop.add_reader(self._feed.fileno(), self._take, self._feed)
+            loop.add_reader(self._feed.fileno(), self._take, self._feed, ended)
         try:
             return await self._beat(ended)
         finally:
@@ -164,9 +171,11 @@ class Server:
                 due = loop.time() + TEXTFILE_SECONDS
                 self._write(self._textfile)
 
-    def _take(self, feed: FrameFeed) -> None:
+    def _take(self, feed: FrameFeed, ended: asyncio.Future[int]) -> None:
         for frame in feed.receive():
             self._exposition.feed(frame)
+        if not feed.alive:
+            _end(ended, 0)
 
     def _write(self, path: Path) -> None:
         try:

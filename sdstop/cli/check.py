@@ -10,8 +10,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from sdstop.cli import output
-from sdstop.cli.report import seen
+from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
+from sdstop.diagnosis import Judgement
 from sdstop.evidence import Outcome
 from sdstop.exporters.report import reason_of
 from sdstop.finding import Severity, Unchecked
@@ -30,8 +31,9 @@ _MOST = 5
 def run(options: argparse.Namespace) -> int:
     """Print the line. Raises Problem."""
     with begin(options) as watch:
-        session = seen(watch, SECONDS)
-    code, said = verdict(session, strict=options.strict)
+        session = seen(watch, watch.session(whole(watch), rules=()), SECONDS)
+        judgement = watch.judge(session.head().window)
+    code, said = verdict(session, judgement, strict=options.strict)
     output.write(line(code, said))
     return code
 
@@ -42,9 +44,8 @@ def line(code: int, said: str) -> str:
     return f"SDSTOP {_WORDS[code]} - {safe(text, 2000).replace('|', '/')}{bar}{numbers}\n"
 
 
-def verdict(session: Session, *, strict: bool) -> tuple[int, str]:
-    """Return the exit code and the line's text: what the last window shows, the worst of it first."""
-    judgement = session.head().judgement
+def verdict(session: Session, judgement: Judgement, *, strict: bool) -> tuple[int, str]:
+    """Return the exit code and the line's text: what is wrong, the worst of it first, and what was not seen."""
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     unseen = _unseen(session, strict=strict)
     code = _CODES[bad[0].severity] if bad else UNKNOWN if unseen else OK

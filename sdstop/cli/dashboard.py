@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     with begin(options) as watch:
         if reason is not None:
             output.say(f"sdstop: {reason}, so this is the text report instead of the dashboard")
-            session = report.seen(watch, report.SECONDS)
+            session = report.seen(watch, watch.session(report.whole(watch)), report.SECONDS)
             output.write(report.text(session, coloured=output.colours(options)))
             return 0
         from sdstop import tui  # after the sampler's process: what it imports is large

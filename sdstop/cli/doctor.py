@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from sdstop.cli import output
+from sdstop.cli.report import whole
 from sdstop.cli.watch import begin
 from sdstop.collector import Collector
 from sdstop.evidence import Outcome
@@ -19,7 +20,7 @@ from sdstop.snapshot import Run
 def run(options: argparse.Namespace) -> int:
     """Print the table. Raises Problem."""
     with begin(options) as watch:
-        session = watch.session(None if watch.sampler is None else 0.0)
+        session = watch.session(whole(watch), rules=())
         for frame in watch.frames(0.0, lambda: len(session.head().now.runs) == len(watch.collectors)):
             session.feed(frame)
     output.write(examination(session, output.width(WIDTH)))
@@ -34,7 +35,7 @@ def examination(session: Session, width: int) -> str:
         run = runs.get(collector.name)
         took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
         outcome = run.outcome.value if run is not None else "waiting"
-        rows.append((collector.name, outcome, took, _said(collector, run)))
+        rows.append((collector.name, outcome, took, _said(collector, run, root=session.origin.privileged)))
     origin = session.origin
     kind = "live" if origin.live else "from a capture"
     root = (
@@ -47,18 +48,18 @@ def examination(session: Session, width: int) -> str:
     )
 
 
-def _said(collector: Collector, run: Run | None) -> str:
+def _said(collector: Collector, run: Run | None, *, root: bool | None) -> str:
     parts = [collector.title]
     if run is None:
         parts.append(NOT_YET)
     elif not run.ok:
         parts.append(safe(run.reason, 500))
     if run is not None:
-        parts += _remedy(collector, run)
+        parts += _remedy(collector, run, root=root)
     return ". ".join(parts)
 
 
-def _remedy(collector: Collector, run: Run) -> list[str]:
+def _remedy(collector: Collector, run: Run, *, root: bool | None) -> list[str]:
     match run.outcome:
         case Outcome.DENIED:
             needs = [f"{need.what} needs {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
@@ -67,7 +68,7 @@ def _remedy(collector: Collector, run: Run) -> list[str]:
             return ["it hangs in the kernel: look at the device behind it, and at dmesg"]
         case Outcome.ABSENT if run.recorded:
             return ["nothing to do: this node has none"]
-        case Outcome.OK:
+        case Outcome.OK if not root:
             needs = [f"{need.what} with {need.privilege}: {need.why}" for need in collector.needs if need.privilege]
             return [f"more with privilege: {'; '.join(needs)}"] if needs else []
         case _:

@@ -66,4 +66,6 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
     except OSError as error:
         host, port = address or LISTEN
         raise Problem(f"cannot listen on {safe(host) or '*'}:{port}: {error.strerror or error}") from error
+    if not ended and watch.sampler is not None:
+        raise Problem(f"the process that reads the node is gone: {watch.sampler.trouble}")
     return 130 if ended == signal.SIGINT else 0

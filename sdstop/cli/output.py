@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import stat
 import sys
 from collections.abc import Callable
-from typing import TextIO
+from typing import Self, TextIO
 
 from sdstop.cli.problem import Problem
 from sdstop.format import duration, safe
@@ -59,18 +60,35 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 class Target:
-    """A file that is opened before the work is done for it, and replaced only when it is done."""
+    """A file that is opened before the work is done for it, and replaced only when it is done. A context manager."""
 
     def __init__(self, path: str | None) -> None:
         """Open a path; None and `-` are standard output. Raises Problem."""
         self._path = path
-        self._descriptor = None
+        self._descriptor: int | None = None
+        self._made = False
         if path is None or path == "-":
             return
+        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY
         try:
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY, 0o666)
+            try:
+                self._descriptor = os.open(path, flags | os.O_EXCL, 0o666)
+                self._made = True
+            except FileExistsError:
+                self._descriptor = os.open(path, flags, 0o666)
         except (OSError, ValueError) as error:
             raise self._problem(error) from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it; a file that was made here and has nothing in it is taken away."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            if self._made and self._path is not None:
+                with contextlib.suppress(OSError):
+                    os.unlink(self._path)  # noqa: PTH108  # keeps bytes that are no UTF-8
 
     def write(self, text: str) -> None:
         """Write everything, once. Raises Problem."""
@@ -80,7 +98,8 @@ class Target:
         try:
             if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
                 os.ftruncate(self._descriptor, 0)
-            with os.fdopen(self._descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            descriptor, self._descriptor = self._descriptor, None
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
                 stream.write(text)
         except OSError as error:
             raise self._problem(error) from error

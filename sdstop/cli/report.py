@@ -14,26 +14,31 @@ SECONDS = 10.0
 
 def run(options: argparse.Namespace) -> int:
     """Write the report. Raises Problem."""
-    target = output.Target(options.output)
-    with begin(options) as watch:
-        session = seen(watch, options.duration)
-    if options.format == "json":
-        from sdstop.exporters.report import document, to_json
+    with begin(options) as watch, output.Target(options.output) as target:
+        session = seen(watch, watch.session(whole(watch)), options.duration)
+        watch.close()
+        if options.format == "json":
+            from sdstop.exporters.report import document, to_json
 
-        target.write(to_json(document(session)))
-    else:
-        coloured = options.output in {None, "-"} and output.colours(options)
-        target.write(text(session, coloured=coloured))
+            target.write(to_json(document(session)))
+        else:
+            coloured = options.output in {None, "-"} and output.colours(options)
+            target.write(text(session, coloured=coloured))
     return 0
 
 
-def seen(watch: Watch, seconds: float) -> Session:
-    """Return a session that watched for so long, or that saw all of a capture."""
-    session = watch.session(None if watch.sampler is None else 0.0)
+def whole(watch: Watch) -> float | None:
+    """Return how much a session has to remember that is only looked at once: what is in memory anyway."""
+    return None if watch.sampler is None else 0.0
+
+
+def seen(watch: Watch, session: Session, seconds: float) -> Session:
+    """Return the session after it watched for so long, or saw all of a capture."""
+    live = watch.sampler is not None
     try:
-        watched(watch, session, seconds, output.progress(seconds) if watch.sampler is not None else lambda _: None)
+        watched(watch, session, seconds, output.progress(seconds) if live else lambda _: None)
     finally:
-        if watch.sampler is not None:
+        if live:
             output.clear_progress()
     return session
 

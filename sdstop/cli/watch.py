@@ -7,12 +7,16 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
+from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.problem import Problem
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.config import Config, ConfigError, load
+from sdstop.diagnosis import Judgement, judge
 from sdstop.evidence import Frame, Origin
+from sdstop.finding import Rule
 from sdstop.format import safe
+from sdstop.history import Window
 from sdstop.rules import RULES
 from sdstop.session import Session
 
@@ -42,12 +46,21 @@ class Watch:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the sampler, if there is one."""
         if self.sampler is not None:
             self.sampler.close()
 
-    def session(self, remember: float | None = 0.0) -> Session:
+    def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
         """Return a session before its first frame, which remembers so many seconds of frames (None: all)."""
-        return Session(self.origin, self.collectors, RULES, self.config.thresholds, remember=remember)
+        judges = RULES if rules is None else rules
+        return Session(self.origin, self.collectors, judges, self.config.thresholds, remember=remember)
+
+    def judge(self, window: Window) -> Judgement:
+        """Return what the rules say of one window alone."""
+        return judge(window, RULES, self.config.thresholds)
 
     def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
         """Yield all frames of a capture; live those of so many seconds, and more until it is `enough`.
@@ -64,7 +77,8 @@ class Watch:
             if frame.monotonic - start >= seconds - self.interval / 2 and enough():
                 return
         if start is None:
-            raise Problem("nothing was sampled: the process that reads the node brought nothing")
+            why = self.sampler.trouble or "the process that reads the node brought nothing"
+            raise Problem(f"nothing was sampled: {safe(why, 500)}")
 
 
 def begin(options: argparse.Namespace) -> Watch:
@@ -88,7 +102,7 @@ def begin(options: argparse.Namespace) -> Watch:
         raise Problem(f"--root {safe(root)}: there is no such folder")
     from sdstop.sampler import Sampler
 
-    sampler = Sampler(collectors, root=root, interval=interval)
+    sampler = Sampler(collectors, root=root, interval=interval, hotplug=options.command == DASHBOARD)
     name = os.uname().nodename if root == "/" else safe(root)
     origin = Origin(name, live=True, privileged=os.geteuid() == 0)
     return Watch(origin, collectors, config, interval, sampler)
