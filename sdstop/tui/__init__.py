@@ -34,9 +34,12 @@ def run(session: Session, frames: FrameFeed | None, options: Options) -> int:
     """Show the dashboard until the user quits; return the exit code.
 
     `frames` feeds a live session; None for a capture, whose frames the session has been fed already.
+    Raises whatever a bug of ours raised, after the terminal was restored.
     """
     from sdstop.tui.app import Dashboard  # noqa: PLC0415  # costs what a report must not pay
 
     app = Dashboard(session, frames, options)
     app.run(mouse=options.mouse)
+    if app.failure is not None:
+        raise app.failure
     return app.return_code or 0

@@ -7,6 +7,8 @@ import signal
 import sys
 import time
 
+from textual import events
+
 from sdstop.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.commands import Commands
@@ -47,6 +49,7 @@ class Dashboard(Commands):
         self.animation_level = "none"
         self.interval: float = getattr(frames, "interval", 1.0)
         self.playing = False
+        self.failure: Exception | None = None
         self.main = Main()
         self._heard = time.monotonic()
         self._reader = -1
@@ -67,7 +70,7 @@ class Dashboard(Commands):
         self.set_interval(1.0, self._watch)
         self.paint()
         if self.options.theme and self.theme != self.options.theme:
-            self.foot.say(f"no theme {self.options.theme}; there are {' '.join(sorted(self.available_themes))}")
+            self.main.foot.say(f"no theme {self.options.theme}; there are {' '.join(sorted(self.available_themes))}")
 
     def _listen(self) -> None:
         """Be woken by the feed's descriptor, which changes if its process had to be started again."""
@@ -111,6 +114,14 @@ class Dashboard(Commands):
     def _end(self, code: int) -> None:
         self.exit(return_code=code)
 
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep what went wrong for whoever ran the dashboard: nothing is printed on the user's screen."""
+        self.failure = self.failure or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
+
     def on_unmount(self) -> None:
         """Let go of the feed's descriptor."""
         if self._reader >= 0:
@@ -140,6 +151,12 @@ class Dashboard(Commands):
         self.main.show(scene)
         if isinstance(screen, Sheet):
             screen.show(scene)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take a message away with the next key."""
+        if isinstance(event, events.Key):
+            self.foot.hush()
+        await super().on_event(event)
 
     def open(self, item: object) -> None:
         """Show what a row stands for."""

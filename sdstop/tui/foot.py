@@ -56,16 +56,21 @@ class Foot(Widget):
             self.refresh()
 
     def say(self, message: str, *, bad: bool = False) -> None:
-        """Show a message for some seconds."""
+        """Show a message for some seconds, or until the next key."""
         self._message = said = (message, bad)
         self.refresh()
 
-        def hush() -> None:
+        def forget() -> None:
             if self._message is said:
-                self._message = None
-                self.refresh()
+                self.hush()
 
-        self.set_timer(LINGER, hush)
+        self.set_timer(LINGER, forget)
+
+    def hush(self) -> None:
+        """Show the hints again."""
+        if self._message is not None:
+            self._message = None
+            self.refresh()
 
     def ask(self, question: Question) -> None:
         """Let the user type a line."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len, chop_cells, get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
@@ -46,7 +46,7 @@ class Palette:
     def word(self, text: object, limit: int = 200) -> str:
         """Return foreign text that is safe on this terminal."""
         shown = safe(text, limit)
-        if self.ascii and not shown.isascii():
+        if not shown.isascii() and (self.ascii or not _countable(shown)):
             shown = shown.encode("ascii", "backslashreplace").decode("ascii")
         return shown
 
@@ -103,6 +103,12 @@ class Palette:
             Segment(title, STRONG if lit else PLAIN),
             Segment(" " + dash * max(fill, 0) + tail, FAINT),
         )
+
+
+def _countable(shown: str) -> bool:
+    """Return whether every character takes its own one or two cells: of others no terminal agrees how they join."""
+    sizes = [get_character_cell_size(c) for c in shown]
+    return min(sizes) > 0 and sum(sizes) == cell_len(shown)
 
 
 def text(*parts: str | tuple[str, Style]) -> Line:

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 
 from rich.segment import Segment
+from textual import events
 from textual.pilot import Pilot
 
 from sdstop.evidence import Frame
@@ -43,14 +44,13 @@ class Screen:
         """Press keys, and return the screen's text."""
         for key in keys:
             await self.pilot.press(key)
-            await self.pilot.pause()
         await self.pilot.pause()
         return self.text()
 
     async def type(self, text: str) -> str:
-        """Type a text into the last line and end it with Enter."""
-        keys = {" ": "space", "-": "minus", "+": "plus", ":": "colon", ".": "full_stop", "/": "slash", "_": "underscore"}
-        return await self.press(*(keys.get(c, c) for c in text), "enter")
+        """Paste a text into the last line and end it with Enter."""
+        self.app.foot.post_message(events.Paste(text))
+        return await self.press("enter")
 
 
 @contextlib.asynccontextmanager

@@ -41,3 +41,10 @@ def test_colour_is_severity_and_can_be_left_out() -> None:
     styles = [Palette().severity(s) for s in (*Severity, None)]
     assert [s.color.name if s.color else None for s in styles] == [None, "yellow", "red", "cyan"]
     assert all(Palette(colour=False).severity(s).color is None for s in (*Severity, None))
+
+
+def test_what_terminals_join_differently_is_escaped() -> None:
+    palette = Palette()
+    assert palette.word("\U0001f3fb") == "\\U0001f3fb"
+    assert palette.word("größe 日本") == "größe 日本"
+    assert palette.word("\U0001f44d\U0001f3fd").isascii()

@@ -1,0 +1,59 @@
+"""Facts: every field of the readings about one thing, each leading to the raw evidence it was taken from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from sdstop.format import NONE, quantity
+from sdstop.model import Fact, Label, Reading, schema
+from sdstop.tui.drives import rows
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.scene import Scene
+from sdstop.tui.why import Quote
+
+
+@dataclass(frozen=True, slots=True)
+class Thing:
+    """A thing that can be looked at: its name, and the families and identities of its readings."""
+
+    name: str
+    parts: tuple[tuple[type[Reading], Hashable], ...]
+
+
+def fact_rows(thing: Thing, scene: Scene, width: int) -> list[Row]:
+    """Return a line per field that the node says."""
+    shown: list[Row] = []
+    for family, key in thing.parts:
+        known, stale = rows(scene, family)
+        reading = known.get(key)
+        if reading is None:
+            continue
+        if shown:
+            shown.append(words(()))
+        note = "   stale: its source fails now" if stale else ""
+        shown.append(words(text((f" {family.title}", STRONG), (note, scene.palette.severity(None)))))
+        shown.extend(_fields(reading, scene, width))
+    return shown or [words(text((" nothing is known of it at this moment", FAINT)))]
+
+
+def _fields(reading: Reading, scene: Scene, width: int) -> list[Row]:
+    palette = scene.palette
+    found = []
+    room = max(width - 44, 10)
+    for column in schema(type(reading)).columns:
+        value = column.base(getattr(reading, column.name))
+        said = palette.word(value, room) if isinstance(column.mark, Label | Fact) and value is not None else None
+        if said is None:
+            said = palette.word(quantity(value, column.unit), room)
+        source = reading.source(column.name)
+        quote = Quote(source.key, scene.now.number, source.needle) if source is not None else None
+        line = text(
+            (f"   {palette.fit(column.title, 18)} ", FAINT),
+            (f"{said:>14}", FAINT if said == NONE else PLAIN),
+            (f"   {column.mark.help}", FAINT),
+        )
+        key = (reading.family, column.name) if quote is not None else None
+        found.append(words(line, key, quote, f"{column.title} {column.name} {said}"))
+    return found

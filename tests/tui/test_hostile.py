@@ -1,0 +1,137 @@
+"""Names made of markup, escape sequences, bidi controls and worse, in every view."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sdstop.evidence import Evidence, Outcome
+from sdstop.finding import Cite, Finding, RuledOut, Severity, Unchecked, Value
+from sdstop.session import Session
+from sdstop.tui.terminal import Options
+from tests.tui.nodes import Load, Node, raid10, refused
+from tests.tui.screens import SMALL, WIDE, Screen, screen
+from tests.tui.test_views import says
+
+NASTY = (
+    "[red]x[/red]y",
+    "vol[/foo]",
+    "[@click=app.exit]q[/]",
+    "\x1b]0;PWNED\x1b\\",
+    "\x1b[5n\x1b[2J",
+    "\x9b31mred",
+    "a\x07b\x08c\x7f",
+    "\u202egnp.exe\u202c\u2066x\u2069",
+    "z\u200bw\u2060\ufeff\u00ad",
+    "line\u2028sep\u2029end",
+    "nul\x00l",
+    "\udc80\udcff",
+    "日本語" * 9,
+    "e\u0301\u0300\u0301" * 5,
+    "👩‍👩‍👧‍👦",
+    "x" * 300,
+    "%s{0}$HOME`id`",
+)
+
+
+def nasty_session(name: str) -> Session:
+    """Return a session in which everything foreign is called `name`."""
+    plain = "".join(name.split()) or "x"
+    member = plain.replace("/", "!")[:60]
+    process = {"pid": 1, "name": name, "started": 1.0, "user": name, "cmdline": name, "read_bytes": 0, "write_bytes": 0}
+    busier = process | {"read_bytes": 1 << 30}
+    finding = Finding(
+        "device-hung", Severity.CRITICAL, f"md0/{name}", f"{name} hangs",
+        (Value("n", name, name), Value("m", name, 1.5, "seconds", 2.0)),
+        (Cite(f"/sys/{name}", 2, f"{name}\n{name}", name), Cite("/proc/diskstats", 2, name, plain)),
+        (name,), name, 0.5, (f"x:{name}",),
+    )  # fmt: skip
+    net = f"Inter-|\n face |\n{member}: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
+    files = {
+        "/proc/net/dev": net,
+        f"/sys/class/net/{member}/mtu": "1500",
+        f"/sys/class/net/{member}/operstate": name,
+        f"/sys/class/net/{member}/duplex": name,
+        f"/sys/block/{member}/dm/name": name,
+        f"/sys/block/{member}/queue/scheduler": f"[{name}]",
+        f"/sys/block/{member}/loop/backing_file": name,
+        "/proc/sys/kernel/hostname": name,
+        "/proc/sys/kernel/osrelease": name,
+        "/proc/version": name,
+    }
+    later = {
+        1: [Evidence("answer:psutil.processes", data=json.dumps([process]).encode())],
+        3: [
+            Evidence("answer:psutil.processes", data=json.dumps([busier]).encode()),
+            refused("/proc/pressure/io", Outcome.DENIED, name),
+            Evidence(f"/sys/{name}", data=name.encode("utf-8", "surrogateescape"), stderr=b"\x1b[31m\xff"),
+        ],
+    }
+    node = Node((plain, "sda", "md0"), lambda *_: Load(5, 5, queue=2.0), raid10("md0", (plain, "sda")), files, later)
+    rules = [says(finding, RuledOut(name, name, name), Unchecked(name, name, name))]
+    return node.session(4, rules, name=name)
+
+
+def harmless(shown: Screen, *, ascii_only: bool = False) -> None:
+    """Look at every cell that would be sent to the terminal."""
+    for line in shown.segments():
+        for segment in line:
+            assert segment.control is None
+            assert not [c for c in segment.text if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Mn"}]
+            assert not ascii_only or segment.text.isascii()
+            assert segment.style is None or not segment.style.meta
+            assert segment.style is None or segment.style.link is None
+
+
+async def walk(session: Session, size: tuple[int, int], *, ascii_only: bool) -> None:
+    """Go through everything that can be shown."""
+    async with screen(session, size, options=Options(ascii=ascii_only)) as shown:
+        for key in ("1", "2", "4", "6", "!", "question_mark"):
+            await shown.press(key)
+            harmless(shown, ascii_only=ascii_only)
+        for keys in (("!", "j", "enter"), ("2", "j", "enter"), ("4", "enter"), ("6", "tab", "enter"), ("1", "enter")):
+            await shown.press(*keys)
+            harmless(shown, ascii_only=ascii_only)
+            for deeper in (("G", "enter"), ("escape",), ("slash", "x", "enter")):
+                await shown.press(*deeper)
+                harmless(shown, ascii_only=ascii_only)
+            await shown.press("escape", "escape", "escape")
+
+
+@pytest.mark.parametrize("names", [NASTY[:3], NASTY[3:7], NASTY[7:12], NASTY[12:]])
+async def test_hostile_names_do_no_harm(names: tuple[str, ...]) -> None:
+    await walk(nasty_session(" ".join(names)), WIDE, ascii_only=False)
+
+
+async def test_hostile_names_in_ascii() -> None:
+    await walk(nasty_session("".join(NASTY)), SMALL, ascii_only=True)
+
+
+async def test_hostile_text_that_is_typed_or_pasted() -> None:
+    async with screen(nasty_session("x")) as shown:
+        foot = shown.app.foot
+        await shown.press("slash")
+        assert foot.question is not None
+        foot.question.text = "".join(NASTY[3:12])
+        foot.refresh()
+        await shown.press("enter")
+        harmless(shown)
+        await shown.press("colon")
+        assert foot.question is not None
+        foot.question.text = "\x1b[31m\u202e"
+        await shown.press("enter")
+        harmless(shown)
+
+
+@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+@given(name=st.text(st.characters(codec=None, exclude_characters="/"), min_size=10, max_size=60))
+async def test_any_name_does_no_harm(name: str) -> None:
+    session = nasty_session(name)
+    async with screen(session, (120, 40)) as shown:
+        for key in ("1", "2", "4", "6", "!", "enter", "G", "enter"):
+            await shown.press(key)
+            harmless(shown)

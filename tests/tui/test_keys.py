@@ -1,0 +1,298 @@
+"""What keys do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture import open_capture
+from sdstop.tui.help import KEYS
+from sdstop.tui.terminal import Options
+from tests.tui.nodes import Load, Node
+from tests.tui.screens import SMALL, WIDE, FakeFeed, Screen, screen
+from tests.tui.test_playhead import begun_between
+
+DISKS = ("sda", "sdb", "sdc", "nvme0n1")
+
+
+def busy(device: str, second: int) -> Load:
+    return Load(reads=10 * (DISKS.index(device) + 1), queue=float(second), busy=0.5)
+
+
+def live_node(seconds: int = 20) -> tuple[Node, FakeFeed]:
+    node = Node(DISKS, busy)
+    return node, FakeFeed(node.frames(seconds))
+
+
+async def arrive(shown: Screen, count: int = 1) -> str:
+    """Let frames come in."""
+    assert isinstance(shown.app.feed, FakeFeed)
+    shown.app.feed.give(count)
+    shown.app._receive()
+    return await shown.press()
+
+
+def session_of(node: Node) -> object:
+    session = node.session(0, live=True)
+    return type(session)(session.origin, session.collectors, [begun_between(4, 6)], remember=900)
+
+
+# --- time -------------------------------------------------------------------------------------------------
+
+
+async def test_pause_holds_the_moment_while_frames_go_on_being_recorded() -> None:
+    node, feed = live_node()
+    async with screen(session_of(node), WIDE, frames=feed) as shown:  # type: ignore[arg-type]
+        await arrive(shown, 3)
+        assert "LIVE 14:13:22Z  every 1 s" in shown.lines()[0]
+        await shown.press("space")
+        text = await arrive(shown, 5)
+        assert " PAUSED 2026-09-21 14:13:22Z -5.0 s " in text.splitlines()[0]
+        assert "recording goes on" in text
+        assert len(shown.app.session.timeline.frames) == 8
+        banner = next(s for line in shown.segments() for s in line if "PAUSED" in s.text)
+        assert banner.style is not None
+        assert banner.style.reverse
+        text = await shown.press("space")
+        assert "LIVE 14:13:27Z" in text
+
+
+async def test_stepping_back_pauses_and_L_returns() -> None:
+    node, feed = live_node()
+    async with screen(session_of(node), frames=feed) as shown:  # type: ignore[arg-type]
+        await arrive(shown, 8)
+        assert "PAUSED 2026-09-21 14:13:25Z -2.0 s" in await shown.press("T", "left_square_bracket")
+        assert "14:13:26Z -1.0 s" in await shown.press("t")
+        assert "14:13:27Z" in await shown.press("right_square_bracket")
+        assert "this is the newest frame" in await shown.press("t")
+        assert "LIVE 14:13:27Z" in await shown.press("L")
+        await shown.press(*["T"] * 7)
+        assert "nothing older is remembered" in await shown.press("T")
+
+
+async def test_branch_to_a_time_and_what_no_time_is() -> None:
+    async with screen(Node(DISKS, busy).session(30)) as shown:
+        await shown.press("b")
+        assert " time, UTC " in shown.lines()[-1]
+        assert "14:13:40Z -10 s" in await shown.type("-10")
+        await shown.press("b")
+        assert "14:13:45Z -5.0 s" in await shown.type("14:13:45")
+        await shown.press("b")
+        assert "a time is 13:58" in await shown.type("soon")
+        await shown.press("b")
+        assert "14:13:45Z" in await shown.press("5", "escape")
+
+
+async def test_events_are_found_and_their_end_is_said() -> None:
+    async with screen(Node(DISKS, busy).session(30, [begun_between(4, 6)]), WIDE) as shown:
+        assert "14:13:26Z" in await shown.press("E")
+        text = await shown.press("E")
+        assert "14:13:23Z" in text
+        assert "odd in frame 4" in text
+        assert "no finding begins or ends earlier" in await shown.press("E")
+        assert "no finding" not in (await shown.press("e")).splitlines()[-1]
+
+
+async def test_a_capture_plays_from_its_beginning() -> None:
+    async with screen(Node(DISKS, busy).session(5), WIDE) as shown:
+        assert "frame 1 of 6" in await shown.press("space")
+        shown.app._watch()
+        assert "frame 2 of 6" in await shown.press()
+        await shown.press("space")
+        shown.app._watch()
+        assert "frame 2 of 6" in await shown.press()
+        assert "frame 6 of 6" in await shown.press("L")
+
+
+async def test_the_interval_is_the_feeds() -> None:
+    node, feed = live_node()
+    async with screen(session_of(node), frames=feed) as shown:  # type: ignore[arg-type]
+        await arrive(shown, 2)
+        assert "every 2 s" in await shown.press("plus")
+        await shown.press("minus", "minus", "minus")
+        assert feed.interval == 0.5
+    async with screen(node.session(2)) as shown:
+        assert "a capture has the interval" in await shown.press("plus")
+
+
+async def test_a_silent_sampler_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    node, feed = live_node()
+    async with screen(session_of(node), frames=feed) as shown:  # type: ignore[arg-type]
+        await arrive(shown, 2)
+        shown.app._heard -= 70
+        shown.app._watch()
+        assert "no data for 1m" in await shown.press()
+        assert "LIVE" in await arrive(shown, 1)
+
+
+# --- rows -------------------------------------------------------------------------------------------------
+
+
+async def test_filter_narrows_as_it_is_typed_and_escape_clears_it() -> None:
+    async with screen(Node(DISKS, busy).session(3)) as shown:
+        await shown.press("2", "slash", "n", "v")
+        assert "nvme0n1" in shown.text()
+        assert " sda " not in shown.text()
+        text = await shown.press("enter")
+        assert "filter 'nv'" in text
+        text = await shown.press("escape")
+        assert "sda " in text
+        assert "Arrays and disks" in text
+        assert "Worst devices" in await shown.press("escape")
+
+
+async def test_giving_a_filter_up_shows_all() -> None:
+    async with screen(Node(DISKS, busy).session(3)) as shown:
+        text = await shown.press("2", "slash", "x", "escape")
+        assert "sda " in text
+
+
+async def test_letters_of_a_filter_are_no_commands() -> None:
+    async with screen(Node(DISKS, busy).session(3)) as shown:
+        await shown.press("slash", "q", "2", "space", "question_mark")
+        assert shown.app.is_running
+        assert " filter  q2 ?" in shown.lines()[-1]
+        assert "Worst devices" in shown.text()
+        await shown.press("ctrl+u", "left", "right", "home", "end", "backspace")
+        assert "filter" not in shown.lines()[-1].split("/")[0]
+
+
+async def test_matches_can_be_gone_through() -> None:
+    async with screen(Node(DISKS, busy).session(3), (100, 30)) as shown:
+        await shown.press("2", "slash", *"sd", "enter")
+        table = shown.app.main.table()
+        seen = []
+        for _ in range(4):
+            await shown.press("n")
+            seen.append(table.cursor)
+        assert [key[1] for key in seen if isinstance(key, tuple)] == ["sdb", "sdc", "sda", "sdb"]
+        await shown.press("N")
+        assert table.cursor == ("", "sda")
+        await shown.press("escape", "n")
+        assert table.cursor == ("", "sdb")
+
+
+async def test_sorting_by_name_and_by_key() -> None:
+    async with screen(Node(DISKS, busy).session(3), WIDE) as shown:
+        await shown.press("2", "colon")
+        await shown.type("sort reads")
+        order = [row.key[1] for row in shown.app.main.table().rows if isinstance(row.key, tuple)]
+        assert order == ["nvme0n1", "sdc", "sdb", "sda"]
+        await shown.press("I")
+        order = [row.key[1] for row in shown.app.main.table().rows if isinstance(row.key, tuple)]
+        assert order == ["sda", "sdb", "sdc", "nvme0n1"]
+        await shown.press("colon")
+        assert "no column nonsense; there are" in await shown.type("sort nonsense")
+
+
+# --- screens ----------------------------------------------------------------------------------------------
+
+
+async def test_views_that_have_no_collector_say_so() -> None:
+    async with screen(Node().session(2)) as shown:
+        for key, thing in (("3", "caches"), ("5", "fabrics"), ("7", "clusters"), ("8", "volumes")):
+            assert f"no collector for {thing} in this version" in await shown.press(key)
+        assert "Worst devices" in shown.text()
+
+
+async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
+    async with screen(Node().session(2)) as shown:
+        assert "Help" in await shown.press("question_mark")
+        assert "Help" in await shown.press("f1")
+        assert "Interfaces" in await shown.press("4")
+        assert len(shown.app.screen_stack) == 1
+
+
+async def test_help_names_every_key_that_is_bound() -> None:
+    shown = " ".join(f"{keys} {what}" for _, rows in KEYS for keys, what in rows)
+    for key in "1246!/nNsSIyteETbLwacmq:+-[]gGjk":
+        assert key in shown, key
+    for word in ("Enter", "Esc", "Backspace", "Tab", "Space", "Ctrl-C", "PgUp", "PgDn"):
+        assert word in shown
+
+
+async def test_commands_by_name_and_their_completion() -> None:
+    async with screen(Node().session(2)) as shown:
+        await shown.press("colon", "n", "e", "t", "tab")
+        assert "network" in shown.lines()[-1]
+        assert "Interfaces" in await shown.press("enter")
+        await shown.press("colon")
+        assert "no command nonsense" in await shown.type("nonsense")
+        await shown.press("colon")
+        await shown.type("quit")
+        assert shown.app.return_code == 0
+
+
+@pytest.mark.parametrize("key", ["q", "ctrl+c", "f10"])
+async def test_quitting(key: str) -> None:
+    async with screen(Node().session(2)) as shown:
+        await shown.pilot.press(key)
+        assert shown.app.return_code == 0
+        assert not shown.app.is_running or shown.app._exit
+
+
+async def test_ascii_and_colour_can_be_switched() -> None:
+    async with screen(Node(DISKS, busy).session(3, [begun_between(1, 9)])) as shown:
+        assert not shown.text().isascii()
+        assert (await shown.press("a")).isascii()
+        colours = {s.style.color for line in shown.segments() for s in line if s.style and s.style.color}
+        assert {c.name for c in colours if c and not c.is_default} == {"yellow"}
+        await shown.press("c")
+        colours = {s.style.color for line in shown.segments() for s in line if s.style and s.style.color}
+        assert all(c is None or c.is_default for c in colours)
+
+
+# --- taking away ------------------------------------------------------------------------------------------
+
+
+async def test_what_is_remembered_is_written_as_a_capture(tmp_path: Path) -> None:
+    session = Node(DISKS, busy).session(4, [begun_between(2, 9)])
+    target = tmp_path / "dump.tar.gz"
+    async with screen(session, (200, 30)) as shown:
+        await shown.press("w")
+        assert "sdstop-node-1-20260921T141324Z.tar.gz" in shown.lines()[-1]
+        await shown.press("end", "ctrl+u")
+        await shown.type(str(target))
+        await shown.app.workers.wait_for_complete()
+        assert f"written: {target}" in await shown.press()
+        await shown.press("w", "end", "ctrl+u")
+        await shown.type(str(target))
+        await shown.app.workers.wait_for_complete()
+        assert "not written" in await shown.press()
+    origin, frames = open_capture(target)
+    assert origin.name == "node-1"
+    assert len(frames) == 5
+    assert frames[0].evidence
+
+
+async def test_a_screen_is_saved_as_text_and_never_over_another_file(tmp_path: Path) -> None:
+    target = tmp_path / "screen.txt"
+    async with screen(Node(DISKS, busy).session(3), (200, 30)) as shown:
+        await shown.press("2", "colon")
+        assert f"written: {target}" in await shown.type(f"save {target}")
+        assert "nvme0n1" in target.read_text()
+        await shown.press("colon")
+        assert "not written: File exists" in await shown.type(f"save {target}")
+
+
+async def test_copying_hands_over_safe_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[str] = []
+    async with screen(Node(DISKS, busy).session(3)) as shown:
+        monkeypatch.setattr(shown.app, "copy_to_clipboard", taken.append)
+        await shown.press("2", "y")
+        assert taken[0].startswith("sda")
+        await shown.press("question_mark", "y")
+        assert "Views" in taken[1]
+
+
+async def test_a_theme_that_is_not_there_is_said() -> None:
+    async with screen(Node().session(2), options=Options(ascii=False, theme="sunset")) as shown:
+        assert "no theme sunset" in shown.text()
+
+
+@pytest.mark.parametrize("theme", ["nord", "ansi-light", "textual-dark"])
+async def test_other_themes(theme: str) -> None:
+    async with screen(Node(DISKS, busy).session(3), SMALL, options=Options(ascii=False, theme=theme)) as shown:
+        assert shown.app.theme == theme
+        assert "Worst devices" in shown.text()
