@@ -52,6 +52,7 @@ class Flight:
         host: Host,
         land: Callable[[Flight, Landing | None], None],
         clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
     ) -> None:
         """Start with no thread; `land` is called from the thread at the end of each launch.
 
@@ -64,10 +65,11 @@ class Flight:
         """When the last run that was due was launched."""
         self.urgent = True
         """Whether somebody waits for the next landing: it is the first, or was asked for, or is late."""
-        self.recording = RecordingHost(host)
         self._host = host
         self._land = land
         self._clock = clock
+        self._wall = wall
+        self.recording = self._record()
         self._orders: queue.SimpleQueue[bool] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._mark: Hashable = None
@@ -104,18 +106,21 @@ class Flight:
     def _fly(self, *, due: bool) -> Landing | None:
         fingerprint = self.collector.fingerprint
         if fingerprint is not None:
-            self.recording = RecordingHost(self._host)
+            self.recording = self._record()
             mark = self._ask(fingerprint)
             late = self._clock() - self.launched > self.collector.deadline  # it was shown as hanging: show it is not
             if not due and not late and mark == self._mark:
                 return None
             self._mark = mark
-        self.recording = recording = RecordingHost(self._host)
+        self.recording = recording = self._record()
         started = self._clock()
         run(self.collector, recording)
         landing = Landing(self, started, self._clock() - started, recording.evidence)
-        self.recording = RecordingHost(self._host)  # what was read need not be kept until the next run
+        self.recording = self._record()  # what was read need not be kept until the next run
         return landing
+
+    def _record(self) -> RecordingHost:
+        return RecordingHost(self._host, self._clock, self._wall)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
         try:

@@ -108,7 +108,7 @@ class Sampler:
     def fileno(self) -> int:
         """Return the descriptor that is readable when `receive` has something, for event loops; it stays the same.
 
-        When the sampler is no longer `alive` it is readable for good: stop watching it then.
+        It is never readable again once the sampler is not `alive`, and of no use after `close`.
         """
         return self._socket.fileno()
 
@@ -123,8 +123,7 @@ class Sampler:
             except OSError:
                 packet = b""
             if not packet:
-                self._gone = True
-                self._assembly.trouble = self._assembly.trouble or "the sampler is gone"
+                self._lose()
                 break
             frame = self._assembly.add(packet)
             if frame is not None:
@@ -141,20 +140,18 @@ class Sampler:
 
         Ends before that if as much time has passed and the sampler is silent, or if it is gone.
         """
-        poll = select.poll()
-        poll.register(self._socket, select.POLLIN)
         first: float | None = None
         end = math.inf if seconds is None else time.monotonic() + seconds + self._interval + GRACE
-        while True:
+        while self.alive:
             for frame in self.receive():
                 first = frame.monotonic if first is None else first
                 yield frame
                 if seconds is not None and frame.monotonic - first >= seconds - self._interval / 2:
                     return
             left = end - time.monotonic()
-            if self._gone or left <= 0:
+            if left <= 0:
                 return
-            poll.poll(None if math.isinf(left) else math.ceil(left * 1000))
+            self._wait(left)
 
     def rescan(self) -> None:
         """Have every collector run now; a frame follows when they did."""
@@ -181,6 +178,24 @@ class Sampler:
                     os.waitpid(pid, os.WNOHANG)
                     return
                 time.sleep(0.002)
+
+    def _wait(self, seconds: float) -> None:
+        if self.alive:
+            poll = select.poll()
+            poll.register(self._socket, select.POLLIN)
+            poll.poll(None if math.isinf(seconds) else math.ceil(seconds * 1000))
+
+    def _lose(self) -> None:
+        """Note that nobody is left on the other side, and put something silent in the place of the closed socket.
+
+        That would be readable for good, and keep an event loop busy.
+        """
+        self._gone = True
+        self._assembly.worker = None
+        self._assembly.trouble = "the sampler is gone: its processes were killed"
+        silent = os.eventfd(0, os.EFD_CLOEXEC)
+        os.dup2(silent, self._socket.fileno(), inheritable=False)
+        os.close(silent)
 
     def _request(self, packet: bytes) -> None:
         with contextlib.suppress(OSError):

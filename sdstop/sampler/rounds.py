@@ -66,7 +66,7 @@ class Rounds:
         wall: Callable[[], float] = time.time,
     ) -> None:
         """Start with the first round due."""
-        self.flights = [Flight(collector, host, self._land, clock) for collector in collectors]
+        self.flights = [Flight(collector, host, self._land, clock, wall) for collector in collectors]
         self._interval = interval
         self._patience = patience
         self._send = send

@@ -1,0 +1,382 @@
+"""The sampler's processes: what hangs, crashes or is killed costs itself alone."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from sdstop.collector import ONCE, SLOW, Collector
+from sdstop.commands import Command, CommandRunner
+from sdstop.evidence import Frame, Outcome
+from sdstop.host import Host
+from sdstop.live import LiveHost
+from sdstop.model import Reading
+from sdstop.replay import Replay
+from sdstop.sampler import Sampler, process, worker
+from sdstop.snapshot import Snapshot
+from tests.sampler.meters import METERS, OTHERS, Meter, Other, Speed, keys, meters
+
+LONG = 600.0
+"""Seconds that nothing here takes: whoever waited for them would not end."""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A node: two meters, and a FIFO, at which a read hangs, in the place of `second`."""
+    root = tmp_path / "root"
+    (root / "meters").mkdir(parents=True)
+    (root / "meters" / "a").write_text("1")
+    (root / "meters" / "b").write_text("2")
+    (root / "first").write_text("10")
+    os.mkfifo(root / "second")
+    return root
+
+
+def gone(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for what does happen; a test that waits for ever is one that failed."""
+    while not true():
+        time.sleep(0.005)
+
+
+def first(frames: Iterator[Frame], true: Callable[[Frame], bool]) -> Frame:
+    return next(frame for frame in frames if true(frame))
+
+
+def seen(replay: Replay, frames: Iterator[Frame], true: Callable[[Snapshot], bool]) -> Snapshot:
+    return next(shot for frame in frames if true(shot := replay.feed(frame)))
+
+
+def ran(frame: Frame) -> dict[str, bool]:
+    """Who ran, and whether it finished."""
+    return {name: mark.duration is not None for name, mark in (frame.ran or {}).items()}
+
+
+class TestProcess:
+    def test_frames_replay_to_what_the_node_says(self, root: Path) -> None:
+        replay = Replay([METERS])
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            frames = sampler.frames()
+            shot = seen(replay, frames, lambda shot: "meters" in shot.runs)
+            assert list(shot.rows(Meter).values()) == list(meters(LiveHost(str(root))))
+            assert list(shot.rows(Speed)) == []
+            (root / "meters" / "c").write_text("3")
+            shot = seen(replay, frames, lambda shot: shot.get(Meter, "c") is not None)
+            assert list(shot.rows(Meter).values()) == list(meters(LiveHost(str(root))))
+            assert shot.get(Speed, "a") == Speed("a", 0.0)
+
+    def test_unchanged_evidence_is_sent_once(self, root: Path) -> None:
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            frames = sampler.frames()
+            finished = [first(frames, lambda frame: ran(frame) == {"meters": True}) for _ in range(4)]
+        assert [keys(frame) for frame in finished] == [{"list:/meters", "/meters/a", "/meters/b"}, set(), set(), set()]
+
+    def test_frames_are_numbered_and_timed(self, root: Path) -> None:
+        before = time.time(), time.monotonic()
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            frames = list(sampler.frames(0.2))
+        after = time.time(), time.monotonic()
+        assert [frame.number for frame in frames] == list(range(1, len(frames) + 1))
+        assert frames[-1].monotonic - frames[0].monotonic >= 0.175
+        moments = [before, *((frame.taken, frame.monotonic) for frame in frames), after]
+        assert moments == sorted(moments)
+        for frame in frames:
+            for mark in (frame.ran or {}).values():
+                assert mark.duration is not None
+                assert mark.started + mark.duration <= frame.monotonic
+
+    def test_a_source_that_hangs_delays_nobody_and_is_shown(self, root: Path) -> None:
+        replay = Replay([METERS, OTHERS])
+        with Sampler([METERS, OTHERS], str(root), interval=0.05) as sampler:
+            frames = sampler.frames()
+            shown: list[Frame] = []
+            for frame in frames:
+                replay.feed(frame)
+                shown += [frame] if "others" in ran(frame) else []
+                if sum("meters" in ran(frame) for frame in shown) == 5:  # they go on while it hangs
+                    break
+            run = replay._runs["others"]
+            assert run.outcome is Outcome.TIMEOUT
+            assert run.reason == "/second: no answer within 0.2 s"
+            assert keys(shown[0]) >= {"/first", "/second"}
+            assert [keys(frame) for frame in shown[1:]] == [set()] * (len(shown) - 1)
+            assert len({frame.ran["others"] for frame in shown if frame.ran}) == 1
+            assert replay._runs["meters"].outcome is Outcome.OK
+
+            with (root / "second").open("w") as fifo:  # it answers at last
+                fifo.write("20")
+            replay.feed(first(frames, lambda frame: ran(frame).get("others", False)))
+            again = first(frames, lambda frame: "others" in ran(frame))
+            shot = replay.feed(again)
+            assert shot.runs["others"].outcome is Outcome.TIMEOUT  # the FIFO hangs again
+            last = shot.runs["others"].last
+            assert last is not None
+            assert [row.count for row in last.tables[Other].values() if isinstance(row, Other)] == [10, 20]
+
+    def test_closing_with_a_hung_source_takes_no_time_and_leaves_nobody(self, root: Path) -> None:
+        sampler = Sampler([METERS, OTHERS], str(root), interval=0.05)
+        first(sampler.frames(), lambda frame: "others" in ran(frame))
+        processes = [sampler.worker, sampler._pid]
+        sampler.close()
+        until(lambda: all(pid is not None and gone(pid) for pid in processes))
+        assert sampler.receive() == []
+        assert list(sampler.frames()) == []
+        assert not sampler.alive
+        sampler.close()
+
+    @pytest.mark.parametrize("end", ["close", "nothing", "kill"])
+    def test_a_program_with_a_hung_source_ends_and_so_does_its_sampler(self, root: Path, end: str) -> None:
+        code = f"""
+import sys, os
+sys.path.insert(0, {str(Path(__file__).parents[2])!r})
+from tests.sampler.meters import METERS, OTHERS
+from sdstop.sampler import Sampler
+sampler = Sampler([METERS, OTHERS], {str(root)!r}, interval=0.05)
+for frame in sampler.frames():
+    if "others" in frame.ran:
+        break
+print(sampler.worker, sampler._pid, flush=True)
+if {end!r} == "close":
+    sampler.close()
+if {end!r} == "kill":
+    os.kill(os.getpid(), 9)
+"""
+        # Its output is a pipe: whoever is left behind and holds it open keeps this from returning.
+        result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+        assert (result.stderr, result.returncode) == ("", -9 if end == "kill" else 0)
+        processes = [int(word) for word in result.stdout.split()]
+        assert len(processes) == 2
+        until(lambda: all(map(gone, processes)))
+
+    def test_a_killed_worker_is_started_again_and_frames_go_on(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(worker, "FIRST_PAUSE", 0.05)
+        replay = Replay([METERS])
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            frames = sampler.frames()
+            before = seen(replay, frames, lambda shot: "meters" in shot.runs)
+            killed = sampler.worker
+            assert killed is not None
+            os.kill(killed, signal.SIGKILL)
+            troubles = set()
+            poll = select.poll()
+            poll.register(sampler, select.POLLIN)
+            after = None
+            while after is None:
+                poll.poll()
+                for frame in sampler.receive():
+                    shot = replay.feed(frame)
+                    after = shot if sampler.worker not in {killed, None} else None
+                troubles.add(sampler.trouble)
+            assert troubles - {""} == {"the sampler was ended by SIGKILL and starts again after 0.05 s"}
+            assert sampler.trouble == ""
+            assert sampler.alive
+            assert after.number > before.number
+            assert after.monotonic > before.monotonic
+            assert after.rows(Meter) == before.rows(Meter)
+            assert sampler.worker != killed
+
+    def test_a_worker_that_fails_says_why_and_is_started_later_and_later(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(worker, "FIRST_PAUSE", 0.01)
+
+        def no_host() -> Host:
+            raise RuntimeError("no host today")
+
+        pauses: list[str] = []
+        with Sampler([METERS], host=no_host) as sampler:
+            while len(pauses) < 3:
+                select.select([sampler], [], [])
+                assert sampler.receive() == []
+                if sampler.trouble and sampler.trouble not in pauses:
+                    pauses.append(sampler.trouble)
+            assert sampler.note == "the sampler failed: RuntimeError: no host today"
+        assert pauses == [f"the sampler failed and starts again after {pause} s" for pause in ("0.01", "0.02", "0.04")]
+
+    def test_when_all_its_processes_are_killed_it_says_so_and_stays_silent(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(process, "GRACE", LONG)
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            next(sampler.frames())
+            assert sampler.silent_since() is None
+            assert sampler._pid is not None
+            os.kill(sampler._pid, signal.SIGKILL)
+            list(sampler.frames())  # what had come, and the end
+            assert not sampler.alive
+            assert sampler.trouble == "the sampler is gone: its processes were killed"
+            assert sampler.silent_since() is not None
+            assert select.select([sampler], [], [], 0) == ([], [], [])
+            assert sampler.receive() == []
+
+    def test_silence_is_noticed_and_its_end(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            next(sampler.frames())
+            assert sampler.worker is not None
+            os.kill(sampler.worker, signal.SIGSTOP)
+            monkeypatch.setattr(process, "GRACE", 0.1)
+            until(lambda: not sampler.receive() and sampler.silent_since() is not None)
+            since = sampler.silent_since()
+            assert since is not None
+            assert since < time.time()
+            monkeypatch.setattr(process, "GRACE", LONG)
+            os.kill(sampler.worker, signal.SIGCONT)
+            until(lambda: bool(sampler.receive()))
+            assert sampler.silent_since() is None
+
+    def test_waiting_for_frames_ends_in_silence(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(process, "GRACE", 0.1)
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            next(sampler.frames())
+            assert sampler.worker is not None
+            os.kill(sampler.worker, signal.SIGSTOP)
+            list(sampler.frames(0.1))
+            os.kill(sampler.worker, signal.SIGKILL)
+
+    async def test_an_event_loop_can_watch_it(self, root: Path) -> None:
+        loop = asyncio.get_running_loop()
+        frames: asyncio.Queue[Frame] = asyncio.Queue()
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+
+            def take() -> None:
+                for frame in sampler.receive():
+                    frames.put_nowait(frame)
+
+            loop.add_reader(sampler.fileno(), take)
+            assert [(await frames.get()).number for _ in range(3)] == [1, 2, 3]
+            loop.remove_reader(sampler.fileno())
+
+    def test_rescan_reads_what_is_slow(self, root: Path) -> None:
+        slow = Collector("slow", "Slow", meters, (Meter,), (), ONCE)
+        with Sampler([slow], str(root), interval=0.05) as sampler:
+            frames = sampler.frames()
+            first(frames, lambda frame: ran(frame) == {"slow": True})
+            assert [ran(next(frames)) for _ in range(3)] == [{}] * 3
+            (root / "meters" / "a").write_text("9")
+            assert ran(next(frames)) == {}
+            sampler.rescan()
+            assert keys(first(frames, lambda frame: "slow" in ran(frame))) == {"/meters/a"}
+
+    def test_a_changed_fingerprint_runs_what_is_slow(self, root: Path) -> None:
+        slow = Collector("slow", "Slow", meters, (Meter,), (), ONCE, fingerprint=lambda h: tuple(h.entries("/meters")))
+        with Sampler([slow], str(root), interval=0.05) as sampler:
+            frames = sampler.frames()
+            first(frames, lambda frame: ran(frame) == {"slow": True})
+            (root / "meters" / "a").write_text("9")
+            assert [ran(next(frames)) for _ in range(3)] == [{}] * 3
+            (root / "meters" / "c").write_text("3")
+            assert keys(first(frames, lambda frame: "slow" in ran(frame))) == {"/meters/a", "/meters/c", "list:/meters"}
+            assert [ran(next(frames)) for _ in range(3)] == [{}] * 3
+
+    def test_the_interval_can_be_changed_and_outlives_the_worker(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(worker, "FIRST_PAUSE", 0.01)
+        with Sampler([METERS], str(root), interval=3600) as sampler:
+            frames = sampler.frames()
+            next(frames)
+            sampler.set_interval(0.05)
+            assert sampler.interval == 0.05
+            next(frames)
+            next(frames)
+            killed = sampler.worker
+            assert killed is not None
+            os.kill(killed, signal.SIGKILL)
+            first(frames, lambda _: sampler.worker not in {killed, None})
+            next(frames)  # at 3600 s there would be none
+
+    def test_a_collector_with_a_bug_costs_itself_alone(self, root: Path) -> None:
+        def broken(host: Host) -> Iterator[Reading]:
+            host.read("/first")
+            raise ZeroDivisionError("a bug")
+            yield
+
+        collectors = [METERS, Collector("broken", "Broken", broken, (Other,), ())]
+        replay = Replay(collectors)
+        with Sampler(collectors, str(root), interval=0.05) as sampler:
+            shot = seen(replay, sampler.frames(), lambda shot: len(shot.runs) == 2)
+        assert (shot.runs["broken"].outcome, shot.runs["broken"].reason) == (
+            Outcome.FAILED,
+            "ZeroDivisionError: a bug",
+        )
+        assert shot.runs["meters"].outcome is Outcome.OK
+
+    def test_who_is_slow_at_first_has_a_frame_of_its_own(self, root: Path) -> None:
+        def slowly(host: Host) -> Iterator[Reading]:
+            until((root / "go").exists)
+            yield from meters(host)
+
+        late = Collector("late", "Late", slowly, (Other,), (), SLOW, deadline=LONG)
+        with Sampler([METERS, late], str(root), interval=3600, patience=0.05) as sampler:
+            frames = sampler.frames()
+            first(frames, lambda frame: ran(frame) == {"meters": True})
+            (root / "go").touch()
+            first(frames, lambda frame: ran(frame) == {"late": True})
+
+    def test_commands_end_with_the_worker(self, tmp_path: Path) -> None:
+        (tmp_path / "probe").write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nexec sleep {LONG}\n")
+        (tmp_path / "probe").chmod(0o755)
+
+        def ask(host: Host) -> Iterator[Reading]:
+            host.run(["probe"], LONG)
+            yield from ()
+
+        def make() -> Host:
+            return LiveHost(runner=CommandRunner([Command(("probe",), "test")], [str(tmp_path)]))
+
+        with Sampler([Collector("probe", "Probe", ask, (Other,), ())], host=make, interval=0.05) as sampler:
+            next(sampler.frames())
+            until(lambda: (tmp_path / "pid").exists() and bool((tmp_path / "pid").read_text().strip()))
+            assert not gone(int((tmp_path / "pid").read_text()))
+        until(lambda: gone(int((tmp_path / "pid").read_text())))
+
+    def test_hot_plug_that_cannot_be_noticed_is_noted(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "pyudev", None)
+        with Sampler([METERS], str(root), interval=0.05, hotplug=True) as sampler:
+            first(sampler.frames(), lambda _: bool(sampler.note))
+            assert sampler.note.startswith("hot-plug is not noticed at once")
+
+    def test_hot_plug_asks_the_fingerprints_at_once(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        def plug(callback: Callable[[], None]) -> str:
+            (root / "meters" / "c").write_text("3")
+            callback()
+            return ""
+
+        monkeypatch.setattr(worker, "hotplug", plug)
+        slow = Collector("slow", "Slow", meters, (Meter,), (), ONCE, fingerprint=lambda h: tuple(h.entries("/meters")))
+        with Sampler([slow], str(root), interval=3600, hotplug=True) as sampler:
+            seen: set[str] = set()
+            for frame in sampler.frames():
+                seen |= keys(frame)
+                if "/meters/c" in seen:
+                    break
+
+    def test_the_processes_hold_none_of_our_files(self, root: Path, tmp_path: Path) -> None:
+        with (tmp_path / "ours").open("w") as ours, Sampler([METERS], str(root), interval=0.05) as sampler:
+            next(sampler.frames())
+            for pid in (sampler._pid, sampler.worker):
+                held = set()
+                for fd in Path(f"/proc/{pid}/fd").iterdir():
+                    with contextlib.suppress(FileNotFoundError):
+                        held.add(str(fd.readlink()))
+                assert str(tmp_path / "ours") not in held
+                assert {name.partition(":")[0] for name in held} <= {"/dev/null", "socket", "anon_inode"} | {
+                    str(path) for path in (root, root / "meters", *(root / "meters").iterdir())
+                }
+            assert not ours.closed

@@ -1,0 +1,54 @@
+"""Packets: frames arrive as they went, and half a frame never does."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.sampler import wire
+from sdstop.sampler.rounds import Sent
+
+EVIDENCE = st.builds(
+    Evidence,
+    st.text(st.characters(exclude_categories=())),
+    st.sampled_from(Outcome),
+    st.binary(max_size=100) | st.binary(max_size=100).map(lambda b: b * 2000),
+    st.text(st.characters(exclude_categories=())),
+    st.none() | st.floats(allow_nan=False),
+    st.none() | st.floats(allow_nan=False),
+    st.none() | st.floats(allow_nan=False),
+    st.binary(max_size=9),
+    st.none() | st.integers(-64, 255),
+)
+MARKS = st.dictionaries(st.text(), st.builds(RunMark, st.floats(allow_nan=False), st.none() | st.floats(0, 9)))
+
+
+class TestWire:
+    @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.lists(EVIDENCE, max_size=9), MARKS), max_size=4))
+    def test_frames_come_as_they_went(self, frames: list[Sent]) -> None:
+        assembly = wire.Assembly()
+        packets = [packet for frame in frames for packet in wire.packets(frame)]
+        assert all(len(packet) <= wire.PACKET for packet in packets)
+        arrived = [frame for packet in packets if (frame := assembly.add(packet)) is not None]
+        assert arrived == [Frame(n, t, m, tuple(e), r) for n, (t, m, e, r) in enumerate(frames, 1)]
+
+    @given(st.lists(EVIDENCE, min_size=1), st.lists(EVIDENCE), st.data())
+    def test_half_a_frame_of_a_killed_worker_is_forgotten(
+        self, lost: list[Evidence], kept: list[Evidence], data: st.DataObject
+    ) -> None:
+        assembly = wire.Assembly()
+        packets = list(wire.packets((1.0, 1.0, lost, {})))
+        for packet in packets[: data.draw(st.integers(0, len(packets) - 1))]:
+            assert assembly.add(packet) is None
+        assembly.add(wire.hello(7))
+        arrived = [assembly.add(packet) for packet in wire.packets((2.0, 2.0, kept, {}))][-1]
+        assert arrived == Frame(1, 2.0, 2.0, tuple(kept), {})
+        assert assembly.worker == 7
+
+    def test_a_large_first_frame_comes_whole(self) -> None:
+        evidence = [Evidence(f"/{number}", data=b"x" * 50) for number in range(3 * wire.BATCH + 1)]
+        assembly = wire.Assembly()
+        arrived = [assembly.add(packet) for packet in wire.packets((1.0, 1.0, evidence, {}))]
+        assert arrived[:-1] == [None] * (len(arrived) - 1)
+        assert arrived[-1] == Frame(1, 1.0, 1.0, tuple(evidence), {})
