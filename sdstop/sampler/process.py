@@ -138,7 +138,8 @@ class Sampler:
     def frames(self, seconds: float | None = None) -> Iterator[Frame]:
         """Yield frames as they come, waiting for them, until the first and the last lie `seconds` apart.
 
-        Ends before that if as much time has passed and the sampler is silent, or if it is gone.
+        As frames are an interval apart, that is met half of one early. Ends before if as much time has passed and
+        the sampler is silent, or if it is gone.
         """
         first: float | None = None
         end = math.inf if seconds is None else time.monotonic() + seconds + self._interval + GRACE
@@ -146,7 +147,7 @@ class Sampler:
             for frame in self.receive():
                 first = frame.monotonic if first is None else first
                 yield frame
-                if seconds is not None and frame.monotonic - first >= seconds - self._interval / 2:
+                if seconds is not None and frame.monotonic - first >= seconds - min(self._interval, seconds) / 2:
                     return
             left = end - time.monotonic()
             if left <= 0:

@@ -74,7 +74,7 @@ def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
         if status == 0:
             os._exit(0)
         crashes = crashes + 1 if time.monotonic() - began < SETTLED else 1
-        pause = min(FIRST_PAUSE * 2 ** (crashes - 1), LONGEST_PAUSE)
+        pause = min(FIRST_PAUSE * 2 ** min(crashes - 1, 9), LONGEST_PAUSE)
         how = f"was ended by {_name(-status)}" if status < 0 else "failed"
         try:
             connection.send(wire.text(b"X", f"the sampler {how} and starts again after {pause:g} s"))
@@ -88,17 +88,22 @@ def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoRetu
     try:
         host = task.host()
 
-        def end(*_: object) -> NoReturn:
+        def close() -> None:
             if isinstance(host, LiveHost):
                 host.close()
-            os._exit(0)
+
+        def end(*_: object) -> None:
+            close()
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)  # so that the supervisor sees what it was
 
         signal.signal(signal.SIGTERM, end)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # what the parent had loaded is not looked through again, so its pages stay shared
         work(task, host, connection, lambda: _die_with(supervisor))
-        end()
+        close()
+        status = 0
     except ConnectionError:
         status = 0
     except BaseException as error:  # noqa: BLE001  # whatever it is, the supervisor goes on

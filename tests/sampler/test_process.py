@@ -101,6 +101,13 @@ class TestProcess:
                 assert mark.duration is not None
                 assert mark.started + mark.duration <= frame.monotonic
 
+    @pytest.mark.parametrize(("seconds", "fewest"), [(0.0, 1), (0.01, 2), (0.1, 2)])
+    def test_frames_span_the_seconds_that_were_asked_for(self, root: Path, seconds: float, fewest: int) -> None:
+        with Sampler([METERS], str(root), interval=0.05) as sampler:
+            frames = list(sampler.frames(seconds))
+        assert len(frames) >= fewest
+        assert frames[-1].monotonic - frames[0].monotonic >= seconds - min(seconds, 0.05) / 2
+
     def test_a_source_that_hangs_delays_nobody_and_is_shown(self, root: Path) -> None:
         replay = Replay([METERS, OTHERS])
         with Sampler([METERS, OTHERS], str(root), interval=0.05) as sampler:
@@ -164,8 +171,9 @@ if {end!r} == "kill":
         assert len(processes) == 2
         until(lambda: all(map(gone, processes)))
 
+    @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
     def test_a_killed_worker_is_started_again_and_frames_go_on(
-        self, root: Path, monkeypatch: pytest.MonkeyPatch
+        self, root: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
     ) -> None:
         monkeypatch.setattr(worker, "FIRST_PAUSE", 0.05)
         replay = Replay([METERS])
@@ -174,7 +182,7 @@ if {end!r} == "kill":
             before = seen(replay, frames, lambda shot: "meters" in shot.runs)
             killed = sampler.worker
             assert killed is not None
-            os.kill(killed, signal.SIGKILL)
+            os.kill(killed, number)
             troubles = set()
             poll = select.poll()
             poll.register(sampler, select.POLLIN)
@@ -185,7 +193,7 @@ if {end!r} == "kill":
                     shot = replay.feed(frame)
                     after = shot if sampler.worker not in {killed, None} else None
                 troubles.add(sampler.trouble)
-            assert troubles - {""} == {"the sampler was ended by SIGKILL and starts again after 0.05 s"}
+            assert troubles - {""} == {f"the sampler was ended by {number.name} and starts again after 0.05 s"}
             assert sampler.trouble == ""
             assert sampler.alive
             assert after.number > before.number
