@@ -1,0 +1,156 @@
+"""array-degraded: what is missing, what is still safe, and whether anything is done about it."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
+from sdstop.finding import Finding, Severity
+from sdstop.rules.array_degraded import ARRAY_DEGRADED
+from tests.frames import Judged, value
+from tests.mdnode import Node, run
+
+COLLECTORS = (MDRAID, MDMEMBERS)
+RAID10 = {"level": "raid10", "layout": "512K chunks 2 near-copies"}
+RAID1 = {"level": "raid1", "layout": ""}
+RAID6 = {"level": "raid6", "layout": "level 6, 512k chunk, algorithm 2"}
+
+
+def judged(node: Node) -> Judged:
+    return Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, node.files())])
+
+
+def degraded(**settings: object) -> Finding:
+    return judged(Node(action="idle", **settings)).finding("md0")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("settings", "severity", "left"),
+    [
+        ({"slots": "UU_"}, Severity.CRITICAL, 0),
+        ({**RAID6, "slots": "UUU_"}, Severity.WARNING, 1),
+        ({**RAID6, "slots": "UU__"}, Severity.CRITICAL, 0),
+        ({**RAID6, "slots": "U___"}, Severity.CRITICAL, -1),
+        ({**RAID1, "slots": "U_"}, Severity.CRITICAL, 0),
+        ({**RAID1, "slots": "UU_"}, Severity.WARNING, 1),
+        ({**RAID10, "slots": "U_UU"}, Severity.CRITICAL, 0),  # the pair of slot 1 has one leg left
+        ({**RAID10, "slots": "U_U_"}, Severity.CRITICAL, 0),
+        ({**RAID10, "slots": "UU__"}, Severity.CRITICAL, -1),
+        ({"level": "raid10", "layout": "512K chunks 3 near-copies", "slots": "U_UUUU"}, Severity.WARNING, 1),
+    ],
+)
+def test_severity_is_what_may_still_fail(settings: dict[str, str], severity: Severity, left: int) -> None:
+    finding = degraded(**settings)
+    assert finding.severity is severity
+    assert value(finding, "tolerates") == left
+    assert value(finding, "degraded") == settings["slots"].count("_")
+
+
+def test_it_names_the_slot_and_who_holds_the_only_copy() -> None:
+    finding = degraded(**RAID10, slots="UUU_UU", flags={"sdd": ""})
+    assert "1 of 6 members missing (slot 3)" in finding.summary
+    assert "the data of sdc is on no other member" in finding.summary
+    assert "sda" not in finding.summary
+
+
+def test_nothing_is_rebuilding_and_no_spare() -> None:
+    finding = degraded(slots="UU_", flags={"sdc": ""})
+    assert "nothing is rebuilding: there is no spare" in finding.summary
+    assert any(line.startswith("mdadm /dev/md0 --add") for line in finding.advice)
+
+
+def test_a_spare_that_is_not_used() -> None:
+    finding = degraded(slots="UU_", flags={"sdc": ""}, spares=("sdx",))
+    assert "nothing is rebuilding" in finding.summary
+    assert "no spare" not in finding.summary
+    assert value(finding, "spares") == 1
+    assert any("echo recover > /sys/block/md0/md/sync_action" in line for line in finding.advice)
+
+
+def test_frozen_is_said() -> None:
+    finding = judged(Node(slots="UU_", action="frozen")).finding("md0")
+    assert "nothing is rebuilding: it is frozen" in finding.summary
+    assert any("echo idle > /sys/block/md0/md/sync_action" in line for line in finding.advice)
+    assert any(cite.key.endswith("sync_action") and "frozen" in cite.excerpt for cite in finding.evidence)
+
+
+def test_a_failed_member_that_is_still_listed() -> None:
+    finding = degraded(slots="UU_", flags={"sdc": "(F)"})
+    assert value(finding, "failed") == 1
+    assert any("--remove /dev/sdc" in line for line in finding.advice)
+    assert any(cite.key.endswith("dev-sdc/state") for cite in finding.evidence)
+
+
+def test_a_running_recovery_is_named_and_nothing_is_added() -> None:
+    finding = judged(Node(slots="UU_", done=100, total=1000)).finding("md0")
+    assert "recovery is running, 10.0 % done" in finding.summary
+    assert not any("--add" in line for line in finding.advice)
+
+
+def test_a_waiting_recovery_is_named() -> None:
+    assert "recovery is delayed" in judged(Node(slots="UU_", waiting="DELAYED")).finding("md0").summary
+
+
+def test_a_recovery_that_is_due() -> None:
+    assert "recover is due and has not begun" in judged(Node(slots="UU_")).finding("md0").summary
+
+
+def test_a_recovery_that_stands_is_not_called_running() -> None:
+    shown = run(15, 0.0, slots="UU_")
+    assert "recovery stands still at" in Judged(COLLECTORS, [ARRAY_DEGRADED], shown).finding("md0").summary
+
+
+def test_a_read_only_array_rebuilds_nothing() -> None:
+    finding = degraded(slots="UU_", state="readonly", spares=("sdx",))
+    assert any("--readwrite" in line for line in finding.advice)
+
+
+@pytest.mark.parametrize("settings", [{"slots": "UUUU"}, {**RAID10, "slots": "UUUU"}, {**RAID1, "slots": "UU"}])
+def test_a_whole_array_is_ruled_out(settings: dict[str, str]) -> None:
+    said = judged(Node(action="idle", **settings)).ruled_out("md0")  # type: ignore[arg-type]
+    assert said.summary == f"all {len(settings['slots'])} members in sync"
+
+
+def test_a_data_check_scares_nobody() -> None:
+    judged(Node(slots="UUUU", action="check", operation="check", done=5)).ruled_out("md0")
+
+
+@pytest.mark.parametrize("level", ["raid0", "linear"])
+def test_levels_without_redundancy_are_silent(level: str) -> None:
+    layout = "512k chunks" if level == "raid0" else "0k rounding"
+    node = Node(level=level, layout=layout, slots="--", action="")
+    assert judged(node).silent()
+
+
+def test_a_container_is_silent() -> None:
+    text = "Personalities : \nmd127 : inactive sda[0](S)\n      5288 blocks super external:imsm\n"
+    assert Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, {"/proc/mdstat": text})]).silent()
+
+
+@pytest.mark.parametrize("sysfs", [True, False])
+def test_an_inactive_array_is_out_of_reach(sysfs: bool) -> None:  # noqa: FBT001  # a table
+    node = Node(slots="--", layout="", activity="inactive", state="inactive", sysfs=sysfs, flags={"sda": "(S)"})
+    finding = judged(node).finding("md0")
+    assert finding.severity is Severity.CRITICAL
+    assert "inactive with 2 devices" in finding.summary
+
+
+def test_a_broken_array() -> None:
+    node = Node(level="raid0", layout="512k chunks", slots="--", activity="broken", state="broken")
+    finding = judged(node).finding("md0")
+    assert finding.severity is Severity.CRITICAL
+    assert "broken" in finding.summary
+
+
+def test_without_sysfs_mdstat_is_enough() -> None:
+    finding = judged(Node(slots="UU_", sysfs=False)).finding("md0")
+    assert finding.severity is Severity.CRITICAL
+
+
+def test_no_arrays_no_word() -> None:
+    text = "Personalities : \nunused devices: <none>\n"
+    assert Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, {"/proc/mdstat": text})]).silent()
+
+
+def test_no_md_no_word_but_not_recorded_is_said() -> None:
+    assert "not recorded" in Judged(COLLECTORS, [ARRAY_DEGRADED], [(0.0, {})]).unchecked("").reason

@@ -1,0 +1,119 @@
+"""rebuild-slow: when it takes too long, and what it waits for."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdstop.collectors.diskstats import DISKSTATS
+from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
+from sdstop.finding import Finding, Severity
+from sdstop.rules.rebuild_slow import REBUILD_SLOW
+from tests.frames import Judged, value
+from tests.mdnode import run
+
+COLLECTORS = (MDRAID, MDMEMBERS, DISKSTATS)
+MUCH = 10e6  # MiB: at 10 MiB/s more than eleven days
+
+
+def judged(shown: list[tuple[float, dict[str, str]]], config: dict[str, float] | None = None) -> Judged:
+    return Judged(COLLECTORS, [REBUILD_SLOW], shown, {"rebuild-slow": config} if config else None)
+
+
+def slow(rate: float = 10.0, **settings: object) -> Finding:
+    return judged(run(30, rate, total=MUCH, **settings)).finding("md0")  # type: ignore[arg-type]
+
+
+def ruled_out_there(finding: Finding) -> str:
+    return str(value(finding, "ruled_out"))
+
+
+@pytest.mark.parametrize(("hours", "fires"), [(23.5, False), (24.5, True)])
+def test_more_than_a_day(hours: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(run(30, 100.0, done=0.0, total=100.0 * 3600 * hours, busy=0.95))
+    if fires:
+        finding = said.finding("md0")
+        assert finding.severity is Severity.WARNING
+        assert value(finding, "eta") == pytest.approx(hours * 3600, rel=0.01)
+    else:
+        said.ruled_out("md0")
+
+
+def test_the_threshold_is_of_config() -> None:
+    shown = run(30, 100.0, done=0.0, total=100.0 * 3600 * 5, busy=0.95)
+    judged(shown, {"longest": 4 * 3600.0}).finding("md0")
+    judged(shown, {"longest": 6 * 3600.0}).ruled_out("md0")
+
+
+@pytest.mark.parametrize(("busy", "fires"), [(0.38, True), (0.42, False)])
+def test_disks_that_could_do_far_more(busy: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(run(30, 100.0, busy=busy))
+    if fires:
+        assert "sda" not in said.finding("md0").subject
+        assert "only 38.0 % busy" in said.finding("md0").summary
+    else:
+        said.ruled_out("md0")
+
+
+@pytest.mark.parametrize(("minutes", "fires"), [(58, False), (62, True)])
+def test_idle_disks_do_not_matter_for_a_moment(minutes: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(run(30, 100.0, done=0.0, total=100.0 * 60 * minutes, busy=0.2))
+    if fires:
+        said.finding("md0")
+    else:
+        said.ruled_out("md0")
+
+
+def test_the_limit_is_what_it_waits_for() -> None:
+    finding = slow(busy=0.1, most="10240 (local)")
+    assert "upper speed limit (rebuild-throttled)" in finding.summary
+
+
+def test_yielding_is_what_it_waits_for() -> None:
+    finding = slow(busy=0.95, least="10240 (system)", foreground=100.0)
+    assert "other I/O, to which it yields" in finding.summary
+
+
+def test_one_slow_member_is_what_it_waits_for() -> None:
+    finding = slow(busy=0.2, busier=0.99)
+    assert "sda is 99.0 % busy" in finding.summary
+    assert "speed limit" in ruled_out_there(finding)
+    assert any("smartctl -x /dev/sda" in line for line in finding.advice)
+    assert any(" sda " in cite.excerpt for cite in finding.evidence)
+
+
+def test_other_load_is_what_it_waits_for() -> None:
+    finding = slow(busy=0.97, foreground=300.0)
+    assert "busy with other I/O on md0" in finding.summary
+
+
+def test_the_disks_can_do_no_more() -> None:
+    finding = slow(busy=0.97, foreground=1.0)
+    assert "this is what these disks can do" in finding.summary
+    assert "other I/O on md0" in ruled_out_there(finding)
+
+
+def test_a_small_stripe_cache_is_suspected_when_no_disk_is_full() -> None:
+    finding = slow(busy=0.5)
+    assert "stripe cache holds 256" in finding.summary
+    assert "the disks" in ruled_out_there(finding)
+    assert "stripe_cache_size" in finding.advice[0]
+
+
+def test_an_unknown_cause_is_called_so() -> None:
+    finding = slow(busy=0.5, stripe_cache=4096)
+    assert "not among what was looked at" in finding.summary
+
+
+@pytest.mark.parametrize("operation", ["check", "repair"])
+def test_checks_may_take_their_time(operation: str) -> None:
+    shown = run(30, 1.0, total=MUCH, operation="check", action=operation, slots="UUUU")
+    assert judged(shown).silent()
+
+
+def test_what_stands_is_not_slow() -> None:
+    assert judged(run(30, 0.0, total=MUCH)).silent()
+
+
+def test_too_little_seen_is_unchecked() -> None:
+    judged(run(19, 10.0, total=MUCH)).unchecked("md0")
+    judged(run(21, 10.0, total=MUCH)).finding("md0")
