@@ -119,4 +119,5 @@ def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterato
     yield f"| {' | '.join(headings)} |"
     yield f"|{'---|' * len(headings)}"
     for row in rows:
-        yield f"| {' | '.join(text.replace('|', chr(92) + '|') for text in row)} |".replace("|  |", "| |")
+        cells = (text.replace("|", r"\|") for text in row)
+        yield "".join(f"| {text} " if text else "| " for text in cells) + "|"

@@ -34,35 +34,44 @@ def run(options: argparse.Namespace) -> int:
         session = seen(watch, watch.session(whole(watch), rules=()), SECONDS)
         judgement = watch.judge(session.head().window)
     code, said = verdict(session, judgement, strict=options.strict)
-    output.write(line(code, said))
+    output.write(line(code, said, numbers(judgement)))
     return code
 
 
-def line(code: int, said: str) -> str:
-    """Return the line; the bar is where a plugin's numbers begin, so a text has none."""
-    text, bar, numbers = said.partition(" | ")
-    return f"SDSTOP {_WORDS[code]} - {safe(text, 2000).replace('|', '/')}{bar}{numbers}\n"
+def line(code: int, said: str, counts: str = "") -> str:
+    """Return the line; a bar is where a plugin's numbers begin, so what is said has none."""
+    bar = f" | {counts}" if counts else ""
+    return f"SDSTOP {_WORDS[code]} - {safe(said, 2000).replace('|', '/')}{bar}\n"
+
+
+def numbers(judgement: Judgement) -> str:
+    """Return how many findings there are by severity, as a plugin's numbers."""
+    count = Counter(finding.severity for finding in judgement.findings)
+    parts = [f"{severity}={count[severity]}" for severity in reversed(Severity)]
+    return " ".join([*parts, f"unchecked={len(judgement.unchecked)}"])
 
 
 def verdict(session: Session, judgement: Judgement, *, strict: bool) -> tuple[int, str]:
-    """Return the exit code and the line's text: what is wrong, the worst of it first, and what was not seen."""
+    """Return the exit code and what is said: what is wrong, the worst of it first, and what was not seen."""
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     unseen = _unseen(session, strict=strict)
     code = _CODES[bad[0].severity] if bad else UNKNOWN if unseen else OK
     parts = []
     if bad:
-        told = [f"{f.rule} {f.subject}: {f.summary}".replace("|", "/") for f in bad[:_MOST]]
+        told = [f"{f.rule} {f.subject}: {f.summary}" for f in bad[:_MOST]]
         more = f"; and {len(bad) - _MOST} more" if len(bad) > _MOST else ""
         parts.append(f"{len(bad)} finding{'s' * (len(bad) != 1)}: {'; '.join(told)}{more}")
     elif not unseen:
-        parts.append("nothing found wrong" if judgement.ran else "no rule concerns what was seen")
+        parts.append("nothing found wrong" if judgement.ran else _idle(judgement))
     if unseen:
         parts.append(f"not seen: {', '.join(unseen)}")
     if judgement.unchecked:
         parts.append(f"not checked: {_unchecked(judgement.unchecked)}")
-    count = Counter(finding.severity for finding in judgement.findings)
-    numbers = " ".join(f"{severity}={count[severity]}" for severity in reversed(Severity))
-    return code, f"{'; '.join(parts)} | {numbers} unchecked={len(judgement.unchecked)}"
+    return code, "; ".join(parts)
+
+
+def _idle(judgement: Judgement) -> str:
+    return "nothing could be judged" if judgement.unchecked else "no rule concerns what was seen"
 
 
 def _unchecked(verdicts: Sequence[Unchecked]) -> str:

@@ -1,0 +1,50 @@
+"""Captures and trees of files to run commands on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sdstop.cli import watch
+from sdstop.evidence import Frame
+from sdstop.exporters.capture import CaptureWriter
+from tests.cli.run import CALM, CRITICAL, DISKSTATS, Make
+from tests.exporters.meters import IDLE, METERS, TOO_LOUD, frame
+
+
+@pytest.fixture
+def meters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
+    """Have the made-up source and rule alone, and return what writes a capture of them."""
+    monkeypatch.setattr(watch, "BUILTIN", (METERS, IDLE))
+    monkeypatch.setattr(watch, "RULES", (TOO_LOUD,))
+
+    def make(*frames: Frame, name: str = "node") -> str:
+        path = tmp_path / name
+        with CaptureWriter(path, "node") as writer:
+            for each in frames:
+                writer.add(each)
+            writer.finish({}, "")
+        return str(path)
+
+    return make
+
+
+@pytest.fixture
+def capture(meters: Make) -> str:
+    """A capture with a critical finding."""
+    return meters(frame(1, [CALM, CRITICAL]), frame(2, [CALM, CRITICAL]))
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A tree of a node's files."""
+    root = tmp_path / "root"
+    for name, text in {
+        "proc/diskstats": DISKSTATS.format(100),
+        "proc/mdstat": "Personalities : \nunused devices: <none>\n",
+        "proc/sys/kernel/hostname": "fake\n",
+    }.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root

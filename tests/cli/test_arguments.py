@@ -1,0 +1,97 @@
+"""Words and options: what is understood, and what is said of what is not."""
+
+from __future__ import annotations
+
+import pytest
+
+import sdstop
+from sdstop.cli.arguments import COMMANDS, duration
+from sdstop.cli.command import execute
+from tests.cli.run import one_line
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["frobnicate"], "there is no command 'frobnicate'; there are report, capture, check, export, doctor, "),
+        (["fixtures/x"], "; a capture is opened by --from PATH"),
+        (["report", "extra"], "unrecognized arguments: extra; see sdstop report --help"),
+        (["report", "--strict"], "unrecognized arguments: --strict; see sdstop report --help"),
+        (["report", "--format", "html"], "argument --format: invalid choice: 'html'"),
+        (["report", "--duration", "soon"], "'soon' is no duration; write 10s, 1m, 1h or seconds"),
+        (["report", "--duration", "8d"], "'8d' is longer than a week"),
+        (["report", "--interval", "1ms"], "'1ms' is no interval; it must be from 100ms to 1h"),
+        (["capture"], "the following arguments are required: -o; see sdstop capture --help"),
+        (["export", "--listen", "10042"], "'10042' is no address; write ADDR:PORT, as 127.0.0.1:10042"),
+        (["export", "--listen", "a:99999"], "'a:99999' is no address"),
+        (["export", "--once", "--listen", ":1"], "--once and --listen exclude each other"),
+        (["report", "--from"], "argument --from: expected one argument"),
+        (["--from", "a", "report", "--from", "b"], "--from was given twice"),
+        (["report", "--from", "a", "--root", "b"], "--from and --root exclude each other"),
+        (["--profile", "deep"], "there is no command 'deep'"),
+        (["report", "--profile=deep"], "unrecognized arguments: --profile=deep"),
+        (["record"], "there is no command 'record'"),
+        (["report", "--collectors", "diskstats,nonsense"], "--collectors: there is no 'nonsense'; there are "),
+        (["report", "--collectors", ","], "--collectors: the list is empty"),
+        (["metrics", "--from", "x"], "unrecognized arguments: --from x"),
+    ],
+)
+def test_usage_errors_are_one_line(words: list[str], complaint: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(words) == 2
+    out, err = capsys.readouterr()
+    line = one_line(err)
+    assert line.startswith("sdstop: ")
+    assert complaint in line
+    assert out == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "--bogus"],
+        ["--bogus", "check"],
+        ["check", "--config", "/nonexistent"],
+        ["check", "--from", "/nonexistent"],
+        ["check", "--root", "/nonexistent"],
+        ["check", "--collectors", "x"],
+    ],
+)
+def test_what_check_cannot_judge_is_unknown(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(words) == 3
+    out, err = capsys.readouterr()
+    assert one_line(out).startswith("SDSTOP UNKNOWN - ")
+    assert err == ""
+
+
+@pytest.mark.parametrize("command", [command for command in COMMANDS if command])
+def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = ["--no-color", "--config", "/nonexistent", *(["-o", "/nonexistent/x"] if command == "capture" else [])]
+    said = []
+    for words in ([command, *options], [*options, command], [*options[:1], command, *options[1:]]):
+        code = execute(words)
+        said.append((code, *capsys.readouterr()))
+    assert said == [said[0]] * 3
+    assert said[0][0] == (3 if command == "check" else 2)
+    assert "/nonexistent: No such file or directory" in "".join(said[0][1:])
+
+
+@pytest.mark.parametrize("command", list(COMMANDS))
+def test_help_and_version(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    words = [command] if command else []
+    with pytest.raises(SystemExit) as ended:
+        execute([*words, "--help"])
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert all(option in shown for option in ("--root DIR", "--config FILE", "--collectors LIST", "--no-color"))
+    assert COMMANDS[command].split(";")[0] in " ".join(shown.split())
+    with pytest.raises(SystemExit) as ended:
+        execute([*words, "--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"sdstop {sdstop.__version__}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10s", 10), ("1m", 60), ("1h", 3600), ("2.5", 2.5), ("0", 0), ("500ms", 0.5), ("1d", 86400)],
+)
+def test_durations(text: str, seconds: float) -> None:
+    assert duration(text) == seconds

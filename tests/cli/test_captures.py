@@ -1,0 +1,170 @@
+"""Every command over a capture: exit codes, what they print and where."""
+
+from __future__ import annotations
+
+import json
+import re
+import tarfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from sdstop.cli import check
+from sdstop.cli.command import execute
+from sdstop.evidence import Outcome
+from tests.cli.run import CALM, CRITICAL, MARK, WARNING, Make, one_line, run
+from tests.exporters.meters import Meter, frame, refusal
+
+
+def test_report_as_json_is_the_same_every_time(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["report", "--from", capture, "--format", "json"]) == 0
+    first = capsys.readouterr().out
+    assert execute(["--from", capture, "--format=json", "report"]) == 0
+    assert capsys.readouterr().out == first
+    report = json.loads(first)
+    assert report["schema"] == "sdstop.report/1"
+    assert [(f["rule"], f["severity"], f["subject"]) for f in report["findings"]] == [("too-loud", "critical", "c")]
+
+
+def test_report_as_text(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["report", "--from", capture]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("node: 1 finding: 1 critical\n")
+    assert "\x1b" not in out
+    assert err == ""
+
+
+def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["report", "--from", capture]) == 0
+    report = capsys.readouterr().out
+    assert execute(["--from", capture]) == 0
+    out, err = capsys.readouterr()
+    assert out == report
+    assert re.fullmatch(r"sdstop: .* is no terminal, so this is the text report instead of the dashboard\n", err)
+
+
+COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
+
+
+@pytest.mark.parametrize(
+    ("rows", "code", "line"),
+    [
+        ([CALM], 0, "OK - nothing found wrong | critical=0 warning=0 info=0 unchecked=0"),
+        ([], 0, "OK - no rule concerns what was seen | critical=0 warning=0 info=0 unchecked=0"),
+        (
+            [CALM, Meter("x", word="y")],
+            0,
+            "OK - nothing found wrong; not checked: too-loud (x: it speaks) | critical=0 warning=0 info=0 unchecked=1",
+        ),
+        ([WARNING], 1, "WARNING - 1 finding: too-loud b/c: b/c is loud | critical=0 warning=1 info=0 unchecked=0"),
+        (
+            [WARNING, CRITICAL],
+            2,
+            "CRITICAL - 2 findings: too-loud c: c is loud; too-loud b/c: b/c is loud " + COUNTS,
+        ),
+    ],
+)
+def test_check(rows: Sequence[Meter], code: int, line: str, meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    path = meters(frame(1, rows, idle=MARK))
+    assert execute(["check", "--from", path]) == code
+    assert capsys.readouterr().out == f"SDSTOP {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "strict", "code"),
+    [
+        (Outcome.FAILED, False, 3),
+        (Outcome.TIMEOUT, False, 3),
+        (Outcome.DENIED, False, 0),
+        (Outcome.DENIED, True, 3),
+        (Outcome.ABSENT, True, 0),
+    ],
+)
+def test_check_does_not_call_good_what_it_did_not_see(
+    outcome: Outcome,
+    *,
+    strict: bool,
+    code: int,
+    meters: Make,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = meters(frame(1, refusal(outcome, "it | is so"), idle=MARK))
+    assert execute(["check", "--from", path, *["--strict"] * strict]) == code
+    line = one_line(capsys.readouterr().out)
+    assert line.startswith("SDSTOP UNKNOWN - not seen: meters " if code == 3 else "SDSTOP OK - ")
+    assert line.count("|") == 1
+
+
+def test_check_judges_the_last_window(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    path = meters(frame(1, [CRITICAL], idle=MARK), frame(2, [CALM]))
+    assert execute(["check", "--from", path]) == 0
+    assert capsys.readouterr().out.startswith("SDSTOP OK - ")
+
+
+def test_worst_wins_over_unknown(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    path = meters(frame(1, [CRITICAL]))  # the other source did not answer
+    assert execute(["check", "--from", path]) == 2
+    assert "; not seen: idle (no answer yet) | " in capsys.readouterr().out
+
+
+def test_export_once(capture: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
+    assert execute(["export", "--once", "--from", capture]) == 0
+    page = capsysbinary.readouterr().out
+    assert b'sdstop_finding_active{rule="too-loud",severity="critical",subject="c"} 1.0\n' in page
+    assert b"process_" not in page
+    path = tmp_path / "sdstop.prom"
+    assert execute(["export", "--once", "--from", capture, "--textfile", str(path)]) == 0
+    assert path.read_bytes() == page
+
+
+def test_capture_of_a_capture_finds_the_same(capture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = tmp_path / "again.tar.gz"
+    assert execute(["capture", "--from", capture, "-o", str(packed)]) == 0
+    out, err = capsys.readouterr()
+    assert (out, one_line(err)) == ("", f"sdstop: {packed}: 2 frames")
+    reports = []
+    for path in (capture, str(packed)):
+        assert execute(["report", "--from", path, "--format", "json"]) == 0
+        reports.append(capsys.readouterr().out)
+    assert reports[0] == reports[1]
+    with tarfile.open(packed) as archive:
+        names = {name.partition("/")[2]: name for name in archive.getnames()}
+        findings = archive.extractfile(names["findings.json"])
+        report = archive.extractfile(names["report.md"])
+        assert findings is not None
+        assert report is not None
+        assert json.load(findings)["findings"][0]["subject"] == "c"
+        assert report.read().startswith(b"# sdstop report\n\n    node: 1 finding: 1 critical\n")
+
+
+def test_capture_overwrites_nothing(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["capture", "--from", capture, "-o", capture]) == 1
+    assert "exists already" in one_line(capsys.readouterr().err)
+
+
+def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    path = meters(frame(1, refusal(Outcome.DENIED, "needs root"), idle=MARK))
+    assert execute(["doctor", "--from", path]) == 0
+    assert capsys.readouterr().out == (
+        "node, from a capture: 1 of 2 sources work\n"
+        "\n"
+        "SOURCE  OUTCOME  TOOK     WHAT IT IS, AND WHAT TO DO\n"
+        "meters  denied   2.00 ms  Meters. /meters: needs root. /meters needs root (all of it)\n"
+        "idle    ok       100 ms   Never there\n"
+    )
+
+
+def test_rules_show_the_thresholds_in_force(meters: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "sdstop.toml"
+    config.write_text("[rules.stripe-convoy]\ncolumns = 9\n")
+    monkeyless = ["rules", "--config", str(config)]
+    assert execute(monkeyless) == 2  # the made-up source has its own rules alone
+    assert "there is no such rule" in one_line(capsys.readouterr().err)
+    shown = run(*monkeyless)
+    assert shown.returncode == 0
+    assert re.search(r"(?m)^ +columns +9 \(default 4\) +\S", shown.stdout)
+
+
+def test_plugin_line_has_one_bar() -> None:
+    assert check.line(0, "a|b\nc", "x=1") == "SDSTOP OK - a/b\\x0ac | x=1\n"

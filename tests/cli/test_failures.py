@@ -1,0 +1,122 @@
+"""What cannot be read or written is told in one line, and never a traceback."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from sdstop.cli import watch
+from sdstop.cli.command import execute
+from tests.cli.run import one_line
+
+
+def garbage(folder: Path) -> list[Path]:
+    """Make files that are no captures."""
+    folder.mkdir()
+    (folder / "noise").write_bytes(os.urandom(3000))
+    (folder / "empty.tar.gz").write_bytes(b"")
+    (folder / "nothing").mkdir()
+    (folder / "text").write_text("hello\n")
+    with tarfile.open(folder / "evil.tar.gz", "w:gz") as archive:
+        member = tarfile.TarInfo("../../etc/passwd")
+        member.size = 1
+        archive.addfile(member, io.BytesIO(b"x"))
+    return [*sorted(folder.iterdir()), folder / "missing", folder / "a\nb\x1b[2J"]
+
+
+@pytest.mark.parametrize(
+    "words", [["report"], [], ["export", "--once"], ["doctor"], ["capture", "-o", "/nonexistent/x"]]
+)
+def test_garbage_is_told_in_one_line(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in garbage(tmp_path / "garbage"):
+        assert execute([*words, "--from", str(path)]) == 1
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert one_line(err).isprintable()
+
+
+def test_an_empty_capture_is_nothing_to_call_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "frames").mkdir()
+    (tmp_path / "manifest.json").write_text("[[[")
+    assert execute(["check", "--from", str(tmp_path)]) == 3
+    assert "not seen: anything: no source brought data" in one_line(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report", "-o", "/nonexistent/x"],
+        ["report", "-o", "/"],
+        ["report", "-o", "a\0b"],
+        ["report", "-o", "/dev/full"],
+        ["capture", "-o", "/nonexistent/x.tar.gz"],
+        ["capture", "-o", "/dev/null/x"],
+        ["export", "--once", "--textfile", "/nonexistent/x"],
+        ["export", "--textfile", "/nonexistent/x"],
+        ["export", "--listen", "192.0.2.1:1"],
+    ],
+)
+def test_what_cannot_be_written_is_told_in_one_line(
+    words: list[str], capture: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute([*words, "--from", capture]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert re.match(r"sdstop: .*(cannot|no folder|is no)", one_line(err))
+
+
+def test_a_report_that_fails_leaves_the_file_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    old.write_text("precious")
+    for path in (old, new):
+        assert execute(["report", "--from", "/nonexistent", "-o", str(path)]) == 1
+    assert old.read_text() == "precious"
+    assert not new.exists()
+
+
+def test_report_goes_into_a_file(capture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "report.txt"
+    path.write_text("x" * 100_000)
+    assert execute(["report", "--from", capture, "-o", str(path)]) == 0
+    assert capsys.readouterr() == ("", "")
+    assert path.read_text().startswith("node: 1 finding")
+    assert "xxx" not in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[[", "sdstop.toml: "),
+        ("[rules.nonsense]\nx = 1\n", "there is no such rule"),
+        ("[sampler]\ninterval = 0\n", "sampler.interval must be"),
+        ("[export]\nlimit = 0\n", "export.limit must be a whole number"),
+    ],
+)
+def test_wrong_config_is_a_usage_error(
+    text: str, complaint: str, capture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = tmp_path / "sdstop.toml"
+    config.write_text(text)
+    assert execute(["export", "--once", "--from", capture, "--config", str(config)]) == 2
+    assert complaint in one_line(capsys.readouterr().err)
+
+
+def test_an_internal_error_is_one_line(
+    capture: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("\x1b[2Jnobody\nexpected this")
+
+    monkeypatch.setattr(watch, "configured", broken)
+    for words, code in (["report"], 1), (["check"], 3):
+        assert execute([*words, "--from", capture]) == code
+        line = one_line("".join(capsys.readouterr()))
+        assert "internal error: ZeroDivisionError: \\x1b[2Jnobody\\x0aexpected this; please report it" in line
+    monkeypatch.setenv("SDSTOP_TRACEBACK", "1")
+    with pytest.raises(ZeroDivisionError):
+        execute(["report", "--from", capture])

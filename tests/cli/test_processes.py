@@ -1,0 +1,168 @@
+"""sdstop as a process: live, interrupted, on a terminal, with nobody to write to."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from tests.cli.run import DISKSTATS, one_line, run, start
+
+
+def test_rules_and_metrics_list_everything() -> None:
+    rules = run("rules")
+    assert (rules.returncode, rules.stderr) == (0, "")
+    assert re.search(r"(?m)^stripe-convoy  \(at worst critical\)\n  \S", rules.stdout)
+    metrics = run("metrics")
+    assert (metrics.returncode, metrics.stderr) == (0, "")
+    assert re.search(r"(?m)^sdstop_disk_reads_total\{device\}  \(counter\)\n    .*/proc/diskstats", metrics.stdout)
+
+
+def test_a_reader_that_leaves_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    ended = run("metrics", stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (ended.returncode, ended.stderr) == (141, "")
+
+
+@pytest.mark.parametrize(("command", "code"), [("metrics", 1), ("check", 3)])
+def test_a_full_or_closed_output_is_one_line(command: str, code: int, node: Path) -> None:
+    words = [command, *(["--from", str(tmp_capture(node.parent))] if command == "check" else [])]
+    with Path("/dev/full").open("w") as full:
+        ended = run(*words, stdout=full, stderr=subprocess.PIPE)
+    assert ended.returncode == code
+    assert "Traceback" not in ended.stderr
+    if command != "check":
+        assert one_line(ended.stderr) == "sdstop: standard output cannot be written: No space left on device"
+    argv = f"exec {sys.executable} -m sdstop {' '.join(words)} >&-"
+    closed = subprocess.run(["sh", "-c", argv], capture_output=True, text=True, check=False)
+    assert closed.returncode == code
+    assert "Traceback" not in closed.stderr
+
+
+def tmp_capture(folder: Path) -> Path:
+    path = folder / "hand-made"
+    (path / "frames" / "0001" / "proc").mkdir(parents=True)
+    (path / "frames" / "0001" / "proc" / "diskstats").write_text(DISKSTATS.format(1))
+    return path
+
+
+def test_a_live_report_below_a_root(node: Path, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    ended = run("report", "--root", node, "--duration", "1s", "--interval", "200ms", "--format", "json", "-o", path)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
+    report = json.loads(path.read_text())
+    assert report["host"]["live"] is True
+    assert report["host"]["name"] == "fake"
+    assert 3 <= report["frames"] <= 7
+    assert [row["device"] for row in report["readings"]["disk_activity"]] == ["sda"]
+
+
+def test_a_live_capture_below_a_root_can_be_opened(node: Path, tmp_path: Path) -> None:
+    path = tmp_path / "made"
+    ended = run("capture", "--root", node, "--duration", "500ms", "--interval", "100ms", "-o", path)
+    assert ended.returncode == 0
+    assert re.fullmatch(rf"sdstop: {path}: [4-7] frames\n", ended.stderr)
+    again = run("report", "--from", path, "--format", "json")
+    assert json.loads(again.stdout)["readings"]["disk"][0]["reads"] == 100
+
+
+def test_check_sees_a_source_that_hangs(node: Path) -> None:
+    (node / "proc" / "mdstat").unlink()
+    os.mkfifo(node / "proc" / "mdstat")
+    code = (
+        "import sys; from sdstop.cli import check; from sdstop.cli.command import execute; "
+        "check.SECONDS = 4.0; sys.exit(execute(sys.argv[1:]))"
+    )
+    argv = [sys.executable, "-c", code, "check", "--root", str(node)]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 3
+    assert re.match(r"SDSTOP UNKNOWN - not seen: .*mdraid \(timeout: ", one_line(ended.stdout))
+    assert ended.stderr == ""
+
+
+def test_export_once_live(node: Path) -> None:
+    ended = run("export", "--once", "--root", node)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert 'sdstop_disk_reads_total{device="sda"} 100.0\n' in ended.stdout
+
+
+def test_an_interrupt_is_130_without_a_word(node: Path) -> None:
+    process = start("report", "--root", node, "--duration", "1h")
+    _wait_for_child(process.pid)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, out, err) == (130, "", "")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_capture_is_whole(number: int, code: int, node: Path, tmp_path: Path) -> None:
+    path = tmp_path / "made.tar.gz"
+    process = start("capture", "--root", node, "--duration", "1h", "--interval", "100ms", "-o", path)
+    part = tmp_path / "made.tar.gz.part"
+    while not (part.exists() and part.stat().st_size > 2000):
+        assert process.poll() is None
+    process.send_signal(number)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert re.fullmatch(rf"sdstop: {path}: \d+ frames, ended early\n", err)
+    assert run("report", "--from", path).returncode == 0
+
+
+def _wait_for_child(pid: int) -> None:
+    """Wait until the sampler was forked: then the process is past its imports."""
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    while not children.read_text().strip():
+        pass
+
+
+def test_progress_and_colour_are_for_terminals_alone(node: Path) -> None:
+    (node / "proc" / "mdstat").write_text(
+        "Personalities : [raid1]\nmd0 : active raid1 sda1[0] sdb1[1](F)\n      1000 blocks super 1.2 [2/1] [U_]\n\n"
+        "unused devices: <none>\n"
+    )
+    words = ("report", "--root", str(node), "--duration", "400ms", "--interval", "200ms")
+    plain = _on_terminal(*words, environment={"NO_COLOR": "1"})
+    assert "sdstop: watching for 0.4 s" in plain
+    assert not re.search(r"\x1b\[[0-9;]*m", plain)
+    assert not re.search(r"\x1b\[[0-9;]*m", _on_terminal(*words, "--no-color"))
+    coloured = _on_terminal(*words)
+    assert "array-degraded" in coloured
+    assert re.search(r"\x1b\[1;31mCRITICAL|\x1b\[33mWARNING", coloured)
+
+
+def _on_terminal(*words: str, environment: Mapping[str, str] | None = None) -> str:
+    """Return all that a command writes to a terminal."""
+    ours, theirs = pty.openpty()
+    variables = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm", **(environment or {})}
+    argv = [sys.executable, "-m", "sdstop", *words]
+    process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs, env=variables)
+    os.close(theirs)
+    shown = b""
+    try:
+        while piece := os.read(ours, 65536):
+            shown += piece
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    assert process.wait(60) == 0
+    return shown.decode()
+
+
+def test_start_imports_nothing_large() -> None:
+    code = (
+        "import sys; from sdstop.cli.command import execute; execute(sys.argv[1:]); "
+        "print(*sorted({'textual', 'rich', 'prometheus_client', 'psutil', 'pyudev', 'asyncio'} & set(sys.modules)))"
+    )
+    argv = [sys.executable, "-c", code, "rules"]
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == ""

@@ -1,0 +1,80 @@
+"""The generated pages of docs/ are up to date, and complete."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sdstop.collectors import BUILTIN
+from sdstop.commands import COMMANDS
+from sdstop.exporters import catalogue, prometheus
+from sdstop.rules import RULES
+from tests.exporters.meters import METERS, TOO_LOUD
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_pages_are_up_to_date() -> None:
+    script = [sys.executable, str(ROOT / "scripts" / "docs"), "--check"]
+    result = subprocess.run(script, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_stale_and_missing_pages_are_named(tmp_path: Path) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "docs").mkdir()
+    script = tmp_path / "scripts" / "docs"
+    script.write_bytes((ROOT / "scripts" / "docs").read_bytes())
+    (tmp_path / "docs" / "rules.md").write_text("old\n")
+
+    def run(*options: str) -> tuple[int, str, str]:
+        argv = [sys.executable, str(script), *options]
+        result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
+        return result.returncode, result.stdout, result.stderr
+
+    names = ("evidence.md", "metrics.md", "rules.md")
+    assert run("--check") == (1, "", "".join(f"docs/{name}: not up to date; run scripts/docs\n" for name in names))
+    assert run() == (0, "".join(f"docs/{name}: written\n" for name in names), "")
+    assert run("--check") == (0, "", "")
+    assert run() == (0, "", "")
+
+
+def test_every_collector_command_rule_and_metric_has_its_place() -> None:
+    evidence, metrics, rules = (
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("evidence.md", "metrics.md", "rules.md")
+    )
+    for collector in BUILTIN:
+        assert f"\n## {collector.name}\n" in evidence
+        assert all(f"| `{need.what}` |" in evidence for need in collector.needs)
+    assert all(f"| `{' '.join(command.argv)}` |" in evidence for command in COMMANDS)
+    for rule in RULES:
+        assert f"\n## {rule.id}\n" in rules
+        assert all(f"| `{threshold.name}` | {threshold.default:g} |" in rules for threshold in rule.thresholds)
+    assert all(f"| `{heading.name}` | {heading.type} |" in metrics for heading in prometheus.catalogue(BUILTIN))
+
+
+@pytest.mark.parametrize("page", ["evidence.md", "metrics.md", "rules.md"])
+def test_tables_are_whole(page: str) -> None:
+    """Every row has as many cells as its heading: nothing that is declared breaks a table."""
+    width = 0
+    for line in (ROOT / "docs" / page).read_text(encoding="utf-8").splitlines():
+        cells = len(re.findall(r"(?<!\\)\|", line)) if line.startswith("|") else 0
+        assert cells in {0, width} or not width
+        width = cells
+
+
+def test_what_every_page_says_of_one_source_and_one_rule() -> None:
+    assert "| `/meters` | all of it | root |\n" in catalogue.evidence_page([METERS])
+    assert (
+        "| `sdstop_meter_time_seconds_total` | counter | seconds | `name`, `room` | "
+        "Meters: Time spent (/meters/*/time) |\n"
+    ) in catalogue.metrics_page([METERS])
+    assert (
+        "## too-loud\n\nA meter is loud. At worst critical.\n\nLooks at `meter`.\n\n"
+        "| threshold | default | unit | what it is |\n|---|---|---|---|\n"
+        "| `level` | 0.5 | ratio | level above which it is critical |\n"
+    ) in catalogue.rules_page([TOO_LOUD])
