@@ -19,9 +19,13 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
+
+from sdstop.laggard import Wait, slowest
+
+__all__ = ["Column", "Kind", "Member", "Second", "StripeLimits", "Verdict", "Wait", "judge", "slowest"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,8 @@ class StripeLimits:
     """Up to here the share of I/O is equal."""
     slow_wait: float = 3.0
     """Wait of a slow disk, times the median of its peers."""
+    slow_service: float = 2.0
+    """Busy time that it spends on each request, times the median of its peers."""
     slow_excess: float = 0.005
     """Seconds by which it must wait longer, rotational members."""
     slow_excess_flash: float = 0.0005
@@ -141,16 +147,6 @@ class Kind(enum.StrEnum):
     IDLE = "idle"  # too little outstanding to say
     UNEQUAL = "unequal"  # concentrated, but the columns are of unequal size: nothing can be said
     TOO_FEW = "too-few"  # columns or seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """A disk's wait beside its peers': seconds, medians over the window; `requests` are reads or writes."""
-
-    disk: str
-    requests: str
-    seconds: float
-    peers: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +187,7 @@ def judge(seconds: Sequence[Second], *, rotational: bool, limits: StripeLimits |
     columns = len(seconds[0].columns) if seconds else 0
     if len(seconds) < limits.seconds:
         return Verdict(Kind.TOO_FEW, columns, len(seconds))
-    wait = slowest(seconds, rotational=rotational, limits=limits)
+    wait = slowest(seconds, limits, rotational=rotational)
     if columns < limits.columns:
         return Verdict(Kind.SLOW if wait else Kind.TOO_FEW, columns, len(seconds), wait=wait)
     return _judge_spread(seconds, wait, rotational=rotational, limits=limits)
@@ -293,98 +289,3 @@ def _ios_ratio(seconds: Sequence[Second], top: int) -> float | None:
         if others:
             ratios.append(rates[top] / others)
     return median(ratios) if ratios else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Requests:
-    """A disk's reads or its writes in one second."""
-
-    disk: str
-    rate: float
-    size: float
-    wait: float
-
-
-def slowest(seconds: Sequence[Second], *, rotational: bool, limits: StripeLimits | None = None) -> Wait | None:
-    """Return the disk that answers far slower than its peers although it is asked for no more, if there is one.
-
-    Writes are compared first: the legs of a mirror get the same ones, while reads avoid a slow leg.
-    """
-    limits = limits or StripeLimits()
-    writes = [_answered(second, "writes", limits) for second in seconds]
-    reads = [_answered(second, "reads", limits) for second in seconds]
-    excess = limits.slow_excess if rotational else limits.slow_excess_flash
-    for requests, rows, others in (("writes", writes, reads), ("reads", reads, writes)):
-        found = _slowest(rows, excess, limits)
-        if found is None:
-            continue
-        disk, wait, peers = found
-        other = _ratios(others, disk)
-        # A disk that is slow in one kind of request only is not slow: it is asked for something else.
-        if len(other) < len(seconds) / 2 or median(other) >= limits.equal_ios:
-            return Wait(disk, requests, wait, peers)
-    return None
-
-
-_Row = dict[str, _Requests]
-
-
-def _answered(second: Second, requests: str, limits: StripeLimits) -> _Row:
-    """Return the disks that answered enough reads (or writes) in this second to speak of a wait."""
-    row = {}
-    for column in second.columns:
-        for member in column.members:
-            if requests == "writes":
-                rate, size, wait = member.writes, member.write_bytes, member.write_wait
-            else:
-                rate, size, wait = member.reads, member.read_bytes, member.read_wait
-            if wait is not None and rate >= limits.slow_ios:
-                row[member.name] = _Requests(member.name, rate, size / rate, wait)
-    return row
-
-
-def _ratios(rows: Iterable[_Row], disk: str) -> list[float]:
-    """Return a disk's wait, times the median, of each second in which there is one."""
-    ratios = []
-    for row in rows:
-        if disk in row and len(row) > 2:
-            middle = median(entry.wait for entry in row.values())
-            if middle:
-                ratios.append(row[disk].wait / middle)
-    return ratios
-
-
-def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple[str, float, float] | None:
-    """Return the disk that stands out, its wait and its peers' (medians over the seconds)."""
-    entries: dict[str, list[_Requests]] = {}
-    for row in rows:
-        for disk, entry in row.items():
-            entries.setdefault(disk, []).append(entry)
-    known = {disk: found for disk, found in entries.items() if len(found) >= limits.active * len(rows)}
-    if len(known) < 4:
-        return None
-    waits = {disk: median(entry.wait for entry in found) for disk, found in known.items()}
-    disk = max(waits, key=waits.__getitem__)
-    peers = [other for other in known if other != disk]
-    middle = median(waits[other] for other in peers)
-    if waits[disk] < limits.slow_wait * middle or waits[disk] < middle + excess:
-        return None
-
-    def others(value: Callable[[_Requests], float]) -> float:
-        return median(median(value(entry) for entry in known[other]) for other in peers)
-
-    def own(value: Callable[[_Requests], float]) -> float:
-        return median(value(entry) for entry in known[disk])
-
-    equal = all(own(value) <= limits.equal_ios * others(value) for value in (_rate, _size))
-    ratios = _ratios(rows, disk)
-    steady = sum(ratio >= limits.equal_ios for ratio in ratios) >= limits.fixed * len(ratios)
-    return (disk, waits[disk], middle) if equal and steady else None
-
-
-def _rate(entry: _Requests) -> float:
-    return entry.rate
-
-
-def _size(entry: _Requests) -> float:
-    return entry.size

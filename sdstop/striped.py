@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from sdstop import stripe
 from sdstop.collectors.blockdev import BlockDevice
@@ -15,6 +16,8 @@ from sdstop.stripe import Column, Second, StripeLimits, Verdict
 
 SECONDS = 10.0
 """Window of a judgement: long enough for the median, short enough that a moving crowd is still the same crowd."""
+STAYS = 30.0
+"""Seconds over which a slow disk must stay slow: a crowd that seeks before one disk may last longer than SECONDS."""
 COARSEST = 3.0
 """Seconds between readings, above which a moving crowd has averaged out."""
 SILENT = 3
@@ -35,6 +38,7 @@ _HELP = {
     "hot_ios": ("requests of the fullest column, times the others' median, that make it hot", ""),
     "equal_ios": ("up to here a member's share of I/O is equal to its peers'", ""),
     "slow_wait": ("a slow disk's wait, times its peers' median", ""),
+    "slow_service": ("busy time that it spends on each request, times its peers' median", ""),
     "slow_excess": ("and longer by, rotational members", "seconds"),
     "slow_excess_flash": ("and longer by, flash members", "seconds"),
 }
@@ -67,19 +71,18 @@ def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
 
     def judge() -> list[Striped]:
-        moments = _recent(window, chosen)
         arrays = sorted(window.rows(Array).values(), key=lambda array: array.array)
-        return [_judge(window, array, moments, chosen) for array in arrays if array.level in _STRIPED]
+        return [_judge(window, array, chosen) for array in arrays if array.level in _STRIPED]
 
     return window.once(("striped", chosen), judge)
 
 
-def _recent(window: Window, limits: StripeLimits) -> list[Moment[DiskActivity]]:
-    """Return the readings of the last SECONDS, or as many as a judgement takes where they lie further apart."""
+def _recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskActivity]]:
+    """Return the readings of the last seconds, or as many as a judgement takes where they lie further apart."""
     moments = window.moments(DiskActivity)
-    start = window.now.monotonic - SECONDS - 0.5
+    start = window.now.monotonic - seconds - 0.5
     young = sum(moment.started >= start for moment in moments)
-    return moments[-max(young, int(limits.seconds)) :] if young else []
+    return moments[-max(young, int(fewest)) :] if young else []
 
 
 def columns_of(array: Array, members: Sequence[Member]) -> tuple[tuple[str, ...], ...]:
@@ -100,7 +103,8 @@ def columns_of(array: Array, members: Sequence[Member]) -> tuple[tuple[str, ...]
     return tuple(column for column in columns if column)
 
 
-def _judge(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]], limits: StripeLimits) -> Striped:
+def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
+    moments = window.once(("recent", limits.seconds), lambda: _recent(window, SECONDS, limits.seconds))
     members = [m for m in window.rows(Member).values() if m.array == array.array]
     columns = columns_of(array, members)
     rotational = _rotational(window, columns)
@@ -121,11 +125,16 @@ def _judge(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]]
     if coarse:
         return no(f"readings lie {max(coarse):.0f} s apart; a moving crowd shows only in readings of about 1 s")
     capacities = _capacities(array, columns, members)
-    seconds = tuple(s for s in (_second(array.array, columns, capacities, m) for m in moments) if s is not None)
+    seconds = _seconds(array.array, columns, capacities, moments)
     if len(seconds) < limits.seconds:
         return no(f"needs {limits.seconds:g} readings of every member, has {len(seconds)}")
     # Unknown media are held to the stricter limits of flash: rather silent than wrong.
     verdict = stripe.judge(seconds, rotational=rotational is True, limits=limits)
+    if verdict.wait is not None:
+        longer = _seconds(array.array, columns, capacities, _recent(window, STAYS, limits.seconds))
+        lasting = stripe.slowest(longer, limits, rotational=rotational is True)
+        if lasting is None or lasting.disk != verdict.wait.disk:
+            verdict = stripe.judge(seconds, rotational=rotational is True, limits=replace(limits, slow_wait=math.inf))
     silent = None if verdict.kind is stripe.Kind.SLOW else _silent(columns, moments)
     if silent:
         return no(f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known")
@@ -152,6 +161,16 @@ def _silent(columns: tuple[tuple[str, ...], ...], moments: Sequence[Moment[DiskA
         if all(row is not None and row.in_flight and not row.completed_per_second for row in rows):
             return name
     return None
+
+
+def _seconds(
+    array: str,
+    columns: tuple[tuple[str, ...], ...],
+    capacities: Sequence[float],
+    moments: Sequence[Moment[DiskActivity]],
+) -> tuple[Second, ...]:
+    found = (_second(array, columns, capacities, moment) for moment in moments)
+    return tuple(second for second in found if second is not None)
 
 
 def _second(

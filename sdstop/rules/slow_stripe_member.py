@@ -76,5 +76,5 @@ SLOW_STRIPE_MEMBER = Rule(
     Severity.CRITICAL,
     _check,
     (Array, DiskActivity),
-    thresholds("slow_wait", "slow_excess", "slow_excess_flash", "equal_ios"),
+    thresholds("slow_wait", "slow_service", "slow_excess", "slow_excess_flash", "equal_ios"),
 )

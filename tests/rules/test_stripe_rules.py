@@ -1,0 +1,264 @@
+"""The three rules of striped arrays: when they fire, when they must not, and what happens near each threshold."""
+
+from __future__ import annotations
+
+import pytest
+
+from sdstop.finding import Finding, RuledOut, Severity, Unchecked
+from tests.arrays import NVME_FLASH, ArraySpec, Bursts, Clones, Level, Random, Rebuild, member_name
+from tests.rules.stripes import (
+    IDS,
+    PAIRS,
+    SIXTEEN,
+    Load,
+    Second,
+    crowd,
+    finding,
+    judged,
+    made,
+    one_slow,
+    said,
+    simulated,
+    standing,
+    steady,
+    unchecked,
+)  # fmt: skip
+
+CLONES = ArraySpec(disks=24, random=Random(rate=150.0), clones=Clones(count=10))
+HOT = ArraySpec(level=Level.RAID0, disks=6, random=Random(outstanding=24, hot_share=0.5, hot_column=2))
+SLOW = ArraySpec(disks=8, random=Random(rate=80.0, writes=0.6), slow=((3, 4.0),))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_simulated_convoy_is_found_and_nothing_else(seed: int) -> None:
+    found = finding(judged(simulated(CLONES, seed)))
+    assert (found.rule, found.subject) == ("stripe-convoy", "md0")
+    assert found.severity is not Severity.INFO
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_simulated_hot_member_is_found_and_nothing_else(seed: int) -> None:
+    found = finding(judged(simulated(HOT, seed)))
+    assert (found.rule, found.subject) == ("hot-stripe-member", f"md0/{member_name(2)}")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_simulated_slow_member_is_found_and_nothing_else(seed: int) -> None:
+    found = finding(judged(simulated(SLOW, seed)))
+    assert (found.rule, found.subject) == ("slow-stripe-member", f"md0/{member_name(3)}")
+
+
+HEALTHY = {
+    "idle": ArraySpec(disks=12, random=Random(rate=3.0)),
+    "random": ArraySpec(disks=12, random=Random(rate=400.0)),
+    "overloaded": ArraySpec(disks=12, random=Random(outstanding=96)),
+    "raid5": ArraySpec(level=Level.RAID5, disks=8, random=Random(rate=120.0)),
+    "raid6": ArraySpec(level=Level.RAID6, disks=10, random=Random(rate=90.0)),
+    "bursts": ArraySpec(disks=12, random=Random(rate=100.0), bursts=Bursts(count=300)),
+    "one clone": ArraySpec(disks=16, random=Random(rate=150.0), clones=Clones(count=1)),
+    "flash": ArraySpec(level=Level.RAID0, disks=8, media=NVME_FLASH, random=Random(rate=2000.0)),
+    "mirror balanced reads": ArraySpec(disks=12, random=Random(rate=300.0, writes=0.0)),
+    "degraded": ArraySpec(disks=12, random=Random(rate=200.0), missing=frozenset({5})),
+    "unequal": ArraySpec(
+        level=Level.RAID0, disks=6, sizes=(4.0, 2.0, 1.0, 1.0, 1.0, 1.0), random=Random(outstanding=24)
+    ),
+}
+
+
+@pytest.mark.parametrize("spec", HEALTHY.values(), ids=HEALTHY)
+@pytest.mark.parametrize("seed", range(3))
+def test_healthy_loads_are_no_finding(spec: ArraySpec, seed: int) -> None:
+    assert said(judged(simulated(spec, seed)).head().judgement) == set()
+
+
+def test_a_finding_quotes_its_evidence_and_says_what_to_do() -> None:
+    for spec, subject in ((CLONES, "md0"), (HOT, member_name(2)), (SLOW, member_name(3))):
+        found = finding(judged(simulated(spec, 1)))
+        assert {"/proc/diskstats", "/proc/mdstat"} <= {cite.key for cite in found.evidence}, found.rule
+        assert any(f" {subject} " in cite.excerpt for cite in found.evidence if cite.key == "/proc/diskstats")
+        assert found.advice
+        assert found.refuted_by
+        assert all(value.title for value in found.values)
+        assert any(value.limit is not None for value in found.values)
+
+
+def test_what_was_found_good_is_said_with_numbers() -> None:
+    good = {r.rule: r for r in judged(simulated(HEALTHY["random"], 1)).head().judgement.ruled_out}
+    assert good.keys() == IDS
+    assert all(any(c.isdigit() for c in r.summary) for r in good.values())
+
+
+# --- seconds made by hand ------------------------------------------------------------------------------
+
+
+def test_a_moving_queue_is_a_convoy() -> None:
+    session = judged(made(SIXTEEN, crowd()))
+    assert said(session.head().judgement) == {("stripe-convoy", "critical", "md0")}
+    numbers = {value.name: value.value for value in finding(session).values}
+    assert numbers["columns"] == 16
+    assert numbers["queue"] == pytest.approx(8 + 15 * 0.25, abs=0.05)
+    assert numbers["busy"] == pytest.approx(1 + 15 * 0.25, abs=0.05)
+
+
+def test_severity_follows_the_deficit() -> None:
+    # E = 16 L / (L + 15) with L = 11.75 is 7.03 columns: a deficit of 0.07 is 6.54 busy, one of 0.12 is 6.19.
+    for deficit, severity in ((0.07, "warning"), (0.12, "critical")):
+        busy = ((1 - deficit) * 7.028 - 1) / 15
+        session = judged(made(SIXTEEN, crowd(rest_busy=busy)))
+        assert said(session.head().judgement) == {("stripe-convoy", severity, "md0")}, deficit
+
+
+@pytest.mark.parametrize(("deficit", "found"), [(0.04, False), (0.06, True)])
+def test_near_the_limit_of_the_deficit(deficit: float, found: bool) -> None:  # noqa: FBT001
+    session = judged(made(SIXTEEN, crowd(rest_busy=((1 - deficit) * 7.028 - 1) / 15)))
+    assert bool(said(session.head().judgement)) is found
+
+
+@pytest.mark.parametrize(("share", "found"), [(2.9, False), (3.1, True)])
+def test_near_the_limit_of_the_top_share(share: float, found: bool) -> None:  # noqa: FBT001
+    # T = 16 a / (a + 15 b) = share, with a + 15 b = 12 outstanding.
+    deep = share * 12 / 16
+    session = judged(made(SIXTEEN, crowd(deep=deep, rest=(12 - deep) / 15, rest_busy=0.2)))
+    assert bool(said(session.head().judgement)) is found
+
+
+def test_a_queue_that_moves_now_and_then_is_unclear_and_only_info() -> None:
+    def load(member: int, second: int) -> Load:
+        at = member == (5 if second % 10 < 7 else second % 4)
+        return Load(queue=8.0 if at else 0.25, busy=1.0 if at else 0.25)
+
+    session = judged(made(SIXTEEN, load))
+    assert said(session.head().judgement) == {("stripe-convoy", "info", "md0")}
+
+
+@pytest.mark.parametrize(("ios", "found"), [(2.4, "stripe-convoy"), (2.6, "hot-stripe-member")])
+def test_near_the_limit_of_a_hot_member(ios: float, found: str) -> None:
+    (verdict,) = said(judged(made(SIXTEEN, standing(ios))).head().judgement)
+    assert verdict[0] == found
+    assert (verdict[1] == "info") is (found == "stripe-convoy")
+
+
+def test_a_hot_member_is_named() -> None:
+    session = judged(made(SIXTEEN, standing()))
+    assert said(session.head().judgement) == {("hot-stripe-member", "critical", f"md0/{member_name(5)}")}
+    numbers = {value.name: value.value for value in finding(session).values}
+    assert numbers["ios_ratio"] == pytest.approx(4.0, abs=0.05)
+
+
+def test_a_hot_mirror_is_named_by_both_legs() -> None:
+    pairs = ArraySpec(disks=16)
+
+    def load(member: int, second: int) -> Load:
+        hot = member in {6, 7}
+        return Load(80, 80, queue=8.0, busy=1.0) if hot else Load(queue=0.25, busy=0.2)
+
+    (verdict,) = said(judged(made(pairs, load)).head().judgement)
+    assert verdict[0] == "hot-stripe-member"
+    assert verdict[2] == f"md0/{member_name(6)}+{member_name(7)}"
+
+
+@pytest.mark.parametrize(("times", "found"), [(2.9, False), (3.1, True)])
+def test_near_the_limit_of_a_slow_member(times: float, found: bool) -> None:  # noqa: FBT001
+    got = said(judged(made(SIXTEEN, one_slow(times))).head().judgement)
+    assert got == ({("slow-stripe-member", "warning", f"md0/{member_name(5)}")} if found else set())
+
+
+def test_three_times_the_limit_is_critical() -> None:
+    got = said(judged(made(SIXTEEN, one_slow(9.5))).head().judgement)
+    assert got == {("slow-stripe-member", "critical", f"md0/{member_name(5)}")}
+
+
+def test_a_member_that_is_asked_for_more_is_not_called_slow() -> None:
+    assert said(judged(made(SIXTEEN, one_slow(4.0, share=1.6))).head().judgement) == set()
+
+
+def test_a_member_that_is_slow_at_writes_alone_is_not_called_slow() -> None:
+    assert said(judged(made(SIXTEEN, one_slow(4.0, reads_too=False))).head().judgement) == set()
+
+
+def test_a_disk_must_stay_slow_to_be_called_so() -> None:
+    def load(member: int, second: int) -> Load:
+        return one_slow(6.0)(member, second) if second > 40 else Load()
+
+    shown = made(SIXTEEN, load, seconds=70)
+    assert said(judged(shown[:53]).head().judgement) == set()
+    assert said(judged(shown).head().judgement) == {("slow-stripe-member", "warning", f"md0/{member_name(5)}")}
+
+
+def test_a_crowd_before_one_disk_is_no_slow_disk() -> None:
+    """Requests wait long before it, but each takes the usual time once its turn comes."""
+
+    def load(member: int, second: int) -> Load:
+        return Load(20, 20, 80.0, busy=0.45) if member == 5 else Load(busy=0.4)
+
+    assert "slow-stripe-member" not in {rule for rule, *_ in said(judged(made(SIXTEEN, load)).head().judgement)}
+
+
+def test_a_leg_that_reads_seldom_go_to_is_not_called_slow() -> None:
+    """Streams are read from one leg of each mirror; the other seeks for its few reads."""
+
+    def load(member: int, second: int) -> Load:
+        return Load(3, 0, 12.0, busy=0.04) if member % 2 else Load(900, 0, 0.5, busy=0.5)
+
+    assert said(judged(made(ArraySpec(disks=16), load)).head().judgement) == set()
+
+
+def test_a_slow_mirror_leg_that_reads_avoid_is_found_by_its_writes() -> None:
+    pairs = ArraySpec(disks=8)
+
+    def load(member: int, second: int) -> Load:
+        if member == 5:
+            return Load(0, 20, 60.0, busy=1.0)
+        return Load(40 if member == 4 else 20, 20, busy=0.5)
+
+    got = said(judged(made(pairs, load)).head().judgement)
+    assert got == {("slow-stripe-member", "warning", f"md0/{member_name(5)}")}
+
+
+# --- config -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("load", "rule", "threshold", "value"),
+    [
+        (crowd(), "stripe-convoy", "deficit", 0.9),
+        (crowd(deep=3.4, rest=0.55, rest_busy=0.3), "stripe-convoy", "top_share", 4.9),
+        (crowd(), "stripe-convoy", "queue", 50.0),
+        (crowd(), "stripe-convoy", "ios", 5000.0),
+        (crowd(), "stripe-convoy", "columns", 17.0),
+        (standing(), "hot-stripe-member", "hot_ios", 4.5),
+        (standing(), "hot-stripe-member", "fixed", 1.1),
+        (one_slow(6.0), "slow-stripe-member", "slow_wait", 7.0),
+        (one_slow(6.0), "slow-stripe-member", "slow_excess", 0.2),
+        (one_slow(6.0), "slow-stripe-member", "slow_service", 2.6),
+        (one_slow(6.0), "slow-stripe-member", "equal_ios", 0.9),
+    ],
+)
+def test_config_moves_each_threshold(load: Second, rule: str, threshold: str, value: float) -> None:
+    shown = made(SIXTEEN, load)
+    assert {verdict[0] for verdict in said(judged(shown).head().judgement)} == {rule}
+    judgement = judged(shown, {rule: {threshold: value}}).head().judgement
+    assert rule not in {verdict[0] for verdict in said(judgement)}
+    assert rule in {r.rule for r in judgement.ruled_out} | {u.rule for u in judgement.unchecked}
+
+
+def test_a_configured_threshold_is_the_one_that_is_shown() -> None:
+    session = judged(made(SIXTEEN, standing()), {"hot-stripe-member": {"hot_ios": 3.5}})
+    assert {v.name: v.limit for v in finding(session).values}["ios_ratio"] == 3.5
+
+
+def test_every_rule_says_something_of_every_striped_array() -> None:
+    for spec in (SIXTEEN, PAIRS, ArraySpec(level=Level.RAID5, disks=4), ArraySpec(disks=2)):
+        judgement = judged(made(spec, steady)).head().judgement
+        verdicts: list[Finding | RuledOut | Unchecked] = [
+            *judgement.findings, *judgement.ruled_out, *judgement.unchecked,
+        ]  # fmt: skip
+        assert {verdict.rule for verdict in verdicts} == IDS
+        assert {verdict.subject for verdict in verdicts} == {"md0"}
+
+
+def test_the_simulated_rebuild_is_silent() -> None:
+    spec = ArraySpec(disks=12, random=Random(rate=100.0), rebuild=Rebuild(member=3))
+    judgement = judged(simulated(spec, 1)).head().judgement
+    assert said(judgement) == set()
+    assert unchecked(judgement).keys() == IDS
