@@ -22,15 +22,15 @@ def _clone_convoy() -> Scene:
     seconds = 64
     spec = ArraySpec(
         disks=46, chunk=512 * KIB, member_size=1862 * GIB,
-        random=Random(rate=420.0, writes=0.5), clones=Clones(count=10),
+        random=Random(rate=200.0, writes=0.5), clones=Clones(count=10),
     )  # fmt: skip
     shelf = Shelf(spec, replace(SATA, name="ST2000NM0033-9ZM"), terse=True)
-    frames = list(simulate(spec, 11, seconds))
+    frames = list(simulate(spec, 12, seconds))
     first = rows(frames[0])[spec.name][_WRITE_SECTORS]
     extra: dict[int, Mapping[str, str]] = {}
     for second in range(0, seconds + 1, 5):
         written = (rows(frames[second])[spec.name][_WRITE_SECTORS] - first) * 512
-        copied = max(0, written - int(420 * 0.5 * 8 * KIB * second)) // 10
+        copied = max(0, written - int(200 * 0.5 * 8 * KIB * second)) // 10
         who = [_clone(number, copied) for number in range(10)]
         who.append(Process(1204, "iscsi_trx", "", None, None))
         extra[second] = {ANSWER: answer(who, _STARTED - 611.5)}

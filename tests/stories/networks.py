@@ -4,17 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sdstop.evidence import slug
 from tests.stories.interfaces import LOOPBACK, OFFICE, Nic
 from tests.stories.node import Shape
 from tests.stories.scene import Scene, Stories
 
 _STARTED = 1_795_273_200.0
-
-
-_NO_PATHS = {
-    0: {f"commands/{slug(f'ip -j -s {six}route show cache')}/stdout": "[ ]\n" for six in ("", "-6 ")},
-}  # fmt: skip
 
 
 def _slave(bond: str, aggregator: int) -> dict[str, str]:
@@ -44,7 +38,7 @@ def _mtu_mismatch() -> Scene:
         }),
         Nic("veth7b", 14, mtu=1500, speed=10000, rates=(1e6, 2e6), size=1400, iflink=13),
     )  # fmt: skip
-    return Scene(Shape("gate2", cpus=4), _STARTED, 30, nics=nics, links=_LINKS, extra=_NO_PATHS)
+    return Scene(Shape("gate2", cpus=4), _STARTED, 30, nics=nics, links=_LINKS)
 
 
 _LINKS = {
@@ -70,7 +64,7 @@ def _dropping() -> Scene:
             growing={"rx_missed_errors": 900, "rx_length_errors": 140, "rx_errors": 140},
             counted={"rx_missed_errors": 40_112, "rx_length_errors": 9_100, "rx_errors": 9_100}),
     )  # fmt: skip
-    return Scene(Shape("gate1", cpus=4, system=0.12), _STARTED + 4_000, 60, nics=nics, extra=_NO_PATHS)
+    return Scene(Shape("gate1", cpus=4, system=0.12), _STARTED + 4_000, 60, nics=nics)
 
 
 STORIES: Stories = {

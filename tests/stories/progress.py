@@ -19,7 +19,6 @@ class Recovery:
     total: int
     minimum: str = "1000 (system)"
     maximum: str = "200000 (system)"
-    stop: int | None = None  # KiB at which sync_max ends it
     _marks: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=_MARKS))
     _recorded: int = 0
 
@@ -31,8 +30,8 @@ class Recovery:
         passed, moved = max(1, int(now - since)), done - had
         if now - self._marks[-1][0] >= _STEP and done != self._marks[-1][1]:
             self._marks.append((now, done))
-        # sync_completed moves in steps of a sixteenth, but is written once more when md stops at sync_max.
-        if done - self._recorded > self.total // 16 or not self._recorded or done == self.stop:
+        # sync_completed moves in steps of a sixteenth.
+        if done - self._recorded > self.total // 16 or not self._recorded:
             self._recorded = done
         speed = moved // passed
         left = (self.total - done) * 2 // (moved * 2 // 32 + 1) * passed >> 5
@@ -48,7 +47,7 @@ class Recovery:
             "sync_speed_min": self.minimum,
             "sync_speed_max": self.maximum,
             "sync_min": "0",
-            "sync_max": "max" if self.stop is None else str(self.stop * 2),
+            "sync_max": "max",
             "last_sync_action": "recovery",
         }
 

@@ -67,7 +67,7 @@ def _throttled() -> Scene:
 
 
 def _stalled() -> Scene:
-    """Let a rebuild run for 20 s, then go on without it: sync_max was set to where it stands."""
+    """Let a rebuild run for 20 s, then go on without it, for no reason that the node tells."""
     spec = ArraySpec(
         level=Level.RAID5, disks=6, chunk=512 * KIB, member_size=3726 * GIB, random=Random(rate=40.0, writes=0.4),
         rebuild=Rebuild(member=1, size=512 * KIB, window=6, limit=120e6, started=0.44),
@@ -77,7 +77,7 @@ def _stalled() -> Scene:
     first = list(simulate(spec, 33, running))
     second = list(simulate(replace(spec, rebuild=None, missing=frozenset({1})), 34, standing))
     done = [_done(frame) for frame in first]
-    recovery = Recovery(spec.member_size // KIB, stop=done[-1])
+    recovery = Recovery(spec.member_size // KIB)
     part = _followed(shelf, [*first, *[first[-1]] * standing], done + done[-1:] * standing, recovery)
     part.rows = [shelf.rows(now) for now in continued([rows(f) for f in first], [rows(f) for f in second])]
     shape = Shape("vault6", load=1.9, stalled=0.2, iowait=0.06)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from sdstop.evidence import slug
 from tests.arrays import Frame, simulate
 from tests.stories.disks import SYSTEM, Shelf, SystemDisk, mdstat
 from tests.stories.folder import Folder
@@ -15,6 +16,8 @@ from tests.stories.node import Node, Shape
 from tests.stories.rows import Rows, added, past, rows, text
 
 V = TypeVar("V")
+
+_NO_PATHS = {f"commands/{slug(f'ip -j -s {six}route show cache')}/stdout": "[ ]\n" for six in ("", "-6 ")}
 
 _NO_MD = '{"/proc/mdstat": {"outcome": "absent", "detail": "no such file"}}\n'
 
@@ -93,7 +96,7 @@ class Scene:
             for part in self.parts:
                 files |= _at(part.sysfs, second)
             if not second:
-                files |= system.sysfs()
+                files |= system.sysfs() | _NO_PATHS
                 for part in self.parts:
                     files |= part.shelf.udev(self.shape.host)
             folder.add(files | dict(self.extra.get(second, {})), second)
