@@ -114,6 +114,8 @@ class Window:
         if needle:
             lines = [line for line in text.splitlines() if needle in line]
             text = "\n".join(lines[:4]) or text
+            # JSON may be one long line: begin where the needle is seen.
+            text = text[max(0, text.find(needle) + len(needle) - EXCERPT) :] if len(text) > EXCERPT else text
         return Cite(key, self.now.number, text.strip("\n")[:EXCERPT], needle)
 
 

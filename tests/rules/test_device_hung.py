@@ -1,0 +1,182 @@
+"""device-hung: requests in flight and none completed, named at the device that owes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.diskstats import DISKSTATS
+from sdstop.finding import Severity
+from sdstop.rules.device_hung import DEVICE_HUNG
+from tests.frames import Files, Judged, value
+
+BLOCK = {
+    "/sys/block/sda/dev": "8:0", "/sys/block/sda/queue/iostats": "1", "/sys/block/sda/queue/rotational": "1",
+    "/sys/block/sda/sda1/partition": "1", "/sys/block/sda/sda1/dev": "8:1",
+    "/sys/block/sdb/dev": "8:16", "/sys/block/sdb/queue/iostats": "1", "/sys/block/sdb/queue/rotational": "0",
+    "/sys/block/md0/dev": "9:0", "/sys/block/md0/md/level": "raid1",
+    "link:/sys/block/md0/slaves/sda1": "../../sda/sda1", "link:/sys/block/md0/slaves/sdb": "../../sdb",
+    "/sys/block/dm-0/dev": "253:0", "/sys/block/dm-0/dm/name": "vg-lv", "/sys/block/dm-0/dm/uuid": "LVM-x",
+    "link:/sys/block/dm-0/slaves/md0": "../../md0",
+    "/sys/block/loop0/dev": "7:0", "/sys/block/sr0/dev": "11:0",
+}  # fmt: skip
+MINORS = {
+    "sda": (8, 0),
+    "sda1": (8, 1),
+    "sdb": (8, 16),
+    "md0": (9, 0),
+    "dm-0": (253, 0),
+    "loop0": (7, 0),
+    "sr0": (11, 0),
+}
+Row = tuple[int, int, int]
+
+
+def row(name: str, done: int, in_flight: int, busy: int, flushes: int = 0) -> str:
+    major, minor = MINORS.get(name, (8, 99))
+    return (
+        f"{major:4} {minor:7} {name} {done} 0 {done * 8} {busy} 0 0 0 0 {in_flight} {busy} {busy} 0 0 0 0 {flushes} 0\n"
+    )
+
+
+def frames(
+    seconds: int, devices: Mapping[str, str], *, block: Files = BLOCK, start: int = 0
+) -> list[tuple[float, Files]]:
+    """Return a frame a second. A device is `works`, `idle`, `hangs` (3 in flight, nothing done), `quiet hangs`."""
+    shown: list[tuple[float, Files]] = []
+    for t in range(start, start + seconds + 1):
+        rows = []
+        for name, does in devices.items():
+            done = 10 * t if does == "works" else 500
+            busy = 0 if does in {"idle", "quiet hangs"} else 1000 * t
+            rows.append(row(name, done, 0 if does == "idle" else 3, busy))
+        shown.append((float(t), {**block, "/proc/diskstats": "".join(rows)}))
+    return shown
+
+
+def judged(shown: Sequence[tuple[float, Files]], config: dict[str, float] | None = None) -> Judged:
+    return Judged((DISKSTATS, BLOCKDEV), [DEVICE_HUNG], shown, {"device-hung": config} if config else None)
+
+
+@pytest.mark.parametrize(("seconds", "fires"), [(9, False), (10, True), (40, True)])
+def test_ten_seconds(seconds: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(frames(seconds, {"sdb": "hangs", "sda": "works"}))
+    if fires:
+        finding = said.finding("sdb")
+        assert finding.severity is Severity.CRITICAL
+        assert value(finding, "seconds") == seconds
+        assert "3 requests in flight and none completed for at least" in finding.summary
+    else:
+        said.unchecked("")
+        assert not [v for v in said.all if v.subject == "sdb"]
+
+
+def test_just_below_the_threshold_is_ruled_out_with_the_figure() -> None:
+    # The 500 of a hang equals what a working device has at 50: from here on it stands.
+    shown = [*frames(10, {"sdb": "works"}, start=40), *frames(8, {"sdb": "hangs"}, start=51)]
+    said = judged(shown).ruled_out("disks")
+    assert "9.0 s (sdb)" in said.summary
+
+
+def test_the_time_counts_from_the_last_completion() -> None:
+    shown = [*frames(10, {"sdb": "works"}, start=40), *frames(14, {"sdb": "hangs"}, start=51)]
+    finding = judged(shown).finding("sdb")
+    assert value(finding, "seconds") == 15
+    assert "at least" not in finding.summary
+    assert value(finding, "ticking") == "yes"
+
+
+def test_a_kernel_that_does_not_count_it_busy() -> None:
+    assert value(judged(frames(20, {"sdb": "quiet hangs"})).finding("sdb"), "ticking") == "no"
+
+
+@pytest.mark.parametrize("does", ["works", "idle"])
+def test_what_works_or_rests_does_not_hang(does: str) -> None:
+    judged(frames(20, {"sda": does, "sdb": does})).ruled_out("disks")
+
+
+def test_one_long_request_is_none_until_the_threshold() -> None:
+    shown = [*frames(20, {"sdb": "idle"}), *frames(8, {"sdb": "hangs"}, start=21)]
+    judged(shown).ruled_out("disks")
+
+
+def test_a_flush_that_completes_is_an_answer() -> None:
+    shown = [(float(t), {**BLOCK, "/proc/diskstats": row("sdb", 500, 1, 1000 * t, flushes=t // 5)}) for t in range(30)]
+    judged(shown).ruled_out("disks")
+
+
+def test_the_leaf_is_named_and_what_waits_for_it() -> None:
+    finding = judged(frames(20, {"sdb": "hangs", "sda": "works", "md0": "hangs", "dm-0": "hangs"})).finding("sdb")
+    assert "dm-0, md0 wait for it" in finding.summary
+    assert finding.explains == ("device-hung:dm-0", "device-hung:md0")
+    assert len([v for v in judged(frames(20, {"sdb": "hangs", "md0": "hangs"})).all if v.rule == "device-hung"]) == 1
+
+
+def test_a_partition_is_its_disk() -> None:
+    said = judged(frames(20, {"sda": "hangs", "sda1": "hangs", "md0": "hangs"}))
+    assert [v.subject for v in said.all] == ["sda"]
+    assert "md0 waits for it" in said.finding("sda").summary
+
+
+@pytest.mark.parametrize(("disk", "part"), [("sdc", "sdc1"), ("nvme0n1", "nvme0n1p2")])
+def test_a_partition_is_its_disk_without_sysfs(disk: str, part: str) -> None:
+    said = judged(frames(20, {disk: "hangs", part: "hangs"}, block={}))
+    assert [v.subject for v in said.all] == [disk]
+
+
+def test_a_stacked_device_alone_is_less_certain() -> None:
+    finding = judged(frames(20, {"md0": "hangs", "sda": "works", "sda1": "idle", "sdb": "idle"})).finding("md0")
+    assert finding.severity is Severity.WARNING
+    assert "no device below it has any of them" in finding.summary
+    assert finding.confidence == 0.5
+
+
+@pytest.mark.parametrize("name", ["loop0", "sr0"])
+@pytest.mark.parametrize("block", [BLOCK, {}])
+def test_loop_and_rom_are_left_alone(name: str, block: Files) -> None:
+    judged(frames(20, {name: "hangs"}, block=block)).ruled_out("disks")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "severity"), [(20, Severity.WARNING), (29, Severity.WARNING), (30, Severity.CRITICAL)]
+)
+def test_a_disk_that_was_idle_may_be_spinning_up(seconds: int, severity: Severity) -> None:
+    shown = [*frames(5, {"sda": "idle"}), *frames(seconds, {"sda": "hangs"}, start=6)]
+    assert judged(shown).finding("sda").severity is severity
+
+
+def test_flash_does_not_spin_up() -> None:
+    shown = [*frames(5, {"sdb": "idle"}), *frames(20, {"sdb": "hangs"}, start=6)]
+    assert judged(shown).finding("sdb").severity is Severity.CRITICAL
+
+
+def test_a_disk_that_worked_before_does_not_spin_up() -> None:
+    shown = [*frames(10, {"sda": "works"}, start=40), *frames(15, {"sda": "hangs"}, start=51)]
+    assert judged(shown).finding("sda").severity is Severity.CRITICAL
+
+
+def test_what_is_not_counted_is_not_called_good() -> None:
+    block = {**BLOCK, "/sys/block/sdb/queue/iostats": "0"}
+    assert "iostats" in judged(frames(20, {"sda": "works", "sdb": "idle"}, block=block)).unchecked("sdb").reason
+
+
+def test_readings_that_lie_far_apart_need_three() -> None:
+    shown = frames(40, {"sdb": "hangs"})[::20]
+    judged(shown).finding("sdb")
+    assert not [v for v in judged(shown[:2]).all if v.subject == "sdb"]
+
+
+def test_the_threshold_is_of_config() -> None:
+    judged(frames(20, {"sdb": "hangs"}), {"seconds": 30.0}).unchecked("")
+    judged(frames(6, {"sdb": "hangs"}), {"seconds": 5.0}).finding("sdb")
+
+
+def test_advice_fits_the_kind() -> None:
+    def advice(name: str) -> str:
+        return "\n".join(judged(frames(20, {name: "hangs"}, block={})).finding(name).advice)
+
+    assert "nvme list-subsys" in advice("nvme0n1")
+    assert "aoe-stat" in advice("etherd/e0.1")
+    assert "/sys/block/sdz/device" in advice("sdz")

@@ -1,0 +1,168 @@
+"""frames-dropped: which losses matter, and what each kind means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from sdstop.collectors.network import INTERFACES, NETWORK
+from sdstop.collectors.paths import TCP
+from sdstop.finding import Severity
+from sdstop.rules.frames_dropped import FRAMES_DROPPED
+from tests.frames import Files, Judged, value
+from tests.netnode import Nic, files
+
+SNMP = {"/proc/net/snmp": "Tcp: InSegs\nTcp: 1\n"}
+
+
+def judged(
+    lost: Mapping[str, int],
+    *,
+    packets: int = 1_000_000,
+    seconds: int = 60,
+    kind: str = "physical",
+    softnet: int = 0,
+    sysfs: bool = True,
+    config: dict[str, float] | None = None,
+) -> Judged:
+    """Judge `seconds` in which `packets` passed each way and these counters grew to what is said."""
+    shown: list[tuple[float, Files]] = []
+    for t in range(0, seconds + 1, 10):
+        share = t / seconds
+        counters = {name: int(count * share) for name, count in lost.items()}
+        nic = Nic(
+            "eth0",
+            1500,
+            kind,
+            rx_packets=int(packets * share),
+            tx_packets=int(packets * share),
+            counters=counters,
+        )
+        more = {**SNMP, "/proc/net/softnet_stat": f"00000001 {int(softnet * share):08x} 00000000\n"}
+        frame = files(nic, more=more)
+        shown.append((float(t), frame if sysfs else {"/proc/net/dev": frame["/proc/net/dev"]}))
+    rules = {"frames-dropped": config} if config else None
+    return Judged((NETWORK, INTERFACES, TCP), [FRAMES_DROPPED], shown, rules)
+
+
+@pytest.mark.parametrize(
+    ("counters", "words", "advice"),
+    [
+        ({"rx_errors": 500, "rx_length_errors": 500}, "larger than 1500", "compare the MTU"),
+        ({"rx_errors": 500, "rx_over_errors": 500}, "did not fit into the buffers", "ethtool -g eth0"),
+        ({"rx_errors": 500, "rx_crc_errors": 400, "rx_frame_errors": 100}, "500 damaged on the wire", "cable"),
+        ({"rx_missed_errors": 500}, "card had no free buffer", "ethtool -G eth0"),
+        ({"rx_errors": 500, "rx_fifo_errors": 500}, "card had no free buffer", "ethtool -G eth0"),
+        ({"tx_errors": 500, "tx_carrier_errors": 500}, "lost with the link", "cable"),
+        ({"tx_errors": 500, "collisions": 500}, "half duplex", "ethtool eth0"),
+        ({"tx_dropped": 500}, "send queue was full", "tc -s qdisc"),
+        ({"tx_errors": 500}, "no counter says why (tx)", "ethtool -S eth0"),
+        ({"rx_errors": 500}, "no counter says why (rx)", "ethtool -S eth0"),
+    ],
+)
+def test_what_each_kind_means(counters: dict[str, int], words: str, advice: str) -> None:
+    finding = judged(counters).finding("eth0")
+    assert finding.severity is Severity.WARNING
+    assert words in finding.summary
+    assert advice in "\n".join(finding.advice)
+    assert any(cite.key == "/proc/net/dev" for cite in finding.evidence)
+
+
+@pytest.mark.parametrize(("lost", "fires"), [(99, False), (101, True)])
+def test_one_in_ten_thousand(lost: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged({"rx_errors": lost, "rx_crc_errors": lost})
+    if fires:
+        assert value(said.finding("eth0"), "share") == pytest.approx(1.01e-4, rel=1e-3)
+    else:
+        assert f"{lost} of 2.0M frames" in said.ruled_out("eth0").summary
+
+
+@pytest.mark.parametrize(("lost", "fires"), [(9, False), (10, True)])
+def test_and_ten_at_least(lost: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged({"rx_errors": lost, "rx_crc_errors": lost}, packets=100)
+    if fires:
+        said.finding("eth0")
+    else:
+        said.ruled_out("eth0")
+
+
+def test_the_thresholds_are_of_config() -> None:
+    judged({"rx_errors": 500, "rx_crc_errors": 500}, config={"ratio": 0.01}).ruled_out("eth0")
+    judged({"rx_errors": 20, "rx_crc_errors": 20}, config={"ratio": 1e-6}).finding("eth0")
+
+
+def test_frames_that_nobody_wanted_are_info() -> None:
+    finding = judged({"rx_dropped": 50_000}).finding("eth0")
+    assert finding.severity is Severity.INFO
+    assert "nobody here wanted" in finding.summary
+
+
+def test_dropped_by_full_queues_of_the_cpus_is_a_warning() -> None:
+    finding = judged({"rx_dropped": 50_000}, softnet=50_000).finding("eth0")
+    assert finding.severity is Severity.WARNING
+    assert "receive queues dropped" in finding.summary
+    assert value(finding, "softnet") == 50_000
+
+
+def test_missed_frames_among_unwanted_ones() -> None:
+    judged({"rx_dropped": 50_000, "rx_missed_errors": 50}).finding("eth0")
+    assert judged({"rx_dropped": 50_000, "rx_missed_errors": 50}).finding("eth0").severity is Severity.INFO
+    assert judged({"rx_dropped": 50_000, "rx_missed_errors": 500}).finding("eth0").severity is Severity.WARNING
+
+
+def test_without_sysfs_dropped_frames_may_be_harmless() -> None:
+    finding = judged({"rx_dropped": 5000, "rx_missed_errors": 5000}, sysfs=False).finding("eth0")
+    assert finding.severity is Severity.INFO
+    assert "which kind is known" in finding.summary
+
+
+def test_without_sysfs_errors_are_errors() -> None:
+    assert judged({"rx_errors": 5000}, sysfs=False).finding("eth0").severity is Severity.WARNING
+
+
+def test_a_tap_that_a_guest_does_not_empty_is_info() -> None:
+    assert judged({"tx_dropped": 5000}, kind="tun").finding("eth0").severity is Severity.INFO
+
+
+def test_loopback_is_left_alone() -> None:
+    assert judged({"rx_dropped": 5000}, kind="loopback").silent()
+
+
+def test_a_bond_is_its_slaves() -> None:
+    shown: list[tuple[float, Files]] = []
+    for t in (0, 10):
+        counters = {"rx_errors": 500 * t, "rx_crc_errors": 500 * t}
+        slave = Nic("eth0", master="bond0", rx_packets=10_000 * t, counters=counters)
+        shown.append(
+            (
+                float(t),
+                files(slave, Nic("bond0", kind="bond", lower=("eth0",), rx_packets=10_000 * t, counters=counters)),
+            )
+        )
+    said = Judged((NETWORK, INTERFACES), [FRAMES_DROPPED], shown)
+    assert [v.subject for v in said.all] == ["eth0"]
+
+
+def test_what_was_lost_long_ago_is_past() -> None:
+    shown: list[tuple[float, Files]] = [
+        (float(t), files(Nic("eth0", rx_packets=1000 * t, counters={"rx_errors": 10**6, "rx_crc_errors": 10**6})))
+        for t in range(5)
+    ]
+    Judged((NETWORK, INTERFACES), [FRAMES_DROPPED], shown).ruled_out("eth0")
+
+
+def test_an_interface_that_came_anew_has_no_history() -> None:
+    shown: list[tuple[float, Files]] = [
+        (0.0, files(Nic("eth0", rx_packets=10**6))),
+        (1.0, files(Nic("eth0", rx_packets=10, counters={"rx_errors": 99}))),
+    ]
+    Judged((NETWORK, INTERFACES), [FRAMES_DROPPED], shown).unchecked("eth0")
+
+
+def test_one_frame_is_not_called_good() -> None:
+    assert Judged((NETWORK, INTERFACES), [FRAMES_DROPPED], [(0.0, files(Nic("eth0")))]).unchecked("").reason
+
+
+def test_an_idle_interface_is_not_worth_a_word() -> None:
+    assert judged({}, packets=0).silent()

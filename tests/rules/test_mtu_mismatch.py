@@ -1,0 +1,136 @@
+"""mtu-mismatch: bonds, bridges, VLANs, veth pairs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sdstop.collectors.links import LINKS
+from sdstop.collectors.network import INTERFACES
+from sdstop.finding import Severity
+from sdstop.rules.mtu_mismatch import MTU_MISMATCH
+from tests.frames import Files, Judged
+from tests.netnode import CLASS, Nic, files
+
+
+def judged(*nics: Nic, more: dict[str, str] | None = None) -> Judged:
+    shown: Files = files(*nics, more=more)
+    return Judged((INTERFACES, LINKS), [MTU_MISMATCH], [(0.0, shown)])
+
+
+def bond(mtu: int, *slaves: int, **settings: bool) -> list[Nic]:
+    lower = tuple(f"eth{n}" for n in range(len(slaves)))
+    nics = [Nic(name, slave, master="bond0", **settings) for name, slave in zip(lower, slaves, strict=True)]  # type: ignore[arg-type]
+    return [*nics, Nic("bond0", mtu, "bond", lower=lower)]
+
+
+def bridge(mtu: int, **ports: int) -> list[Nic]:
+    nics = [Nic(name, port, master="br0") for name, port in ports.items()]
+    return [*nics, Nic("br0", mtu, "bridge", lower=tuple(ports))]
+
+
+def test_a_bond_and_its_slaves_agree() -> None:
+    assert "9000" in judged(*bond(9000, 9000, 9000)).ruled_out("bond0").summary
+
+
+def test_a_slave_that_is_too_small() -> None:
+    finding = judged(*bond(9000, 9000, 1500)).finding("bond0/eth1")
+    assert finding.severity is Severity.WARNING
+    assert "ip link set dev bond0 mtu 9000" in finding.advice[0]
+    assert {cite.key for cite in finding.evidence} == {f"{CLASS}/bond0/mtu", f"{CLASS}/eth1/mtu"}
+    assert any("ping -M do -c 3 -s 8972" in line for line in finding.advice)
+
+
+@pytest.mark.parametrize(("slave", "fires"), [(8999, True), (9000, False)])
+def test_one_byte_is_enough(slave: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(*bond(9000, 9000, slave))
+    assert [v.subject for v in said.all] == (["bond0/eth1"] if fires else ["bond0"])
+
+
+def test_a_slave_that_is_larger_harms_nobody() -> None:
+    assert judged(*bond(1500, 1500, 9000)).finding("bond0/eth1").severity is Severity.INFO
+
+
+def test_a_slave_that_is_down_matters_later() -> None:
+    finding = judged(*bond(9000, 9000, 1500, carrier=False)).finding("bond0/eth1")
+    assert finding.severity is Severity.INFO
+    assert "eth1 not in use now" in finding.summary
+
+
+def test_bridge_ports_differ() -> None:
+    finding = judged(*bridge(1500, eth0=9000, tap0=1500, tap1=1500)).finding("br0")
+    assert finding.severity is Severity.WARNING
+    assert "eth0 9000, tap0, tap1 1500" in finding.summary
+    assert "ip link set dev tap0 mtu 9000" in finding.advice
+    assert not any("dev eth0 mtu" in line for line in finding.advice)
+
+
+def test_a_bridge_is_as_small_as_its_ports() -> None:
+    judged(*bridge(1500, eth0=1500, tap0=1500)).ruled_out("br0")
+
+
+def test_a_bridge_that_was_set_smaller_than_its_ports_is_not_our_matter() -> None:
+    judged(*bridge(1400, eth0=1500, tap0=1500)).ruled_out("br0")
+
+
+def test_a_bridge_that_is_larger_than_its_ports() -> None:
+    finding = judged(*bridge(9000, eth0=1500, tap0=1500)).finding("br0")
+    assert "br0 has MTU 9000, its ports 1500" in finding.summary
+
+
+def test_a_port_that_is_down_is_info() -> None:
+    nics = bridge(9000, eth0=9000, tap0=1500)
+    nics[1].carrier = False
+    finding = judged(*nics).finding("br0")
+    assert finding.severity is Severity.INFO
+    assert "tap0 not in use now" in finding.summary
+
+
+def test_a_bridge_that_is_down_is_info() -> None:
+    nics = bridge(1500, eth0=9000, tap0=1500)
+    nics[2].up = False
+    assert judged(*nics).finding("br0").severity is Severity.INFO
+
+
+@pytest.mark.parametrize(("upper", "fires"), [(1500, False), (9000, False), (9001, True)])
+def test_a_vlan_larger_than_what_it_is_on(upper: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged(Nic("eth0", 9000, upper=("eth0.7",)), Nic("eth0.7", upper, "vlan", lower=("eth0",)))
+    if fires:
+        finding = said.finding("eth0.7/eth0")
+        assert "ip link set dev eth0 mtu 9001" in finding.advice[0]
+    else:
+        said.ruled_out("eth0.7")
+
+
+def pair(one: int, other: int, *, up: bool = True) -> Judged:
+    peers = [
+        {"ifname": name, "link": peer, "linkinfo": {"info_kind": "veth"}} for name, peer in (("v0", "v1"), ("v1", "v0"))
+    ]
+    nics = [Nic("v0", one, "veth"), Nic("v1", other, "veth", up=up)]
+    numbers = {f"{CLASS}/v0/iflink": "3\n", f"{CLASS}/v1/iflink": "2\n"}
+    return judged(*nics, more={**numbers, "cmd:ip -j -d link show": json.dumps(peers)})
+
+
+def test_the_ends_of_a_pair_differ() -> None:
+    finding = pair(9000, 1500).finding("v0/v1")
+    assert finding.severity is Severity.WARNING
+    assert "v0 sends up to 9000, v1 takes 1500" in finding.summary
+    assert finding.advice[0] == "ip link set dev v1 mtu 9000"
+
+
+def test_the_ends_of_a_pair_agree() -> None:
+    pair(1500, 1500).ruled_out("v0/v1")
+
+
+def test_a_pair_that_is_down_is_info() -> None:
+    assert pair(9000, 1500, up=False).finding("v0/v1").severity is Severity.INFO
+
+
+def test_single_interfaces_have_nothing_to_agree_with() -> None:
+    assert judged(Nic("eth0", 9000), Nic("eth1", 1500), Nic("lo", 65536, "loopback")).silent()
+
+
+def test_an_mtu_that_is_not_known_is_not_called_good() -> None:
+    nics = bond(9000, 9000, 9000)
+    assert "not known" in judged(*nics, more={f"{CLASS}/eth1/mtu": ""}).unchecked("bond0").reason
