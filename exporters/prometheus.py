@@ -19,8 +19,9 @@ from sdstop.config import ConfigError
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Frame
 from sdstop.exporters.exposition import Heading, lines
+from sdstop.exporters.headings import headings
 from sdstop.exporters.health import OF_PROCESS, OF_RULES, OF_SOURCES, Health, Told, of_process, of_rules, of_sources
-from sdstop.exporters.series import MOST_ROWS, Series, headings
+from sdstop.exporters.series import MOST_ROWS, Series
 from sdstop.model import Reading
 from sdstop.session import Look, Session
 from sdstop.snapshot import Run

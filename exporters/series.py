@@ -15,59 +15,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from sdstop.collector import Collector
-from sdstop.exporters.exposition import Heading, Sample, label, labelled, number
-from sdstop.model import Buckets, Column, Fact, Kind, Label, Metric, Reading, Schema, State, metric_name, schema
+from sdstop.exporters.exposition import Heading, Sample, label, labelled, number, thousandths, whole
+from sdstop.exporters.headings import headings
+from sdstop.model import Buckets, Column, Fact, Label, Metric, Reading, State, schema
 
 MOST_ROWS = 20_000
 """Rows of a family that are exported, unless config says otherwise."""
-
-
-def source_of(family: type[Reading], column: Column, collector: Collector) -> str:
-    """Return where a field is read: a pattern (`/sys/block/*/size`), or what its collector reads at all."""
-    declared = schema(family)
-    make: Any = family
-    row = make(**{c.name: "*" if isinstance(c.mark, Label) else None for c in declared.columns})
-    try:
-        found = row.source(column.name)
-    except (AttributeError, TypeError, ValueError):  # it depends on more than the labels
-        found = None
-    if found is not None:
-        return str(found.key)
-    needs = [need.what for need in collector.needs]
-    return ", ".join([*needs[:_MOST_SOURCES], *(["..."] if len(needs) > _MOST_SOURCES else [])])
-
-
-_MOST_SOURCES = 3
-
-
-def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
-    """Return a family's metrics by field; "" stands for the one that holds the facts. Empty if none is exported."""
-    declared = schema(family)
-    if not family.exported:
-        return {}
-    found: dict[str, Heading] = {}
-    facts = [c for c in declared.columns if isinstance(c.mark, Fact) and c.exported]
-    others = [c for c in declared.columns if c.exported and not isinstance(c.mark, Fact | Label)]
-    if facts or not others:
-        names = (*declared.labels, *(c.name for c in facts))
-        found[""] = Heading(f"sdstop_{declared.family}_info", "info", f"{declared.title}: facts, always 1", names)
-    for column in others:
-        found[column.name] = _heading(declared, column, source_of(family, column, collector))
-    return found
-
-
-def _heading(declared: Schema, column: Column, source: str) -> Heading:
-    name, mark = metric_name(declared.family, column), column.mark
-    said = f"{declared.title}: {mark.help} ({source})"
-    match mark:
-        case State():
-            return Heading(name, "gauge", said, (*declared.labels, "state"))
-        case Buckets():
-            return Heading(name, "histogram", said, (*declared.labels, "le"), mark.unit)
-        case Metric(kind=Kind.COUNTER):
-            return Heading(name, "counter", said, declared.labels, mark.unit)
-        case _:
-            return Heading(name, "gauge", said, declared.labels, column.unit)
 
 
 class _Block(Protocol):
@@ -78,8 +31,8 @@ class _Block(Protocol):
     def arrange(self, labels: Sequence[dict[str, str]]) -> None:
         """Start over with these rows, of which the labels are given."""
 
-    def update(self, rows: Sequence[Reading]) -> str:
-        """Return the lines of these rows, which are those that were arranged."""
+    def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> str:
+        """Return the lines of these rows, which are those that were arranged; the others are as they were."""
 
     def samples(self, rows: Sequence[Reading], labels: Sequence[dict[str, str]]) -> Iterator[Sample]:
         """Yield the same, unwritten. For prometheus_client, the oracle and the way out."""
@@ -93,37 +46,57 @@ class _Numbers:
         self.heading = heading
         self._column = column
         self._get = operator.attrgetter(column.name)
-        scale = column.mark.scale  # as in Column.base
-        self._factor: float = max(scale, 1)
-        self._divisor = round(1 / scale) if scale < 1 else 1
+        self._text = _printer(column.mark.scale)
         self._prefixes: list[str] = []
         self._values: list[Any] = []
-        self._lines: list[str] = []
+        self._parts: list[str] = []
+        self._lines = ""
 
     def arrange(self, labels: Sequence[dict[str, str]]) -> None:
         name = self.heading.name
-        self._prefixes = [f"{name}{labelled(each)} " for each in labels]
+        self._prefixes = [f"\n{name}{labelled(each)} " for each in labels]
         self._values = [None] * len(labels)
-        self._lines = [""] * len(labels)
+        self._parts = [""] * (2 * len(labels))  # name and labels, value
+        self._lines = ""
 
-    def update(self, rows: Sequence[Reading]) -> str:
-        values = list(map(self._get, rows))
-        known, written, factor, divisor = self._values, self._lines, self._factor, self._divisor
-        for index, value in enumerate(values):
-            if value is not known[index]:
-                if value is None:
-                    written[index] = ""
-                else:
-                    scaled = value * factor if divisor == 1 else value / divisor
-                    written[index] = f"{self._prefixes[index]}{number(scaled)}\n"
-        self._values = values
-        return "".join(written)
+    def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> str:
+        get, known, parts, text = self._get, self._values, self._parts, self._text
+        stale = False
+        for index in changed:
+            value = get(rows[index])
+            before = known[index]
+            if value is before:
+                continue
+            stale = True
+            known[index] = value
+            if value is None:
+                parts[2 * index] = parts[2 * index + 1] = ""
+            else:
+                if before is None:
+                    parts[2 * index] = self._prefixes[index]
+                parts[2 * index + 1] = text(value)
+        if stale:
+            joined = "".join(parts)
+            self._lines = f"{joined[1:]}\n" if joined else ""
+        return self._lines
 
     def samples(self, rows: Sequence[Reading], labels: Sequence[dict[str, str]]) -> Iterator[Sample]:
         for row, each in zip(rows, labels, strict=True):
             value = self._column.base(self._get(row))
             if value is not None:
                 yield each, float(value)
+
+
+def _printer(scale: float) -> Callable[[Any], str]:
+    """Return what prints stored numbers in base units, as Column.base turns them."""
+    if scale == 1:
+        return lambda value: whole(value) if isinstance(value, int) else number(value)
+    if scale > 1:
+        return lambda value: number(value * scale)
+    divisor = round(1 / scale)
+    if divisor == 1000:
+        return lambda value: thousandths(value) if isinstance(value, int) else number(value / 1000)
+    return lambda value: number(value / divisor)
 
 
 class _Words:
@@ -143,15 +116,15 @@ class _Words:
         self._values = [self] * len(labels)  # no row says that
         self._lines = [""] * len(labels)
 
-    def update(self, rows: Sequence[Reading]) -> str:
-        values = list(map(self._get, rows))
-        for index, value in enumerate(values):
+    def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> str:
+        for index in changed:
+            value = self._get(rows[index])
             if value is not self._values[index] and value != self._values[index]:
+                self._values[index] = value
                 self._lines[index] = "".join(
                     f"{self._name}{labelled(self._labels[index] | dict(more))} {number(count)}\n"
                     for more, count in self._told(value)
                 )
-        self._values = values
         return "".join(self._lines)
 
     def samples(self, rows: Sequence[Reading], labels: Sequence[dict[str, str]]) -> Iterator[Sample]:
@@ -237,14 +210,16 @@ class Series:
         self._keys: list[Hashable] = []
         self._kept: list[Hashable] = []
         self._labels: list[dict[str, str]] = []
+        self._written: list[Reading] | None = None
         self._texts: list[tuple[Heading, str]] = []
 
     def texts(self, rows: Mapping[Hashable, Reading]) -> list[tuple[Heading, str]]:
         """Return the lines of each metric that has any."""
         if rows is not self._rows:
-            chosen = self._choose(rows)
-            self._texts = [(block.heading, text) for block in self._blocks if (text := block.update(chosen))]
-            self._rows = rows
+            chosen, before = self._choose(rows), self._written
+            changed = [i for i, row in enumerate(chosen) if before is None or row is not before[i]]
+            self._texts = [(block.heading, text) for block in self._blocks if (text := block.update(chosen, changed))]
+            self._rows, self._written = rows, chosen
         return self._texts
 
     def samples(self, rows: Mapping[Hashable, Reading]) -> Iterator[tuple[Heading, list[Sample]]]:
@@ -274,6 +249,7 @@ class Series:
             seen.add(shown)
             self._kept.append(key)
             self._labels.append(names)
+        self._written = None
         for block in self._blocks:
             block.arrange(self._labels)
         nobody: list[dict[str, str]] = [{}] * len(left_out)

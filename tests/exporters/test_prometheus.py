@@ -22,7 +22,7 @@ from prometheus_client.utils import floatToGoString
 from sdstop.collectors import BUILTIN
 from sdstop.config import ConfigError
 from sdstop.evidence import Evidence, Outcome, RunMark
-from sdstop.exporters.exposition import Heading, label, lines, number
+from sdstop.exporters.exposition import Heading, label, lines, number, thousandths, whole
 from sdstop.exporters.health import MOST_FINDINGS
 from sdstop.exporters.prometheus import STALE, Choice, Exposition, catalogue, choice, render
 from sdstop.model import Metric, schema
@@ -196,6 +196,12 @@ def test_numbers_are_printed_as_prometheus_client_does(value: float) -> None:
     assert number(value) == go_number(value)
 
 
+@given(st.integers(-(2**70), 2**70) | st.integers(0, 2**50) | st.integers(0, 1000).map((1000).__mul__))
+def test_whole_numbers_and_thousandths_are_printed_the_same(value: int) -> None:
+    assert whole(value) == go_number(value)
+    assert thousandths(value) == go_number(value / 1000)
+
+
 @given(st.lists(st.tuples(text, text), max_size=6), text)
 def test_headings_and_lines_survive_any_text(pairs: list[tuple[str, str]], said: str) -> None:
     labels = [{"one": label(one), "two": label(two)} for one, two in pairs]
@@ -203,7 +209,7 @@ def test_headings_and_lines_survive_any_text(pairs: list[tuple[str, str]], said:
     page = heading.text() + lines("x_total", [(each, 1.0) for each in labels])
     (family,) = parse_text(page)
     assert [sample.labels for sample in family.samples] == labels
-    assert family.documentation == label(said).lstrip() or not label(said).strip()
+    assert family.documentation.strip() == label(said).strip()
 
 
 def test_rows_whose_labels_look_the_same_are_dropped_and_counted() -> None:

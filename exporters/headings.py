@@ -1,0 +1,57 @@
+"""Headings: the metrics that a family's declaration makes, before there is any row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sdstop.collector import Collector
+from sdstop.exporters.exposition import Heading
+from sdstop.model import Buckets, Column, Fact, Kind, Label, Metric, Reading, Schema, State, metric_name, schema
+
+
+def source_of(family: type[Reading], column: Column, collector: Collector) -> str:
+    """Return where a field is read: a pattern (`/sys/block/*/size`), or what its collector reads at all."""
+    declared = schema(family)
+    make: Any = family
+    row = make(**{c.name: "*" if isinstance(c.mark, Label) else None for c in declared.columns})
+    try:
+        found = row.source(column.name)
+    except (AttributeError, TypeError, ValueError):  # it depends on more than the labels
+        found = None
+    if found is not None:
+        return str(found.key)
+    needs = [need.what for need in collector.needs]
+    return ", ".join([*needs[:_MOST_SOURCES], *(["..."] if len(needs) > _MOST_SOURCES else [])])
+
+
+_MOST_SOURCES = 3
+
+
+def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
+    """Return a family's metrics by field; "" stands for the one that holds the facts. Empty if none is exported."""
+    declared = schema(family)
+    if not family.exported:
+        return {}
+    found: dict[str, Heading] = {}
+    facts = [c for c in declared.columns if isinstance(c.mark, Fact) and c.exported]
+    others = [c for c in declared.columns if c.exported and not isinstance(c.mark, Fact | Label)]
+    if facts or not others:
+        names = (*declared.labels, *(c.name for c in facts))
+        found[""] = Heading(f"sdstop_{declared.family}_info", "info", f"{declared.title}: facts, always 1", names)
+    for column in others:
+        found[column.name] = _heading(declared, column, source_of(family, column, collector))
+    return found
+
+
+def _heading(declared: Schema, column: Column, source: str) -> Heading:
+    name, mark = metric_name(declared.family, column), column.mark
+    said = f"{declared.title}: {mark.help} ({source})"
+    match mark:
+        case State():
+            return Heading(name, "gauge", said, (*declared.labels, "state"))
+        case Buckets():
+            return Heading(name, "histogram", said, (*declared.labels, "le"), mark.unit)
+        case Metric(kind=Kind.COUNTER):
+            return Heading(name, "counter", said, declared.labels, mark.unit)
+        case _:
+            return Heading(name, "gauge", said, declared.labels, column.unit)
