@@ -29,13 +29,13 @@ class _Share:
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    moments = window.moments(InterfaceActivity)[-int(limits["readings"]) :]
     for interface in sorted(window.rows(Interface).values(), key=lambda row: row.interface):
         # A bond is only as good as its slaves, and the others have no line of their own.
         if interface.kind != "physical" or not interface.active:
             continue
         name, speed = interface.interface, interface.speed
-        readings = [m.rows.get(name) for m in window.moments(InterfaceActivity)]
-        rows = [row for row in readings[-int(limits["readings"]) :] if row is not None]
+        rows = [row for row in (moment.rows.get(name) for moment in moments) if row is not None]
         if speed is None:
             if any(row.rx_packets_per_second or row.tx_packets_per_second for row in rows):
                 yield Unchecked(_ID, "the kernel does not know the speed of its link", name)
