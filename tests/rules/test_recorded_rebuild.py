@@ -1,0 +1,111 @@
+"""What the rules say, frame by frame, of a rebuild that a real kernel (Linux 6.1) went through.
+
+A member fails; another is added; the recovery runs against a limit of 2000 KiB/s, is frozen, runs on, and stands for
+fifteen seconds at sync_max while mdstat goes on printing a speed.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture import open_capture
+from sdstop.collectors import BUILTIN
+from sdstop.collectors.mdraid import Array, Rebuild
+from sdstop.finding import Finding, Severity
+from sdstop.rules import RULES
+from sdstop.session import Look, Session
+from tests.frames import check
+
+RECORDING = Path(__file__).parents[2] / "fixtures" / "vm-md-rebuild"
+
+
+@pytest.fixture(scope="module")
+def looks() -> list[Look]:
+    origin, frames = open_capture(RECORDING)
+    session = Session(origin, BUILTIN, RULES)
+    return [session.feed(frame) for frame in frames]
+
+
+def said(look: Look, rule: str) -> Finding | None:
+    return next((finding for finding in look.judgement.findings if finding.rule == rule), None)
+
+
+def array(look: Look) -> Array:
+    return look.now.rows(Array)["md0"]
+
+
+def test_degraded_is_said_exactly_while_it_is(looks: list[Look]) -> None:
+    for look in looks:
+        finding = said(look, "array-degraded")
+        assert (finding is not None) == bool(array(look).degraded)
+        if finding is not None:
+            check(finding)
+            assert finding.severity is Severity.CRITICAL
+            assert "the data of vdb is on no other member" in finding.summary
+
+
+def test_frozen_is_said_while_nothing_rebuilds(looks: list[Look]) -> None:
+    frozen = [look for look in looks if array(look).action == "frozen"]
+    assert len(frozen) >= 15
+    for look in frozen:
+        finding = said(look, "array-degraded")
+        assert finding is not None
+        assert "nothing is rebuilding: it is frozen" in finding.summary
+        assert said(look, "rebuild-running") is None
+        assert said(look, "rebuild-stalled") is None
+
+
+def test_a_stall_is_said_in_the_stall_alone(looks: list[Look]) -> None:
+    stalled = []
+    for look in looks:
+        finding = said(look, "rebuild-stalled")
+        if finding is not None:
+            check(finding)
+            assert finding.severity is Severity.CRITICAL
+            assert "sync_max" in finding.summary
+            stalled.append(look)
+    assert len(stalled) == 5  # of fifteen seconds the first ten are not yet a stall
+    for look in stalled:
+        (row,) = look.now.rows(Rebuild).values()
+        assert row.done == row.stop
+        assert row.speed is not None
+        assert row.speed > 1 << 20  # what mdstat still prints
+        assert said(look, "rebuild-running") is None
+
+
+def test_it_runs_whenever_it_moves(looks: list[Look]) -> None:
+    running = [look for look in looks if said(look, "rebuild-running") is not None]
+    assert len(running) >= 45
+    assert all(look.now.rows(Rebuild) for look in running)
+
+
+def test_the_estimate_has_the_truth_between_its_bounds(looks: list[Look]) -> None:
+    """The recovery moved at 2000 KiB/s, which its limit says: so long it would have taken from every frame on."""
+    inside = outside = 0
+    for look in looks:
+        finding = said(look, "rebuild-running")
+        values = {value.name: value.value for value in finding.values} if finding is not None else {}
+        soonest, latest = values.get("soonest"), values.get("latest")
+        if isinstance(soonest, float) and isinstance(latest, float):
+            (row,) = look.now.rows(Rebuild).values()
+            assert row.total is not None
+            assert row.done is not None
+            truth = (row.total - row.done) / (2000 * 1024)
+            inside += soonest <= truth <= latest
+            outside += not soonest <= truth <= latest
+    assert inside >= 20
+    assert outside <= inside / 5
+
+
+def test_it_is_held_by_its_limit_and_that_is_not_worth_a_warning(looks: list[Look]) -> None:
+    found = [finding for look in looks if (finding := said(look, "rebuild-throttled")) is not None]
+    assert len(found) >= 20
+    assert {finding.severity for finding in found} == {Severity.INFO}  # it is done within a minute
+    assert all("dev.raid.speed_limit_max" in finding.summary for finding in found)
+
+
+def test_nothing_else_is_said(looks: list[Look]) -> None:
+    rules = {finding.rule for look in looks for finding in look.judgement.findings}
+    assert rules == {"array-degraded", "rebuild-running", "rebuild-stalled", "rebuild-throttled"}
