@@ -10,7 +10,7 @@ import re
 import time
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -80,7 +80,7 @@ def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collecto
 def catalogue(collectors: Sequence[Collector]) -> list[Heading]:
     """Return every metric that the page can have, in its order."""
     of_families = (heading for found in families_of(collectors).items() for heading in headings(*found).values())
-    return [*OF_SOURCES, *OF_RULES, *of_families, *OF_PROCESS]
+    return [*OF_SOURCES, *OF_RULES, *OF_PROCESS, *of_families]
 
 
 class Exposition:
@@ -102,6 +102,7 @@ class Exposition:
         }
         self._look: Look | None = None
         self._pages: dict[tuple[bool, bool, bool], bytes] = {}
+        self._process: list[Told] = []
         self._shown: frozenset[str] = frozenset()
 
     def feed(self, frame: Frame) -> None:
@@ -112,7 +113,7 @@ class Exposition:
         """Show this moment from now on."""
         self._look = look
         self._health.observe(look)
-        self._pages.clear()
+        self._forget()
 
     @property
     def ready(self) -> bool:
@@ -128,15 +129,12 @@ class Exposition:
         now = self._time(look)
         shown = frozenset(name for name, run in look.now.runs.items() if self._fresh(look, run, now))
         if shown != self._shown:
-            self._pages.clear()
+            self._forget()
             self._shown = shown
         form = (openmetrics, packed, process)
         if form not in self._pages:
-            plain = (openmetrics, False, process)
-            if plain not in self._pages:
-                self._pages[plain] = self._write(look, now, openmetrics=openmetrics, process=process)
-            if packed:
-                self._pages[form] = _gzip(self._pages[plain])
+            pieces = self._pieces(look, now, openmetrics=openmetrics, process=process)
+            self._pages[form] = _gzip(pieces) if packed else "".join(pieces).encode()
         return self._pages[form]
 
     def collect(self) -> Iterator[Metric]:
@@ -148,6 +146,10 @@ class Exposition:
         for heading, samples in (*self._own(look, now), *of_families):
             if samples:
                 yield _metric(heading, samples)
+
+    def _forget(self) -> None:
+        self._pages.clear()
+        self._process = []
 
     def _require(self) -> Look:
         if self._look is None:
@@ -187,17 +189,21 @@ class Exposition:
         judgement = look.judgement if self._recent(look, now) else Judgement()
         return [*sources, *of_rules(self._health, judgement, session.rules)]
 
-    def _write(self, look: Look, now: float, *, openmetrics: bool, process: bool) -> bytes:
+    def _pieces(self, look: Look, now: float, *, openmetrics: bool, process: bool) -> Iterator[str]:
         heading_of = Heading.openmetrics if openmetrics else Heading.text
-        body: list[str] = []
-        for family, rows in self._tables(look, now):
-            for heading, text in self._series[family][1].texts(rows):
-                body += (heading_of(heading), text)
-        head, tail = (
-            "".join([heading_of(heading) + lines(heading.name, samples) for heading, samples in told if samples])
-            for told in (self._own(look, now), of_process() if process else ())
-        )
-        return "".join([head, *body, tail, "# EOF\n" if openmetrics else ""]).encode()
+        tables = [(self._series[family][1], rows) for family, rows in self._tables(look, now)]
+        told = [series.texts(rows) for series, rows in tables]  # first: what is dropped is known after it
+        if not self._process:
+            self._process = list(of_process())
+        for heading, samples in (*self._own(look, now), *(self._process if process else ())):
+            if samples:
+                yield heading_of(heading) + lines(heading.name, samples)
+        for texts in told:
+            for heading, text in texts:
+                yield heading_of(heading)
+                yield text
+        if openmetrics:
+            yield "# EOF\n"
 
 
 def render(session: Session, *, openmetrics: bool = False) -> bytes:
@@ -207,10 +213,10 @@ def render(session: Session, *, openmetrics: bool = False) -> bytes:
     return exposition.page(openmetrics=openmetrics)
 
 
-def _gzip(page: bytes) -> bytes:
+def _gzip(pieces: Iterable[str]) -> bytes:
     """Level 1: larger ones cost five times as much for a third less."""
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return packer.compress(page) + packer.flush()
+    return b"".join([packer.compress(piece.encode()) for piece in pieces]) + packer.flush()
 
 
 def _metric(heading: Heading, samples: Sequence[Any]) -> Metric:

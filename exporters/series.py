@@ -28,8 +28,8 @@ class _Block(Protocol):
 
     heading: Heading
 
-    def arrange(self, labels: Sequence[dict[str, str]]) -> None:
-        """Start over with these rows, of which the labels are given."""
+    def arrange(self, labels: Sequence[dict[str, str]], shown: Sequence[str]) -> None:
+        """Start over with these rows, of which the labels are given, also as they are shown behind a name."""
 
     def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> str:
         """Return the lines of these rows, which are those that were arranged; the others are as they were."""
@@ -47,16 +47,19 @@ class _Numbers:
         self._column = column
         self._get = operator.attrgetter(column.name)
         self._text = _printer(column.mark.scale)
-        self._prefixes: list[str] = []
+        self._name = f"\n{heading.name}"
+        self._shown: Sequence[str] = ()
         self._values: list[Any] = []
         self._parts: list[str] = []
         self._lines = ""
 
-    def arrange(self, labels: Sequence[dict[str, str]]) -> None:
-        name = self.heading.name
-        self._prefixes = [f"\n{name}{labelled(each)} " for each in labels]
-        self._values = [None] * len(labels)
-        self._parts = [""] * (2 * len(labels))  # name and labels, value
+    def arrange(self, labels: Sequence[dict[str, str]], shown: Sequence[str]) -> None:
+        del labels
+        self._shown = shown
+        self._values = [None] * len(shown)
+        self._parts = [""] * (
+            3 * len(shown)
+        )  # name, labels, value: most of it is shared, so a page takes little memory
         self._lines = ""
 
     def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> str:
@@ -69,12 +72,14 @@ class _Numbers:
                 continue
             stale = True
             known[index] = value
+            place = 3 * index
             if value is None:
-                parts[2 * index] = parts[2 * index + 1] = ""
+                parts[place : place + 3] = ("", "", "")
             else:
                 if before is None:
-                    parts[2 * index] = self._prefixes[index]
-                parts[2 * index + 1] = text(value)
+                    parts[place] = self._name
+                    parts[place + 1] = self._shown[index]
+                parts[place + 2] = text(value)
         if stale:
             joined = "".join(parts)
             self._lines = f"{joined[1:]}\n" if joined else ""
@@ -111,7 +116,8 @@ class _Words:
         self._values: list[Any] = []
         self._lines: list[str] = []
 
-    def arrange(self, labels: Sequence[dict[str, str]]) -> None:
+    def arrange(self, labels: Sequence[dict[str, str]], shown: Sequence[str]) -> None:
+        del shown
         self._labels = labels
         self._values = [self] * len(labels)  # no row says that
         self._lines = [""] * len(labels)
@@ -250,7 +256,8 @@ class Series:
             self._kept.append(key)
             self._labels.append(names)
         self._written = None
+        texts = [f"{labelled(each)} " for each in self._labels]
         for block in self._blocks:
-            block.arrange(self._labels)
+            block.arrange(self._labels, texts)
         nobody: list[dict[str, str]] = [{}] * len(left_out)
         self.dropped = sum(len(list(block.samples(left_out, nobody))) for block in self._blocks)
