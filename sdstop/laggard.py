@@ -48,52 +48,46 @@ def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool
         # A disk that is slow in one kind of request only is not slow: it is asked for something else.
         if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
             continue
-        if _works_longer(seconds, disk, limits) or (not rotational and _is_always(rows, disk, limits)):
+        if _works_longer(seconds, rows, disk, limits, rotational=rotational):
             return Wait(disk, requests, wait, peers)
     return None
 
 
-def _works_longer(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> bool:
+_Row = dict[str, _Requests]
+
+_LITTLE = 6.0
+"""Requests before a flash disk that are soon gone: chance cannot keep that many there for seconds."""
+
+
+def _works_longer(
+    seconds: Sequence[Second], rows: Sequence[_Row], disk: str, limits: StripeLimits, *, rotational: bool
+) -> bool:
     """Whether the disk works longer on a request, and is not just the one before which a crowd stands.
 
     Callers that wait for their answers gather before one disk or another for many seconds, and so do streams. There a
     request waits long, but once its turn comes it takes what it takes elsewhere: the busy time per request is that of
-    the peers. The other leg of a mirror gets the same writes, so it stands in the same crowd.
+    the peers. Where streams gather, rotational disks seek for each request while the peers, left alone with one
+    stream each, do not; so the busy time must be longer than a seek explains. A flash disk serves several requests at
+    once, and kernels before 6.10 overstate its busy time: there it is enough that it is always far slower, and works
+    somewhat longer or has little before it.
     """
-    services, legs = [], []
+    services, ratios, queues = [], [], []
     for second in seconds:
-        for column in second.columns:
-            own = next((member for member in column.members if member.name == disk), None)
-            waits = [m.write_wait for m in column.members if m.name != disk and m.write_wait]
-            if own is not None and own.write_wait is not None and waits:
-                legs.append(own.write_wait / min(waits))
-        service = {
-            member.name: member.busy / (member.reads + member.writes)
-            for column in second.columns
-            for member in column.members
-            if member.reads + member.writes >= limits.slow_ios
-        }
+        members = [member for column in second.columns for member in column.members]
+        queues += [member.queue for member in members if member.name == disk]
+        service = {m.name: m.busy / (m.reads + m.writes) for m in members if m.reads + m.writes >= limits.slow_ios}
         middle = median(service.values()) if disk in service and len(service) > 2 else 0.0
         if middle:
-            services.append(service[disk] / middle)
-    return any(
-        len(ratios) >= limits.active * len(seconds)
-        and sum(ratio >= limits.slow_service for ratio in ratios) >= limits.fixed * len(ratios)
-        for ratios in (services, legs)
-    )
-
-
-def _is_always(rows: Sequence[_Row], disk: str, limits: StripeLimits) -> bool:
-    """Whether the disk is far slower in nearly every second.
-
-    That decides where busy time does not: a flash disk serves several requests at once, and is as busy with few as
-    with many. Crowds do not stay that long before such disks.
-    """
-    ratios = _ratios(rows, disk)
-    return sum(ratio >= limits.slow_wait for ratio in ratios) >= limits.fixed * len(ratios)
-
-
-_Row = dict[str, _Requests]
+            services.append(service[disk])
+            ratios.append(service[disk] / middle)
+    if len(ratios) < limits.crowded * len(seconds):
+        return False
+    if sum(ratio >= limits.slow_service for ratio in ratios) >= limits.fixed * len(ratios):
+        return not rotational or median(services) >= limits.slow_seek
+    waits = _ratios(rows, disk)
+    if rotational or sum(ratio >= limits.slow_wait for ratio in waits) < limits.fixed * len(waits):
+        return False
+    return median(queues) <= _LITTLE or median(ratios) >= limits.equal_ios
 
 
 def _answered(second: Second, requests: str, limits: StripeLimits) -> _Row:
@@ -127,7 +121,7 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
     for row in rows:
         for disk, entry in row.items():
             entries.setdefault(disk, []).append(entry)
-    known = {disk: found for disk, found in entries.items() if len(found) >= limits.active * len(rows)}
+    known = {disk: found for disk, found in entries.items() if len(found) >= limits.crowded * len(rows)}
     if len(known) < 4:
         return None
     waits = {disk: median(entry.wait for entry in found) for disk, found in known.items()}

@@ -5,14 +5,18 @@ same writes and make one column; on RAID0, 5 and 6 each disk is one. Per second,
 all columns (aqu-sz), B how many columns were busy (sum of util) and N columns:
 
 * deficit D = 1 - B/E with E = N*L/(N+L-1), the columns that L requests keep busy when they are spread by chance over
-  equal servers (closed product-form network). Random load keeps as many or more busy: D <= 0. While the array itself
-  was idle for part of the second (its own util A < 1, as between write-back bursts) L and B are taken per busy time.
+  equal servers (closed product-form network; M disks and N = M for mirrors, whose legs answer reads on their own).
+  Random load keeps as many or more busy: D <= 0. While the array itself was idle for part of the second (its own util
+  A < 1, as between write-back bursts) L and B are taken per busy time.
 * top share T = N * max(L_i) / L: 1 when the queue is even, N when all of it stands at one column.
 
 A convoy - sequential streams that queue on one column together and move on together - is a deficit and a top share
-at once, in most seconds, with a top that changes. It must be looked for second by second and only then summarised:
-over five seconds or more its counters are as even as those of a healthy array. A queue that stays at one column is a
-hot member (it is asked for more) or a slow one (it is asked for the same and takes longer), or stays unclear.
+at once, in most seconds, at columns that change. It must be looked for second by second and only then summarised:
+over five seconds or more its counters are as even as those of a healthy array. How much it changes is told by the
+*standing*: the unevenness of the mean of the seconds' shares, against the mean unevenness of the seconds. It is 1
+when the same columns hold the same shares in every second (however many they are), and near 0 when the crowd
+wanders. A queue that stays is that of a hot column (it is asked for more), of a slow disk (it is asked for the same and
+takes longer), or unclear.
 """
 
 from __future__ import annotations
@@ -65,13 +69,13 @@ class Column:
 
     @property
     def queue(self) -> float:
-        """The queue of the fuller leg: a write waits on both, and counts once."""
-        return max(member.queue for member in self.members)
+        """The mean queue of its legs: a write waits on all of them, and counts once."""
+        return sum(member.queue for member in self.members) / len(self.members)
 
     @property
     def busy(self) -> float:
-        """The busier leg's busy time, at most 1."""
-        return min(1.0, max(member.busy for member in self.members))
+        """The mean busy time of its legs, each at most 1."""
+        return sum(min(1.0, member.busy) for member in self.members) / len(self.members)
 
     @property
     def ios(self) -> float:
@@ -92,7 +96,10 @@ class Second:
 
 @dataclass(frozen=True, slots=True)
 class StripeLimits:
-    """What is compared with what. The defaults were fitted on simulated arrays; tests/test_detection.py measures them."""
+    """What is compared with what.
+
+    The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`); `tests/test_detection.py` measures them.
+    """
 
     columns: float = 4
     """Fewest stripe columns of which a convoy or a hot column is claimed."""
@@ -102,30 +109,38 @@ class StripeLimits:
     """Requests outstanding in the array, below which a second is a sample too small."""
     ios: float = 40.0
     """Requests per second, likewise."""
-    active: float = 0.5
-    """Share of the seconds that must be no smaller than that."""
-    deficit: float = 0.05
+    active: float = 0.7
+    """Share of the seconds that must be no smaller than that: streams that wait for their answers never pause."""
+    deficit: float = 0.04
     """Deficit of a crowded second, rotational members."""
     deficit_flash: float = 0.2
-    """Deficit of a crowded second, other members: one that serves several requests at once is busy for less time."""
-    top_share: float = 3.0
+    """The same, other members: their busy time is counted less exactly."""
+    top_share: float = 2.25
     """Top share of a crowded second where there are many columns."""
     top_share_slope: float = 0.25
     """Where they are few: 1 + this much for each."""
+    sharp: float = 2.0
+    """A second is crowded as well when its top share is this many times the limit, a small crowd beside much else..."""
+    sharp_deficit: float = 0.09
+    """...and its deficit no more than this below the limit."""
     crowded: float = 0.5
     """Share of the seconds that must be crowded."""
-    moving: float = 0.6
-    """Share of the crowded seconds with the same top column, below which the crowd moves."""
+    moving: float = 0.5
+    """Standing of the crowd, below which it moves."""
     fixed: float = 0.8
-    """The same, from which it stands."""
+    """The same, from which it stays."""
     hot_ios: float = 2.5
     """Requests of the top column, times the median of the others, that make it hot."""
+    hot_busy: float = 0.7
+    """Busy time of a hot column."""
     equal_ios: float = 1.5
     """Up to here the share of I/O is equal."""
     slow_wait: float = 3.0
     """Wait of a slow disk, times the median of its peers."""
     slow_service: float = 2.0
     """Busy time that it spends on each request, times the median of its peers."""
+    slow_seek: float = 0.02
+    """Seconds of busy time on each request that are no more than a rotational disk needs to seek for each."""
     slow_excess: float = 0.005
     """Seconds by which it must wait longer, rotational members."""
     slow_excess_flash: float = 0.0005
@@ -153,10 +168,11 @@ class Kind(enum.StrEnum):
 class Verdict:
     """What was found, and every number that was compared. Numbers are None where there was nothing to compare.
 
-    `seconds` were looked at, `active` of them had enough outstanding, `crowded` of those were past both limits.
+    `seconds` were looked at, `active` of them had enough outstanding, `crowded` of those were past the limits.
     `deficit`, `top_share`, `queue` (requests outstanding), `busy` and `expected` (columns) are medians over the active
-    seconds. `persistence` is the share of the crowded seconds in which `top` was the fullest column. `ios_ratio` is
-    its I/O against the median of the others, each by its capacity. `wait` is of the slowest disk, if one stands out.
+    seconds. `standing` (0..1) says how much the queue's pattern stays the same, `persistence` is the share of the
+    seconds that count in which `top` was the fullest column. `ios_ratio` is its I/O against the median of the others,
+    each by its capacity. `wait` is of the slowest disk, if one stands out.
     """
 
     kind: Kind
@@ -172,14 +188,18 @@ class Verdict:
     top_share: float | None = None
     top_share_limit: float | None = None
     persistence: float | None = None
+    standing: float | None = None
     top: tuple[str, ...] = ()
     ios_ratio: float | None = None
     wait: Wait | None = None
 
 
-def judge(seconds: Sequence[Second], *, rotational: bool, limits: StripeLimits | None = None) -> Verdict:
+def judge(
+    seconds: Sequence[Second], *, rotational: bool, parity: int = 0, limits: StripeLimits | None = None
+) -> Verdict:
     """Judge the columns of one array over successive seconds (about ten; each an interval of about 1 s).
 
+    `parity` is how many further columns each write engages (RAID5 1, RAID6 2): their queues are no independent ones.
     The caller leaves out arrays in rebuild or check, dedicated parity disks (RAID4), journals, write-mostly legs and
     members whose kernel counts no statistics. All seconds must have the same columns and members.
     """
@@ -190,73 +210,75 @@ def judge(seconds: Sequence[Second], *, rotational: bool, limits: StripeLimits |
     wait = slowest(seconds, limits, rotational=rotational)
     if columns < limits.columns:
         return Verdict(Kind.SLOW if wait else Kind.TOO_FEW, columns, len(seconds), wait=wait)
-    return _judge_spread(seconds, wait, rotational=rotational, limits=limits)
+    loads = [load for second in seconds if (load := _load(second, parity, limits)) is not None]
+    if not loads or len(loads) < limits.active * len(seconds):
+        return Verdict(Kind.SLOW if wait else Kind.IDLE, columns, len(seconds), len(loads), wait=wait)
+    return _judge_spread(seconds, loads, wait, limits.deficit if rotational else limits.deficit_flash, limits)
 
 
-def _judge_spread(seconds: Sequence[Second], wait: Wait | None, *, rotational: bool, limits: StripeLimits) -> Verdict:
-    columns = len(seconds[0].columns)
-    enough = [second for second in seconds if _is_enough(second, limits)]
-    if len(enough) < limits.active * len(seconds):
-        kind = Kind.SLOW if wait else Kind.IDLE
-        return Verdict(kind, columns, len(seconds), len(enough), wait=wait)
-    loads = [_load(second) for second in enough]
-    deficit_limit = limits.deficit if rotational else limits.deficit_flash
-    top_share_limit = min(limits.top_share, 1 + limits.top_share_slope * columns)
-    crowded = [load for load in loads if load.deficit >= deficit_limit and load.top_share >= top_share_limit]
-    tops = Counter(load.top for load in crowded or loads)
+def _judge_spread(
+    seconds: Sequence[Second], loads: Sequence[_Load], wait: Wait | None, deficit: float, limits: StripeLimits
+) -> Verdict:
+    columns = seconds[-1].columns
+    top_share = min(limits.top_share, 1 + limits.top_share_slope * len(columns))
+    lopsided = [load for load in loads if load.top_share >= top_share]
+    crowded = [
+        load
+        for load in lopsided
+        if load.deficit >= deficit
+        or (load.deficit >= deficit - limits.sharp_deficit and load.top_share >= limits.sharp * top_share)
+    ]
+    enough = limits.crowded * len(seconds)
+    looked_at = crowded if len(crowded) >= enough else lopsided or loads
+    tops = Counter(load.top for load in looked_at)
     top, times = tops.most_common(1)[0]
-    persistence = times / tops.total()
-    ios_ratio = _ios_ratio(enough, top)
+    standing = _standing([load.shares for load in looked_at])
+    ios_ratio = _ios_ratio(loads, top, [column.capacity for column in columns])
     if wait is not None:
         kind = Kind.SLOW
-    elif len(crowded) < limits.crowded * len(seconds):
+    elif len(lopsided) < enough:
+        kind = Kind.EVEN
+    elif standing >= limits.fixed and ios_ratio >= limits.hot_ios and _is_busy(loads, top, limits):
+        kind = Kind.HOT
+    elif len(crowded) < enough:
         kind = Kind.EVEN
     else:
-        kind = _place(persistence, ios_ratio, _is_unequal(seconds[-1], limits), limits)
+        kind = Kind.CONVOY if standing < limits.moving else Kind.UNCLEAR
+    if kind in {Kind.CONVOY, Kind.UNCLEAR} and _are_unequal(columns, limits):
+        kind = Kind.UNEQUAL
     return Verdict(
         kind,
-        columns,
+        len(columns),
         len(seconds),
-        len(enough),
+        len(loads),
         len(crowded),
         queue=median(load.queue for load in loads),
         busy=median(load.busy for load in loads),
         expected=median(load.expected for load in loads),
         deficit=median(load.deficit for load in loads),
-        deficit_limit=deficit_limit,
+        deficit_limit=deficit,
         top_share=median(load.top_share for load in loads),
-        top_share_limit=top_share_limit,
-        persistence=persistence,
-        top=tuple(member.name for member in seconds[-1].columns[top].members),
+        top_share_limit=top_share,
+        persistence=times / tops.total(),
+        standing=standing,
+        top=tuple(member.name for member in columns[top].members),
         ios_ratio=ios_ratio,
         wait=wait,
     )
 
 
-def _place(persistence: float, ios_ratio: float | None, unequal: bool, limits: StripeLimits) -> Kind:
-    """Say what a concentrated queue is, by where it stands."""
-    if persistence >= limits.fixed and ios_ratio is not None and ios_ratio >= limits.hot_ios:
-        return Kind.HOT
-    if unequal:
-        return Kind.UNEQUAL
-    return Kind.CONVOY if persistence < limits.moving else Kind.UNCLEAR
+def _is_busy(loads: Sequence[_Load], top: int, limits: StripeLimits) -> bool:
+    return median(load.busiest for load in loads if load.top == top) >= limits.hot_busy
 
 
-def _is_enough(second: Second, limits: StripeLimits) -> bool:
-    columns = second.columns
-    return (
-        sum(column.queue for column in columns) >= limits.queue and sum(column.ios for column in columns) >= limits.ios
-    )
-
-
-def _is_unequal(second: Second, limits: StripeLimits) -> bool:
-    capacities = [column.capacity for column in second.columns]
+def _are_unequal(columns: Sequence[Column], limits: StripeLimits) -> bool:
+    capacities = [column.capacity for column in columns]
     return max(capacities) > limits.unequal * min(capacities)
 
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """One second's columns in numbers."""
+    """One second in numbers; `shares` of the queue and `ios` are by column, `busiest` is the top's busy time."""
 
     queue: float
     busy: float
@@ -264,28 +286,70 @@ class _Load:
     deficit: float
     top_share: float
     top: int
+    busiest: float
+    shares: tuple[float, ...]
+    ios: tuple[float, ...]
 
 
-def _load(second: Second) -> _Load:
-    queues = [column.queue for column in second.columns]
-    columns, queue, busy = len(queues), sum(queues), sum(column.busy for column in second.columns)
-    top = queues.index(max(queues))
+_EVEN = 1e-9
+
+_COUPLING = 1 / 3
+"""How much of a queue the parity's share is taken for, fitted: 1 if data and parity always waited together."""
+
+
+def _load(second: Second, parity: int, limits: StripeLimits) -> _Load | None:
+    """Return a second in numbers, None if it is too small a sample."""
+    columns = second.columns
+    queues = [column.queue for column in columns]
+    ios = tuple(column.ios for column in columns)
+    queue, busy = sum(queues), sum(column.busy for column in columns)
+    coupled = parity * _updating(second) if parity else 0.0
+    # Much waited for and no column busy: the device or the kernel does not count busy time.
+    if queue < limits.queue * (1 + coupled) or sum(ios) < limits.ios or not busy:
+        return None
     part = 1.0
     if second.busy is not None:
         # No column is busy for longer than the array: where the counters say so, they were read a little apart.
-        part = min(1.0, max(second.busy, *(column.busy for column in second.columns)))
-    if not part:
-        # Answers came, but none was waited for within this second as far as the kernel's clock can tell.
-        return _Load(queue, busy, 0.0, 0.0, columns * queues[top] / queue, top)
-    expected = part * columns * (queue / part) / (columns + queue / part - 1)
-    return _Load(queue, busy, expected, 1 - busy / expected, columns * queues[top] / queue, top)
+        part = min(1.0, max(second.busy, *(column.busy for column in columns)))
+    legs = sum(len(column.members) for column in columns) / len(columns)
+    disks = legs * len(columns)
+    outstanding = legs * queue / part / (1 + coupled * _COUPLING)
+    expected = part * len(columns) * outstanding / (disks + outstanding - 1)
+    top = queues.index(max(queues))
+    return _Load(
+        queue,
+        busy,
+        expected,
+        1 - busy / expected,
+        len(columns) * queues[top] / queue,
+        top,
+        columns[top].busy,
+        tuple(waiting / queue for waiting in queues),
+        ios,
+    )
 
 
-def _ios_ratio(seconds: Sequence[Second], top: int) -> float | None:
+def _updating(second: Second) -> float:
+    """Return the share of the time waited that belongs to writes: with parity, they read before they write."""
+    members = [member for column in second.columns for member in column.members]
+    reading = sum(member.reads * (member.read_wait or 0.0) for member in members)
+    writing = sum(member.writes * (member.write_wait or 0.0) for member in members)
+    return min(1.0, 2 * writing / (reading + writing)) if reading + writing else 0.0
+
+
+def _standing(shares: Sequence[Sequence[float]]) -> float:
+    """Return how much of the seconds' unevenness is left in their mean, 0..1 (1 if they are even)."""
+    even = 1 / len(shares[0])
+    means = [sum(parts) / len(shares) for parts in zip(*shares, strict=True)]
+    each = sum(sum(part * part for part in second) - even for second in shares) / len(shares)
+    left = sum(mean * mean for mean in means) - even
+    return max(0.0, min(1.0, left / each)) if each > _EVEN else 1.0
+
+
+def _ios_ratio(loads: Sequence[_Load], top: int, capacities: Sequence[float]) -> float:
     ratios = []
-    for second in seconds:
-        rates = [column.ios / column.capacity for column in second.columns]
-        others = median(rates[:top] + rates[top + 1 :])
-        if others:
-            ratios.append(rates[top] / others)
-    return median(ratios) if ratios else None
+    for load in loads:
+        rates = [ios / capacity for ios, capacity in zip(load.ios, capacities, strict=True)]
+        # Columns with nothing to do count as one request a second, so that there is a ratio.
+        ratios.append(rates[top] / max(1.0, median(rates[:top] + rates[top + 1 :])))
+    return median(ratios)

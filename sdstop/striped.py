@@ -24,6 +24,7 @@ SILENT = 3
 """Readings in a row without an answer after which a member's queue is not known."""
 
 _STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
+_PARITY = {"raid5": 1, "raid6": 2}
 
 _HELP = {
     "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
@@ -33,7 +34,7 @@ _HELP = {
     "deficit_flash": ("the same, flash members", "ratio"),
     "top_share": ("queue of the fullest column, times the mean", ""),
     "crowded": ("share of the seconds that must be crowded", "ratio"),
-    "moving": ("share of crowded seconds with the same fullest column, below which the crowd moves", "ratio"),
+    "moving": ("how much of the crowd's pattern is the same in each second, below which it moves", "ratio"),
     "fixed": ("the same, from which it stays", "ratio"),
     "hot_ios": ("requests of the fullest column, times the others' median, that make it hot", ""),
     "equal_ios": ("up to here a member's share of I/O is equal to its peers'", ""),
@@ -129,12 +130,14 @@ def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
     if len(seconds) < limits.seconds:
         return no(f"needs {limits.seconds:g} readings of every member, has {len(seconds)}")
     # Unknown media are held to the stricter limits of flash: rather silent than wrong.
-    verdict = stripe.judge(seconds, rotational=rotational is True, limits=limits)
+    parity = _PARITY.get(array.level or "", 0)
+    verdict = stripe.judge(seconds, rotational=rotational is True, parity=parity, limits=limits)
     if verdict.wait is not None:
         longer = _seconds(array.array, columns, capacities, _recent(window, STAYS, limits.seconds))
         lasting = stripe.slowest(longer, limits, rotational=rotational is True)
         if lasting is None or lasting.disk != verdict.wait.disk:
-            verdict = stripe.judge(seconds, rotational=rotational is True, limits=replace(limits, slow_wait=math.inf))
+            without = replace(limits, slow_wait=math.inf)
+            verdict = stripe.judge(seconds, rotational=rotational is True, parity=parity, limits=without)
     silent = None if verdict.kind is stripe.Kind.SLOW else _silent(columns, moments)
     if silent:
         return no(f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known")
