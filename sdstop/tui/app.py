@@ -36,7 +36,8 @@ class Dashboard(Commands):
 
     def __init__(self, session: Session, frames: FrameFeed | None, options: Options) -> None:
         """Watch a session; `frames` feeds it, None if it has all its frames."""
-        super().__init__()
+        # Without a theme of the user's the terminal's own colours are used, which Textual must know at once.
+        super().__init__(ansi_color=None if options.theme else True)
         self.session = session
         self.feed = frames
         self.options = options
@@ -153,27 +154,42 @@ class Dashboard(Commands):
             screen.show(scene)
 
     async def on_event(self, event: events.Event) -> None:
-        """Take a message away with the next key."""
-        if isinstance(event, events.Key):
+        """Take keys one after the other, in the order in which they were typed.
+
+        Textual hands each to the widget that has the focus when it arrives; one that opens a line to type in, or a
+        sheet, would lose those that were typed ahead.
+        """
+        if isinstance(event, events.Key) and not event.is_forwarded:
             self.foot.hush()
-        await super().on_event(event)
+            if event.key == "ctrl+c":
+                self.action_leave()
+            elif self.foot.question is not None:
+                self.foot.edit(event.key, event.character)
+            else:
+                await self._check_bindings(event.key)
+        elif isinstance(event, events.Paste) and not event.is_forwarded:
+            self.foot.paste(event.text)
+        else:
+            await super().on_event(event)
 
-    def open(self, item: object) -> None:
-        """Show what a row stands for."""
-        if isinstance(item, Claim):
-            self.lay(WhySheet(item))
-        elif isinstance(item, Thing):
-            self.lay(FactSheet(item))
-        elif isinstance(item, Quote):
-            self.lay(RawSheet(item))
+    async def action_choose(self) -> None:
+        """Open what stands under the cursor."""
+        pane = self.screen.focused
+        row = pane.chosen if isinstance(pane, Pane) else None
+        if row is None or row.key is None:
+            return
+        item = row.item if isinstance(self.screen, Sheet) else self.main.opens(row.item)
+        match item:
+            case Claim():
+                await self.lay(WhySheet(item))
+            case Thing():
+                await self.lay(FactSheet(item))
+            case Quote():
+                await self.lay(RawSheet(item))
 
-    def lay(self, sheet: Sheet) -> None:
+    async def lay(self, sheet: Sheet) -> None:
         """Lay a sheet over what is seen."""
         scene = self.scene
         if scene is not None:
             sheet.scene = scene
-            self.push_screen(sheet)
-
-    def on_pane_chosen(self, event: Pane.Chosen) -> None:
-        """Open a row of whichever pane."""
-        self.open(self.main.opens(event.item))
+            await self.push_screen(sheet)

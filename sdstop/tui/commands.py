@@ -25,19 +25,19 @@ INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 _VIEWS = {"overview": "1", "disks": "2", "network": "4", "host": "6", "findings": "!"}
 
 
-def _bind(keys: str, action: str, *, first: bool = False) -> Binding:
-    return Binding(keys, action, show=False, priority=first)
+def _bind(keys: str, action: str) -> Binding:
+    return Binding(keys, action, show=False)
 
 
 class Commands(App[None]):
     """The dashboard's actions; no key changes anything on the node."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        _bind("ctrl+c", "leave", first=True),
         _bind("q,f10", "leave"),
         _bind("question_mark,f1", "keys"),
         *(_bind(key, f"view('{key}')") for key in "12345678"),
         _bind("exclamation_mark", "view('!')"),
+        _bind("enter", "choose"),
         _bind("escape,backspace", "away"),
         _bind("slash,f3,f4", "filter"),
         _bind("n", "match(1)"),
@@ -75,7 +75,8 @@ class Commands(App[None]):
     @property
     def foot(self) -> Foot:
         """The last line of the screen that is seen."""
-        return self.screen.query_one(Foot)
+        screen = self.screen
+        return screen.foot if isinstance(screen, Main | Sheet) else self.main.foot
 
     # -- screens ----------------------------------------------------------------------------------------------
 
@@ -83,12 +84,12 @@ class Commands(App[None]):
         """Quit."""
         self.exit(return_code=0)
 
-    def action_keys(self) -> None:
+    async def action_keys(self) -> None:
         """Show the keys."""
         if not isinstance(self.screen, HelpSheet):
-            self.lay(HelpSheet(self.options.version))
+            await self.lay(HelpSheet(self.options.version))
 
-    def lay(self, sheet: Sheet) -> None:
+    async def lay(self, sheet: Sheet) -> None:
         """Lay a sheet over what is seen."""
         raise NotImplementedError
 
@@ -260,10 +261,10 @@ class Commands(App[None]):
 
         self.foot.ask(Question(":", "", done, choices=sorted(self._named())))
 
-    def _named(self) -> dict[str, Callable[[], None]]:
+    def _named(self) -> dict[str, Callable[[], object]]:
         return {
             **{name: lambda key=key: self.action_view(key) for name, key in _VIEWS.items()},  # type: ignore[misc]
-            "help": self.action_keys,
+            "help": lambda: self.call_later(self.action_keys),
             "quit": self.action_leave,
             "filter": self.action_filter,
             "pause": self.action_pause,

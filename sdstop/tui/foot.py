@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from rich.segment import Segment
-from textual import events
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -47,7 +46,6 @@ class Foot(Widget):
         self.palette = Palette()
         self.question: Question | None = None
         self._message: tuple[str, bool] | None = None
-        self._was: Widget | None = None
 
     def show(self, palette: Palette) -> None:
         """Paint with another palette."""
@@ -74,38 +72,24 @@ class Foot(Widget):
 
     def ask(self, question: Question) -> None:
         """Let the user type a line."""
-        if self.question is None:
-            self._was = self.screen.focused
         question.at = len(question.text)
         self.question = question
         self._message = None
-        self.can_focus = True
-        self.focus()
         self.refresh()
 
     def _finish(self, answer: str | None) -> None:
         question, self.question = self.question, None
-        self.can_focus = False
-        if self._was is not None and self._was.is_attached:
-            self.screen.set_focus(self._was)
         self.refresh()
         if question is not None:
             question.done(answer)
 
-    def check_consume_key(self, key: str, character: str | None) -> bool:
-        """While a line is typed, keys are letters and no commands."""
-        del character
-        return self.question is not None and key != "ctrl+c"
-
-    def on_key(self, event: events.Key) -> None:
-        """Edit the line."""
+    def edit(self, key: str, character: str | None) -> None:
+        """Take a key into the line that is being typed."""
         q = self.question
         if q is None:
             return
-        event.stop()
-        event.prevent_default()
         before = q.text
-        match event.key:
+        match key:
             case "enter":
                 self._finish(q.text)
             case "escape":
@@ -120,22 +104,21 @@ class Foot(Widget):
             case "ctrl+u":
                 q.text, q.at = q.text[q.at :], 0
             case "left" | "right":
-                q.at = max(0, min(q.at + (1 if event.key == "right" else -1), len(q.text)))
+                q.at = max(0, min(q.at + (1 if key == "right" else -1), len(q.text)))
             case "home" | "ctrl+a" | "end" | "ctrl+e":
-                q.at = 0 if event.key in {"home", "ctrl+a"} else len(q.text)
+                q.at = 0 if key in {"home", "ctrl+a"} else len(q.text)
             case "tab":
                 self._complete(q)
-            case _ if event.character is not None and event.is_printable:
-                q.text, q.at = q.text[: q.at] + event.character + q.text[q.at :], q.at + 1
+            case _ if character is not None and character.isprintable():
+                q.text, q.at = q.text[: q.at] + character + q.text[q.at :], q.at + 1
         self._typed(q, before)
 
-    def on_paste(self, event: events.Paste) -> None:
+    def paste(self, pasted: str) -> None:
         """Take over the first line of what is pasted."""
         q = self.question
         if q is not None:
-            event.stop()
-            before, pasted = q.text, "".join(event.text.splitlines()[:1])
-            q.text, q.at = q.text[: q.at] + pasted + q.text[q.at :], q.at + len(pasted)
+            before, first = q.text, "".join(pasted.splitlines()[:1])
+            q.text, q.at = q.text[: q.at] + first + q.text[q.at :], q.at + len(first)
             self._typed(q, before)
 
     def _typed(self, question: Question, before: str) -> None:
@@ -158,7 +141,7 @@ class Foot(Widget):
         """Paint the line."""
         del y
         width = self.size.width
-        strip = Strip(self._line(width)).adjust_cell_length(width, PLAIN)
+        strip = Strip([Segment(s.text, s.style or PLAIN) for s in self._line(width)]).adjust_cell_length(width, PLAIN)
         return strip if self.app.native_ansi_color else strip.apply_style(self.rich_style)
 
     def _line(self, width: int) -> Line:

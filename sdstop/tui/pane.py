@@ -56,17 +56,7 @@ class Pane(Widget, can_focus=True):
         Binding("pagedown,ctrl+f", "page(1)", show=False),
         Binding("g,home", "edge(-1)", show=False),
         Binding("G,end", "edge(1)", show=False),
-        Binding("enter", "choose", show=False),
     ]
-
-    class Chosen(Message):
-        """Enter on a row."""
-
-        def __init__(self, pane: Pane, item: Any) -> None:
-            """Say which pane, and what the row shows."""
-            super().__init__()
-            self.pane = pane
-            self.item = item
 
     class Moved(Message):
         """The cursor stands on another row."""
@@ -86,6 +76,7 @@ class Pane(Widget, can_focus=True):
         self.top = 0
         self.settling = 0
         self.held = False
+        self.begun = False
         self.can_focus = cursor
         self._at = 0
         self._note = ""
@@ -98,6 +89,7 @@ class Pane(Widget, can_focus=True):
 
         As long as nobody moved it, it stands on the first row, whatever that is.
         """
+        self.begun = True
         self.rows = rows
         self.palette = palette
         self._note = note
@@ -189,7 +181,10 @@ class Pane(Widget, can_focus=True):
 
     def _strip(self, y: int, width: int) -> Strip:
         heads = self.heads
-        if y < heads:
+        line: Line = ()
+        if not self.begun:
+            pass  # nothing is known yet, not even which glyphs the terminal has
+        elif y < heads:
             line = self.head(y, width)
         else:
             index = self.top + y - heads
@@ -197,7 +192,11 @@ class Pane(Widget, can_focus=True):
             if index == self._at and self.can_focus and line and self.rows[index].key is not None:
                 line = self._pointed(line)
         base = self._base()
-        strip = Strip(line).adjust_cell_length(width, PLAIN).simplify()
+        strip = (
+            Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
+            .adjust_cell_length(width, PLAIN)
+            .simplify()
+        )
         return strip.apply_style(base) if base is not None else strip
 
     def _base(self) -> Style | None:
@@ -283,12 +282,6 @@ class Pane(Widget, can_focus=True):
             self.top = len(self.rows)
             self.repaint()
 
-    def action_choose(self) -> None:
-        """Hand out what stands under the cursor."""
-        row = self.chosen
-        if row is not None and row.key is not None:
-            self.post_message(self.Chosen(self, row.item))
-
     def on_focus(self) -> None:
         """Light the title."""
         self.repaint()
@@ -312,10 +305,10 @@ class Pane(Widget, can_focus=True):
         event.stop()
         self.action_move(-3)
 
-    def on_click(self, event: events.Click) -> None:
+    async def on_click(self, event: events.Click) -> None:
         """Put the cursor where the mouse is; twice opens."""
         index = self.top + event.y - self.heads
         if 0 <= index < len(self.rows) and self.rows[index].key is not None:
             self.move_to(index)
             if event.chain == 2:
-                self.action_choose()
+                await self.run_action("app.choose")

@@ -34,7 +34,7 @@ class Node:
     """A node that is looked at once a second. `loads` says what a device does in which second."""
 
     devices: Sequence[str] = ("sda", "sdb")
-    loads: Callable[[str, int], Load] = lambda device, second: IDLE
+    loads: Callable[[str, int], Load] = lambda *_: IDLE
     mdstat: str = "Personalities :\nunused devices: <none>\n"
     files: Mapping[str, str] = field(default_factory=dict)
     later: Mapping[int, Sequence[Evidence]] = field(default_factory=dict)
@@ -49,15 +49,20 @@ class Node:
                 for device, total in totals.items():
                     _add(total, self.loads(device, number - 1), interval)
             texts = {"/proc/diskstats": _diskstats(totals), "/proc/mdstat": self.mdstat, **self.files}
-            changed = [Evidence(k, data=t.encode("utf-8", "surrogateescape"), taken=STARTED + number - 1, duration=0.001)
-                       for k, t in texts.items() if known.get(k) != t]  # fmt: skip
+            changed = [
+                Evidence(k, data=t.encode("utf-8", "surrogateescape"), taken=STARTED + number - 1, duration=0.001)
+                for k, t in texts.items()
+                if known.get(k) != t
+            ]
             known = texts
             changed.extend(self.later.get(number, ()))
             at = (number - 1) * interval
             found.append(Frame(number, STARTED + at, 1000.0 + at, tuple(changed)))
         return found
 
-    def session(self, seconds: int = 5, rules: Sequence[Rule] = (), *, name: str = "node-1", live: bool = False) -> Session:
+    def session(
+        self, seconds: int = 5, rules: Sequence[Rule] = (), *, name: str = "node-1", live: bool = False
+    ) -> Session:
         """Return a session that was fed all frames."""
         session = Session(Origin(name, live=live), BUILTIN, rules, remember=900 if live else None)
         session.feed_all(self.frames(seconds))

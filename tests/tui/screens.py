@@ -49,7 +49,7 @@ class Screen:
 
     async def type(self, text: str) -> str:
         """Paste a text into the last line and end it with Enter."""
-        self.app.foot.post_message(events.Paste(text))
+        self.app.post_message(events.Paste(text))
         return await self.press("enter")
 
 

@@ -81,7 +81,9 @@ def harmless(shown: Screen, *, ascii_only: bool = False) -> None:
     for line in shown.segments():
         for segment in line:
             assert segment.control is None
-            assert not [c for c in segment.text if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Mn"}]
+            assert not [
+                c for c in segment.text if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Mn"}
+            ]
             assert not ascii_only or segment.text.isascii()
             assert segment.style is None or not segment.style.meta
             assert segment.style is None or segment.style.link is None

@@ -12,8 +12,8 @@ from sdstop.tui.palette import Palette, plain, width_of
 ANY = st.text(st.characters(codec=None), max_size=60)
 
 
-@given(ANY, st.integers(0, 40), st.booleans(), st.booleans())
-def test_foreign_text_fits_and_holds_no_control(foreign: str, width: int, ascii_only: bool, right: bool) -> None:
+@given(foreign=ANY, width=st.integers(0, 40), ascii_only=st.booleans(), right=st.booleans())
+def test_foreign_text_fits_and_holds_no_control(foreign: str, width: int, *, ascii_only: bool, right: bool) -> None:
     palette = Palette(ascii=ascii_only)
     shown = palette.fit(palette.word(foreign), width, right=right)
     assert cell_len(shown) == width
@@ -28,8 +28,8 @@ def test_what_is_cut_says_so() -> None:
     assert Palette().fit("7", 3, right=True) == "  7"
 
 
-@given(ANY, ANY, st.integers(0, 120), st.booleans())
-def test_a_rule_never_overflows(title: str, note: str, width: int, ascii_only: bool) -> None:
+@given(title=ANY, note=ANY, width=st.integers(0, 120), ascii_only=st.booleans())
+def test_a_rule_never_overflows(title: str, note: str, width: int, *, ascii_only: bool) -> None:
     palette = Palette(ascii=ascii_only)
     line = palette.rule(palette.word(title), palette.word(note), width)
     assert width_of(line) <= max(width, 6)

@@ -93,9 +93,8 @@ def test_plus_counts_from_the_frame_looked_at() -> None:
 @pytest.mark.parametrize("typed", ["", "soon", "25:00", "12:61", "-", "2026-13-01 10:00", "2026-02-30 10:00", "-5x"])
 def test_other_times_are_refused_in_one_line(typed: str) -> None:
     playhead = Playhead(Node().session(1), following=False)
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=r"\A[^\n]+\Z"):
         playhead.parse(typed)
-    assert "\n" not in str(error.value)
 
 
 def test_going_to_a_time_finds_the_last_frame_by_then() -> None:

@@ -68,15 +68,15 @@ def test_a_scale_seldom_changes() -> None:
     assert [scale(v) for v in (0, 1, 3, 1000, 1025)] == [1, 1, 4, 1024, 2048]
 
 
-@given(VALUES, st.floats(0, 1e6), st.booleans())
-def test_every_value_is_one_glyph(values: list[float | None], top: float, plain: bool) -> None:
+@given(values=VALUES, top=st.floats(0, 1e6), plain=st.booleans())
+def test_every_value_is_one_glyph(values: list[float | None], top: float, *, plain: bool) -> None:
     for shown in (spark(values, top, ascii=plain), heat(values, top, ascii=plain), *chart(values, top, 3, ascii=plain)):
         assert len(shown) == len(values)
         assert not plain or shown.isascii()
 
 
-@given(st.none() | st.floats(-1, 1e9), st.integers(0, 60), st.booleans())
-def test_a_bar_has_its_width(ratio: float | None, width: int, plain: bool) -> None:
+@given(ratio=st.none() | st.floats(-1, 1e9), width=st.integers(0, 60), plain=st.booleans())
+def test_a_bar_has_its_width(ratio: float | None, width: int, *, plain: bool) -> None:
     full, rest = bar(ratio, width, ascii=plain)
     assert len(full + rest) == max(width, 0)
     assert not plain or (full + rest).isascii()

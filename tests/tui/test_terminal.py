@@ -1,0 +1,352 @@
+"""Real terminals: a pty whose bytes are looked at, and tmux."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import pty
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from sdstop.tui.terminal import Options, hung_up, needs_ascii, usable_terminal, wants_no_colour
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+WATCH = [sys.executable, str(ROOT / "tests/tui/watch.py")]
+PATIENCE = 60.0
+"""Seconds that a shared machine may take for what takes one."""
+
+ENVIRONMENT = {k: v for k, v in os.environ.items() if k not in {"NO_COLOR", "COLORTERM", "TERM", "LC_ALL", "TMUX"}}
+
+
+class Terminal:
+    """A program in a pty, and all the bytes it sent."""
+
+    def __init__(self, argv: list[str], size: tuple[int, int], environment: Mapping[str, str]) -> None:
+        self.pid, self.master = pty.fork()
+        if not self.pid:
+            os.execve(argv[0], argv, {**ENVIRONMENT, "TERM": "xterm-256color", "LC_ALL": "C.UTF-8", **environment})  # noqa: S606
+        fcntl.ioctl(self.master, termios.TIOCSWINSZ, struct.pack("HHHH", size[1], size[0], 0, 0))
+        self.sent = b""
+        self.status: int | None = None
+
+    def read(self, seconds: float) -> bool:
+        """Take what comes within some seconds; False at the end."""
+        if not select.select([self.master], [], [], seconds)[0]:
+            return True
+        try:
+            more = os.read(self.master, 65536)
+        except OSError:
+            return False
+        self.sent += more
+        return bool(more)
+
+    def until(self, done: Callable[[bytes], object]) -> None:
+        """Read until what was sent satisfies."""
+        deadline = time.monotonic() + PATIENCE
+        while not done(self.sent):
+            assert time.monotonic() < deadline, self.sent[-2000:]
+            assert self.read(0.1), self.sent[-2000:]
+
+    def press(self, keys: str) -> None:
+        os.write(self.master, keys.encode())
+
+    def wait(self) -> int:
+        """Return the exit code."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            self.read(0.05)
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.status = os.waitstatus_to_exitcode(status)
+                while self.read(0.05) and select.select([self.master], [], [], 0.05)[0]:
+                    pass
+                return self.status
+        pytest.fail("it does not end")
+
+    def close(self) -> None:
+        if self.status is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+            os.waitpid(self.pid, 0)
+        with contextlib.suppress(OSError):
+            os.close(self.master)
+
+
+@contextlib.contextmanager
+def terminal(
+    *options: str, size: tuple[int, int] = (80, 24), environment: Mapping[str, str] | None = None
+) -> Iterator[Terminal]:
+    """Run the dashboard in a pty until it shows its devices."""
+    shown = Terminal([*WATCH, *options], size, environment or {})
+    try:
+        shown.until(lambda sent: b"sdd" in sent)
+        yield shown
+    finally:
+        shown.close()
+
+
+def restored(sent: bytes) -> bool:
+    """Whether the last word on the screen, the cursor and the mouse is that of a shell's terminal."""
+    modes = dict(re.findall(rb"\x1b\[\?(1049|25|1000|1003|1006|2004)([hl])", sent))
+    wanted = {b"1049": b"l", b"25": b"h", b"1000": b"l", b"1003": b"l", b"1006": b"l", b"2004": b"l"}
+    return all(modes.get(mode, wanted[mode]) == wanted[mode] for mode in wanted) and modes.get(b"1049") == b"l"
+
+
+def colours(sent: bytes) -> set[bytes]:
+    """Return the SGR parameters that set a colour (39 and 49, the terminal's own, are none)."""
+    found = set()
+    for run in re.findall(rb"\x1b\[([0-9;]*)m", sent):
+        for part in run.split(b";"):
+            if part and (30 <= int(part) <= 38 or 40 <= int(part) <= 48 or 90 <= int(part) <= 107):
+                found.add(run)
+    return found
+
+
+@pytest.mark.parametrize("keys", ["q", "\x03"])
+def test_quitting_restores_the_terminal(keys: str) -> None:
+    with terminal("--mouse") as shown:
+        shown.press(keys)
+        assert shown.wait() == 0
+        assert restored(shown.sent)
+        assert b"Traceback" not in shown.sent
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)])
+def test_signals_restore_the_terminal(number: signal.Signals, code: int) -> None:
+    with terminal("--mouse") as shown:
+        os.kill(shown.pid, number)
+        assert shown.wait() == code
+        assert restored(shown.sent)
+
+
+def test_a_lost_terminal_ends_it_even_where_hangups_are_ignored() -> None:
+    ignoring = (
+        "import signal, os, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    shown = Terminal([sys.executable, "-c", ignoring, *WATCH], (80, 24), {})
+    try:
+        shown.until(lambda sent: b"sdd" in sent)
+        os.close(shown.master)
+        deadline = time.monotonic() + PATIENCE
+        while not (done := os.waitpid(shown.pid, os.WNOHANG))[0]:
+            assert time.monotonic() < deadline, "it outlives its terminal"
+            time.sleep(0.05)
+        shown.status = os.waitstatus_to_exitcode(done[1])
+        assert shown.status == 129
+    finally:
+        shown.close()
+
+
+def test_no_color_sends_no_colour_at_all() -> None:
+    with terminal(environment={"NO_COLOR": "1"}) as shown:
+        shown.press("2")
+        shown.until(lambda sent: b"Arrays and disks" in sent)
+        assert colours(shown.sent) == set()
+        assert re.search(rb"\x1b\[(\d+;)*7[;m]", shown.sent)
+
+
+def test_colours_are_the_terminals_own_sixteen() -> None:
+    with terminal() as shown:
+        assert not [run for run in colours(shown.sent) if b"38;" in run or b"48;" in run]
+
+
+def test_ascii_sends_no_byte_above_127() -> None:
+    with terminal("--ascii", size=(200, 60)) as shown:
+        shown.press("2")
+        shown.until(lambda sent: b"Arrays and disks" in sent)
+        shown.press("?")
+        shown.until(lambda sent: b"Marks" in sent)
+        assert shown.sent.isascii()
+
+
+def test_an_encoding_without_glyphs_is_ascii_by_itself() -> None:
+    with terminal(environment={"PYTHONIOENCODING": "latin-1"}) as shown:
+        assert shown.sent.isascii()
+
+
+def test_the_mouse_is_the_users_unless_asked_for() -> None:
+    with terminal() as shown:
+        assert not re.search(rb"\x1b\[\?(1000|1002|1003|1006)h", shown.sent)
+        shown.press("m")
+        shown.until(lambda sent: b"\x1b[?1000h" in sent)
+        shown.press("m")
+        shown.until(lambda sent: b"mouse off" in sent)
+        shown.press("q")
+        shown.wait()
+        assert restored(shown.sent)
+
+
+def test_a_quiet_second_costs_few_bytes() -> None:
+    with terminal(size=(200, 60)) as shown:
+        shown.press("6")
+        shown.until(lambda sent: b"Sources of evidence" in sent)
+        painted = len(shown.sent)
+        shown.until(lambda sent: sent.count(b"LIVE", painted) >= 5)
+        before = len(shown.sent)
+        shown.until(lambda sent: sent.count(b"LIVE", before) >= 5)
+        assert len(shown.sent) - before < 5000  # the clock's line, and nothing else
+
+
+# --- where there is no terminal ---------------------------------------------------------------------------
+
+
+def without(**streams: int) -> str:
+    """Run it without a terminal and return what it says."""
+    done = subprocess.run(  # noqa: PLW1510
+        WATCH, stdin=streams.get("stdin"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE,
+        env={**ENVIRONMENT, "TERM": "xterm"},
+    )  # fmt: skip
+    assert done.returncode == 3
+    return done.stdout.decode()
+
+
+def test_redirected_output_is_no_terminal() -> None:
+    said = without(stdin=subprocess.DEVNULL)
+    assert said.startswith("no dashboard: standard ")
+    assert "\x1b" not in said
+
+
+def test_dumb_terminals_and_terminals_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    primary, secondary = pty.openpty()
+    try:
+        with open(secondary, "r+b", buffering=0, closefd=False) as stream:
+            for name in ("stdin", "stdout", "stderr"):
+                monkeypatch.setattr(sys, name, stream)
+            for kind in ("dumb", "", "unknown"):
+                monkeypatch.setenv("TERM", kind)
+                assert "cannot move its cursor" in str(usable_terminal())
+            monkeypatch.delenv("TERM")
+            assert "not set" in str(usable_terminal())
+            monkeypatch.setenv("TERM", "screen")
+            assert usable_terminal() is None
+            monkeypatch.setattr(sys, "stdout", None)
+            assert usable_terminal() == "standard output is no terminal"
+    finally:
+        os.close(primary)
+        os.close(secondary)
+
+
+def test_a_closed_terminal_is_hung_up() -> None:
+    primary, secondary = pty.openpty()
+    assert not hung_up(secondary)
+    os.close(primary)
+    assert hung_up(secondary)
+    os.close(secondary)
+    assert hung_up(secondary)
+
+
+def test_colour_and_glyphs_follow_options_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert wants_no_colour(Options(no_color=True))
+    assert not wants_no_colour(Options())
+    monkeypatch.setenv("NO_COLOR", "")
+    assert not wants_no_colour(Options())
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert wants_no_colour(Options())
+    monkeypatch.setattr(sys, "__stderr__", None)
+    assert needs_ascii()
+
+
+# --- tmux -------------------------------------------------------------------------------------------------
+
+
+class Tmux:
+    """A tmux server of its own with one window."""
+
+    def __init__(self, folder: Path, size: tuple[int, int], command: str) -> None:
+        self.socket = str(folder / "tmux")
+        where = ["-x", str(size[0]), "-y", str(size[1])]
+        self.run("-f", "/dev/null", "new-session", "-d", *where, f"{command}; echo left with $?; exec cat")
+
+    def run(self, *argv: str) -> str:
+        done = subprocess.run(
+            ["tmux", "-S", self.socket, *argv], capture_output=True, check=True, timeout=PATIENCE, text=True,
+            env={**ENVIRONMENT, "LC_ALL": "C.UTF-8", "TERM": "xterm-256color"},
+        )  # fmt: skip
+        return done.stdout
+
+    def screen(self) -> str:
+        return self.run("capture-pane", "-p")
+
+    def until(self, *parts: str) -> str:
+        """Return the screen once it shows all parts."""
+        deadline = time.monotonic() + PATIENCE
+        while not all(part in (shown := self.screen()) for part in parts):
+            assert time.monotonic() < deadline, shown
+            time.sleep(0.1)
+        return shown
+
+    def press(self, *keys: str) -> None:
+        self.run("send-keys", *keys)
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
+    """Start tmux with the dashboard; end that server afterwards."""
+    assert shutil.which("tmux"), "these tests need tmux"
+    started: list[Tmux] = []
+
+    def start(size: tuple[int, int] = (80, 24), prefix: str = "") -> Tmux:
+        started.append(Tmux(tmp_path, size, f"{prefix}{' '.join(WATCH)}"))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.run("kill-server")
+
+
+def test_it_runs_in_tmux_and_leaves_the_screen_as_it_was(tmux: Callable[..., Tmux]) -> None:
+    window = tmux(prefix="echo before; ")
+    shown = window.until("test-node", "LIVE", "Worst devices", "sdd")
+    assert len(shown.splitlines()) == 24
+    assert shown.splitlines()[-1].startswith(" ? help  / filter")
+    window.press("2")
+    window.until("Arrays and disks", "raid10 near=2")
+    window.press("/", "s", "d", "c", "Enter")
+    shown = window.until("filter 'sdc'")
+    assert " sdb " not in shown
+    window.press("Escape")
+    window.press("Space")
+    window.until("PAUSED")
+    window.press("q")
+    shown = window.until("left with 0")
+    assert "before" in shown
+    assert "Worst" not in shown
+    window.press("typed")
+    window.until("typed")
+
+
+def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:
+    window = tmux((200, 60))
+    window.until("Worst devices", "Who does the I/O")
+    window.run("resize-window", "-x", "60", "-y", "15")
+    window.until("Worst devices")
+    window.run("resize-window", "-x", "39", "-y", "7")
+    deadline = time.monotonic() + PATIENCE
+    while window.screen().strip() != "no findings":
+        assert time.monotonic() < deadline, window.screen()
+        time.sleep(0.1)
+    window.run("resize-window", "-x", "80", "-y", "24")
+    window.until("Worst devices", "? help")
+
+
+def test_termination_gives_tmux_its_screen_back(tmux: Callable[..., Tmux]) -> None:
+    window = tmux(prefix="echo before; ")
+    window.until("Worst devices")
+    pid = int(window.run("display-message", "-p", "#{pane_pid}"))
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    os.kill(int(children[0]), signal.SIGTERM)
+    shown = window.until("left with 143")
+    assert "before" in shown
