@@ -51,7 +51,7 @@ def examination(session: Session, width: int) -> str:
 def _said(collector: Collector, run: Run | None, *, root: bool | None) -> str:
     parts = [collector.title]
     if run is None:
-        parts.append(NOT_YET)
+        parts.append(f"It {NOT_YET}")
     elif not run.ok:
         parts.append(safe(run.reason, 500))
     if run is not None:
@@ -65,11 +65,11 @@ def _remedy(collector: Collector, run: Run, *, root: bool | None) -> list[str]:
             needs = [f"{need.what} needs {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
             return ["; ".join(needs)] if needs else []
         case Outcome.TIMEOUT:
-            return ["it hangs in the kernel: look at the device behind it, and at dmesg"]
+            return ["It hangs: look at dmesg, and at the device behind it"]
         case Outcome.ABSENT if run.recorded:
-            return ["nothing to do: this node has none"]
+            return ["Nothing to do: this node has none"]
         case Outcome.OK if not root:
             needs = [f"{need.what} with {need.privilege}: {need.why}" for need in collector.needs if need.privilege]
-            return [f"more with privilege: {'; '.join(needs)}"] if needs else []
+            return [f"More with privilege: {'; '.join(needs)}"] if needs else []
         case _:
             return []

@@ -155,6 +155,25 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        (Outcome.ABSENT, "absent 2.00 ms Meters. /meters: so. Nothing to do: this node has none"),
+        (Outcome.FAILED, "failed 2.00 ms Meters. /meters: so"),
+        (Outcome.TIMEOUT, "timeout 2.00 ms Meters. /meters: so. It hangs: look at dmesg, and at the device behind it"),
+    ],
+)
+def test_doctor_says_what_to_do(outcome: Outcome, said: str, meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["doctor", "--from", meters(frame(1, refusal(outcome, "so")))]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert shown.endswith(f" meters {said} idle waiting Never there. It has not answered yet")
+
+
+def test_doctor_says_what_a_privilege_would_add(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    assert execute(["doctor", "--from", meters(frame(1, [CALM]))]) == 0
+    assert "Meters. More with privilege: /meters with root: all of it\n" in capsys.readouterr().out
+
+
 def test_rules_show_the_thresholds_in_force(meters: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "sdstop.toml"
     config.write_text("[rules.stripe-convoy]\ncolumns = 9\n")

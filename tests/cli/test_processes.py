@@ -158,11 +158,15 @@ def _on_terminal(*words: str, environment: Mapping[str, str] | None = None) -> s
     return shown.decode()
 
 
-def test_start_imports_nothing_large() -> None:
+@pytest.mark.parametrize(
+    "words", [["rules"], ["check"], ["report", "--format", "json"], ["report"], ["export", "--once"]]
+)
+def test_start_imports_nothing_large(words: list[str], tmp_path: Path) -> None:
     code = (
         "import sys; from sdstop.cli.command import execute; execute(sys.argv[1:]); "
         "print(*sorted({'textual', 'rich', 'prometheus_client', 'psutil', 'pyudev', 'asyncio'} & set(sys.modules)))"
     )
-    argv = [sys.executable, "-c", code, "rules"]
+    source = [] if words == ["rules"] else ["--from", str(tmp_capture(tmp_path))]
+    argv = [sys.executable, "-c", code, *words, *source]
     ended = subprocess.run(argv, capture_output=True, text=True, check=True)
     assert ended.stdout.splitlines()[-1] == ""

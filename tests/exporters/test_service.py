@@ -195,3 +195,47 @@ def test_a_real_prometheus_scrapes_it(node: Path, tmp_path: Path) -> None:
             (sampled,) = until(lambda: ask("scrape_samples_post_metric_relabeling"))
             (scraped,) = until(lambda: ask("scrape_samples_scraped"))
             assert sampled["value"][1] == scraped["value"][1]
+
+
+BROKEN = """
+import os, sys
+from pathlib import Path
+from sdstop.exporters.prometheus import Exposition
+from sdstop.exporters.server import Server
+from tests.exporters.meters import Meter, frame, session
+
+class Feed:
+    alive = True
+    def __init__(self):
+        self.ours, theirs = os.pipe()
+        os.write(theirs, b"always readable")
+    def fileno(self):
+        return self.ours
+    def receive(self):
+        raise ZeroDivisionError("in a frame")
+
+exposition = Exposition(session())
+exposition.feed(frame(1, [Meter("a", count=1)]))
+server = Server(exposition, Feed(), lambda line: print(line, file=sys.stderr, flush=True))
+server.run(("127.0.0.1", 0), Path(sys.argv[1]))
+"""
+
+
+def test_what_goes_wrong_with_a_frame_or_a_file_costs_that_alone(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    path = tmp_path / "gone" / "sdstop.prom"
+    path.parent.rmdir()
+    argv = [sys.executable, "-c", BROKEN, str(path)]
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2])
+    assert process.stderr is not None
+    try:
+        port = port_of(process)
+        assert "internal error: " in process.stderr.readline()
+        assert 'sdstop_meter_count_total{name="a",room="r"} 1.0\n' in get(port)[1]
+        said = until(lambda: next((line for line in process.stderr or () if "cannot be written" in line), ""))
+        assert said == f"sdstop: {path} cannot be written: No such file or directory\n"
+        assert get(port, "/-/healthy")[0] == 200
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
