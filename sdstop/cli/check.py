@@ -55,7 +55,8 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> tuple[in
     """Return the exit code and what is said: what is wrong, the worst of it first, and what was not seen."""
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     unseen = _unseen(session, strict=strict)
-    blind = bool(judgement.unchecked) and not judgement.ran
+    denied = any(run.outcome is Outcome.DENIED for run in session.head().now.runs.values())
+    blind = bool(judgement.unchecked) and not judgement.ran and not denied
     code = _CODES[bad[0].severity] if bad else UNKNOWN if unseen or blind else OK
     parts = []
     if bad:
