@@ -1,0 +1,425 @@
+"""The stories, end to end: each fixture through every view, and exactly what must be found in it.
+
+What a fixture is about stands in its README.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from sdstop.capture import open_capture
+from sdstop.cli.command import execute
+from sdstop.collectors import BUILTIN
+from sdstop.diagnosis import Judgement
+from sdstop.disk import DiskActivity
+from sdstop.evidence import Frame, Outcome
+from sdstop.exporters.capture import CaptureWriter
+from sdstop.finding import Severity
+from sdstop.replay import EvidenceHost
+from sdstop.rules import RULES
+from sdstop.sampler import sample
+from sdstop.session import Session
+from tests.make_fixtures import STORIES as SYNTHETIC
+from tests.make_fixtures import write
+from tests.tui.screens import Screen, screen
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+SIZE = (120, 40)
+
+Said = tuple[str, str, str]
+"""Rule, worst severity, subject."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What must be said of a fixture: everything above info that was ever in force, and what still is at the end.
+
+    `info` must be there besides, but other findings of that severity may be, too. `code` is what `check` returns.
+    """
+
+    found: frozenset[Said] = frozenset()
+    at_end: frozenset[Said] | None = None  # None: all that was found
+    info: frozenset[tuple[str, str]] = frozenset()
+    code: int = 0
+
+    @property
+    def last(self) -> frozenset[Said]:
+        """What is in force in the last frame."""
+        return self.found if self.at_end is None else self.at_end
+
+
+def critical(*said: tuple[str, str]) -> frozenset[Said]:
+    return frozenset((rule, "critical", subject) for rule, subject in said)
+
+
+def warning(*said: tuple[str, str]) -> frozenset[Said]:
+    return frozenset((rule, "warning", subject) for rule, subject in said)
+
+
+DEGRADED = ("array-degraded", "md0")
+RUNNING = frozenset({("rebuild-running", "md0")})
+
+STORIES = {
+    "clone-convoy": Expected(critical(("stripe-convoy", "md0")), code=2),
+    "slow-member": Expected(warning(("slow-stripe-member", "md0/sdd")), code=1),
+    "hot-member": Expected(critical(("hot-stripe-member", "md0/sde")), code=2),
+    "quiet-node": Expected(),
+    "busy-but-healthy": Expected(),
+    "md-rebuild-running": Expected(warning(DEGRADED), info=RUNNING, code=1),
+    "md-rebuild-throttled": Expected(
+        critical(DEGRADED) | warning(("rebuild-throttled", "md0")), info=RUNNING, code=2
+    ),
+    "md-rebuild-stalled": Expected(critical(DEGRADED, ("rebuild-stalled", "md0")), info=RUNNING, code=2),
+    "md-rebuild-finished": Expected(critical(DEGRADED), at_end=frozenset(), info=RUNNING, code=0),
+    "md-degraded": Expected(critical(DEGRADED), code=2),
+    "device-hung": Expected(critical(("device-hung", "sdf")), code=2),
+    "mtu-mismatch": Expected(warning(("mtu-mismatch", "bond0/ens1f1"), ("mtu-mismatch", "veth7a/veth7b")), code=1),
+    "dropping-link": Expected(warning(("frames-dropped", "ens1f0")), code=1),
+    "iostat-only": Expected(code=3),
+    "vm-md-slow-member": Expected(critical(("slow-stripe-member", "md0/vde")), code=2),
+    "vm-md-clones": Expected(critical(("stripe-convoy", "md0")), code=2),
+    "vm-md-rebuild": Expected(
+        critical(DEGRADED, ("rebuild-stalled", "md0")), at_end=frozenset(), info=RUNNING, code=0
+    ),
+}  # fmt: skip
+
+every_story = pytest.mark.parametrize("name", STORIES)
+
+
+@dataclass
+class Story:
+    """A fixture, opened and judged."""
+
+    name: str
+    frames: list[Frame]
+    session: Session
+    judgements: list[Judgement] = field(default_factory=list)
+
+    @property
+    def path(self) -> str:
+        return str(FIXTURES / self.name)
+
+
+@functools.cache
+def story(name: str) -> Story:
+    origin, frames = open_capture(FIXTURES / name)
+    assert origin.complete
+    assert not origin.note
+    opened = Story(name, frames, Session(origin, BUILTIN, RULES))
+    opened.judgements.extend(opened.session.feed(frame).judgement for frame in frames)
+    return opened
+
+
+def ever(session: Session) -> frozenset[Said]:
+    """Return all that was ever in force above info, each once, as bad as it was at worst."""
+    worst: dict[tuple[str, str], Severity] = {}
+    for episode in session.episodes():
+        key = (episode.finding.rule, episode.finding.subject)
+        worst[key] = max(episode.finding.severity, worst.get(key, Severity.INFO), key=lambda s: s.rank)
+    return frozenset((rule, s.value, subject) for (rule, subject), s in worst.items() if s is not Severity.INFO)
+
+
+def in_force(judgement: Judgement) -> frozenset[Said]:
+    return frozenset(
+        (f.rule, f.severity.value, f.subject) for f in judgement.findings if f.severity is not Severity.INFO
+    )
+
+
+def run(capsysbinary: pytest.CaptureFixture[bytes], *argv: str) -> tuple[int, str, str]:
+    """Run a command here; return its exit code, standard output and standard error."""
+    code = execute([*argv, "--no-color"])
+    out, err = capsysbinary.readouterr()
+    return code, out.decode(), err.decode()
+
+
+# --- what is found ----------------------------------------------------------------------------------------
+
+
+def test_every_fixture_is_a_story() -> None:
+    assert {path.name for path in FIXTURES.iterdir() if path.is_dir()} == STORIES.keys()
+    assert SYNTHETIC.keys() == {name for name in STORIES if not name.startswith("vm-")}
+
+
+@every_story
+def test_exactly_what_must_be_found_is_found(name: str) -> None:
+    told = story(name)
+    assert ever(told.session) == STORIES[name].found
+    assert in_force(told.judgements[-1]) == STORIES[name].last
+    infos = {(e.finding.rule, e.finding.subject) for e in told.session.episodes()}
+    assert infos >= STORIES[name].info
+
+
+@every_story
+def test_a_finding_quotes_evidence_that_is_there(name: str) -> None:
+    told = story(name)
+    for episode in told.session.episodes():
+        assert episode.finding.evidence, episode.finding.id
+        for cite in episode.finding.evidence:
+            host = EvidenceHost()
+            for frame in told.frames:
+                if frame.number <= cite.frame:
+                    host.apply(frame.evidence)
+            item = host.evidence(cite.key)
+            assert item is not None, cite.key
+            assert all(line in item.data.decode() for line in cite.excerpt.splitlines()), cite
+
+
+@pytest.mark.parametrize("name", SYNTHETIC)
+def test_the_readme_says_what_must_be_found_and_that_it_is_synthetic(name: str) -> None:
+    readme = (FIXTURES / name / "README.md").read_text(encoding="utf-8")
+    assert f"Synthetic: written by `python -m tests.make_fixtures {name}`." in readme
+    must, _, must_not = readme.partition("Must not be said:")
+    assert must_not
+    for rule, severity, subject in STORIES[name].found:
+        assert f"`{rule}`" in must
+        assert severity in must
+        assert all(part in must for part in subject.split("/"))
+
+
+@pytest.mark.parametrize("name", ["mtu-mismatch", "dropping-link", "quiet-node", "iostat-only"])
+def test_the_command_in_the_readme_writes_this_fixture(name: str, tmp_path: Path) -> None:
+    """These are made of whole numbers; the others take a simulation, whose logarithms are the machine's."""
+    write(name, tmp_path)
+    assert files(tmp_path / name) == {k: v for k, v in files(FIXTURES / name).items() if k != "README.md"}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+# --- the course of single stories -------------------------------------------------------------------------
+
+
+def at(name: str, second: int) -> dict[str, str]:
+    """Return the summaries of what is in force in a frame, by rule."""
+    return {f.rule: f.summary for f in story(name).judgements[second].findings}
+
+
+def test_nothing_is_said_before_the_device_hangs() -> None:
+    assert all(not judgement.findings for judgement in story("device-hung").judgements[:16])
+
+
+def test_a_hung_member_hides_how_the_load_is_spread() -> None:
+    unchecked = {u.rule: u.reason for u in story("device-hung").judgements[-1].unchecked}
+    assert "sdf" in unchecked["stripe-convoy"]
+    assert "sdf" in unchecked["slow-stripe-member"]
+
+
+def test_a_degraded_array_says_that_nobody_rebuilds_it() -> None:
+    assert "nothing is rebuilding" in at("md-degraded", -1)["array-degraded"]
+
+
+def test_the_real_rebuild_runs_freezes_stalls_and_ends() -> None:
+    """As in the fixture's README: failed at 3 s, rebuilt from 6, frozen 27, on at 42, stalled 62, on at 77, over 85."""
+    name = "vm-md-rebuild"
+    assert at(name, 2) == {}
+    assert "nothing is rebuilding" in at(name, 4)["array-degraded"]
+    assert {"array-degraded", "rebuild-running"} <= at(name, 15).keys()
+    assert at(name, 35).keys() == {"array-degraded"}
+    assert "nothing is rebuilding" in at(name, 35)["array-degraded"]
+    assert "frozen" in at(name, 35)["array-degraded"]
+    assert "rebuild-running" in at(name, 55)
+    assert "sync_max" in at(name, 76)["rebuild-stalled"]
+    assert "rebuild-running" in at(name, 84)
+    assert "rebuild-stalled" not in at(name, 84)
+    assert at(name, -1) == {}
+
+
+def test_the_stall_is_seen_although_mdstat_prints_a_speed() -> None:
+    told = story("md-rebuild-stalled")
+    mdstat = told.session.head().host.text("/proc/mdstat")
+    assert re.search(r"recovery = 44\.0% .* speed=[1-9]\d*K/sec", mdstat)
+    assert "rebuild-stalled" in at(told.name, -1)
+    assert "rebuild-stalled" not in at(told.name, 19)
+
+
+def test_the_convoy_is_found_in_every_window_and_never_by_its_average() -> None:
+    told = story("clone-convoy")
+    assert all(in_force(judgement) == STORIES[told.name].found for judgement in told.judgements[9:])
+    first, last = (told.session.look(place).window for place in (0, len(told.frames) - 1))
+    assert first.get(DiskActivity, "sda") is None
+    busy = [window_mean(told, f"sd{letter}") for letter in "abcdefghijklmnopqrstuvwxyz"]
+    assert max(busy) < 2 * min(busy)
+    assert last.seconds > 60
+
+
+def window_mean(told: Story, device: str) -> float:
+    rows = [row for _, row in told.session.head().window.series(DiskActivity, device) if row is not None]
+    return sum(row.completed_per_second for row in rows) / len(rows)
+
+
+def test_recorded_iostat_text_brings_the_slow_disk_to_the_table() -> None:
+    rows = story("iostat-only").session.head().now.rows(DiskActivity)
+    waits = {name: row.wait for name, row in rows.items() if row.wait is not None and name != "md0"}
+    assert max(waits, key=lambda name: waits[name]) == "sdd"
+
+
+# --- the views --------------------------------------------------------------------------------------------
+
+
+@every_story
+def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    code, text, err = run(capsysbinary, "report", "--from", story(name).path)
+    assert (code, err) == (0, "")
+    for rule, severity, subject in STORIES[name].found:
+        assert re.search(rf"{severity.upper()} +{rule} +{re.escape(subject)}", text), text[:2000]
+    assert text.isascii()
+    assert "\x1b" not in text
+
+
+@every_story
+def test_the_report_in_json(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    runs = [run(capsysbinary, "report", "--format", "json", "--from", story(name).path) for _ in range(2)]
+    assert runs[0] == runs[1]
+    code, text, err = runs[0]
+    assert (code, err) == (0, "")
+    report = json.loads(text)
+    assert report["schema"] == "sdstop.report/1"
+    assert report["frames"] == len(story(name).frames)
+    told = [f for f in report["findings"] if f["severity"] != "info"]
+    assert {(f["rule"], f["severity"], f["subject"]) for f in told} == STORIES[name].found
+    still = {(f["rule"], f["severity"], f["subject"]) for f in told if f["until"] is None}
+    assert still == STORIES[name].last
+    assert all(f["evidence"] and f["advice"] and f["summary"] for f in told)
+
+
+@every_story
+def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    code, text, err = run(capsysbinary, "check", "--from", story(name).path)
+    word = ("OK", "WARNING", "CRITICAL", "UNKNOWN")[STORIES[name].code]
+    assert text.startswith(f"SDSTOP {word} - ")
+    assert (code, err) == (STORIES[name].code, "")
+    assert text.count("\n") == 1
+    for rule, _, subject in STORIES[name].last:
+        assert f"{rule} {subject}: " in text
+
+
+@every_story
+def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    code, text, err = run(capsysbinary, "export", "--once", "--from", story(name).path)
+    assert (code, err) == (0, "")
+    families = {family.name: family for family in text_string_to_metric_families(text)}
+    active = {
+        (s.labels["rule"], s.labels["severity"], s.labels["subject"])
+        for s in (families["sdstop_finding_active"].samples if "sdstop_finding_active" in families else [])
+        if s.value == 1
+    }
+    assert {said for said in active if said[1] != "info"} == STORIES[name].last
+    told = families["sdstop_findings"].samples if "sdstop_findings" in families else []
+    counts = {(s.labels["rule"], s.labels["severity"]): s.value for s in told}
+    for rule, severity, _ in STORIES[name].last:
+        assert counts[rule, severity] == sum(said[:2] == (rule, severity) for said in STORIES[name].last)
+    judgement = story(name).judgements[-1]
+    looked = {r.rule for r in judgement.ruled_out} | {f.rule for f in judgement.findings}
+    assert looked <= {rule for rule, _ in counts}  # 0 where a rule looked, no line where none could
+
+
+@every_story
+async def test_the_dashboard(name: str) -> None:
+    told = story(name)
+    async with screen(told.session, SIZE) as shown:
+        text = shown.text()
+        for finding in told.judgements[-1].findings:
+            if finding.severity is not Severity.INFO:
+                assert finding.summary[:36] in text
+                assert re.search(rf"{finding.severity.value[:4].upper()} +{re.escape(finding.subject[:9])}", text)
+        worst = {f.severity for f in told.judgements[-1].findings}
+        assert (" CRIT" in shown.lines()[0]) is (Severity.CRITICAL in worst)
+        assert (" WARN" in shown.lines()[0]) is (Severity.WARNING in worst)
+        for key in "246!":
+            assert "Traceback" not in await shown.press(key)
+        for finding in told.judgements[-1].findings:
+            assert finding.subject[:9] in shown.text()
+
+
+@pytest.mark.parametrize("name", [name for name, expected in STORIES.items() if expected.last])
+async def test_the_dashboard_leads_from_the_finding_to_its_evidence(name: str) -> None:
+    worst = story(name).judgements[-1].findings[0]
+    async with screen(story(name).session, SIZE) as shown:
+        why = " ".join((await shown.press("!", "enter")).split())
+        for told in (worst.summary, worst.advice[0], worst.refuted_by):
+            assert " ".join(told.split())[:60] in why
+        raw = await shown.press("enter")
+        assert worst.evidence[0].key in raw
+        assert any(line[:40] in raw for line in worst.evidence[0].excerpt.splitlines())
+
+
+async def test_the_heat_strip_shows_the_convoy_as_a_moving_stripe() -> None:
+    async with screen(story("clone-convoy").session, (200, 60)) as shown:
+        await shown.press("2")
+        strips = heat(shown, story("clone-convoy"))
+    assert len(strips) == 46
+    brightest = [max(strips, key=lambda disk: strips[disk][place]) for place in range(60)]
+    assert len(set(brightest)) >= 10
+    assert max(brightest.count(disk) for disk in strips) < len(brightest) / 3
+
+
+async def test_the_heat_strip_shows_the_slow_disk_as_a_steady_line() -> None:
+    async with screen(story("slow-member").session, (200, 60)) as shown:
+        await shown.press("2")
+        strips = heat(shown, story("slow-member"))
+    mean = {disk: sum(strip) / len(strip) for disk, strip in strips.items()}
+    assert max(mean, key=lambda disk: mean[disk]) == "sdd"
+    assert mean["sdd"] > 2 * sorted(mean.values())[-2]
+
+
+def heat(shown: Screen, told: Story) -> dict[str, list[int]]:
+    """Return the members' strips as numbers, the oldest second first; nothing moved is 0, as is nothing known."""
+    lines = shown.lines()
+    end = next(line.index(" now ") + 4 for line in lines if "QUEUE, last 60 s" in line)
+    start = end - min(60, len(told.frames))
+    found = {}
+    for line in lines:
+        words = line.split()
+        if len(words) > 3 and words[0].isdigit() and words[1].startswith("sd"):
+            found[words[1]] = [" ·░▒▓█".index(c) for c in line.ljust(end)[start:end]]
+    return found
+
+
+# --- captures of captures ---------------------------------------------------------------------------------
+
+
+def recorded(told: Story) -> Iterator[Frame]:
+    """Take the frames again, from the fixture instead of a node: what the collectors do not read is not there."""
+    host = EvidenceHost()
+    for frame in told.frames:
+        host.apply(frame.evidence)
+        yield sample(host, BUILTIN, frame.number, frame.taken, frame.monotonic)
+
+
+def again(frames: list[Frame]) -> frozenset[Said]:
+    session = Session(story("quiet-node").session.origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    return ever(session)
+
+
+Ending = Callable[[Path], Path]
+ENDINGS: Mapping[str, Ending] = {"folder": lambda path: path / "c", "archive": lambda path: path / "c.tar.gz"}
+
+
+@every_story
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_a_capture_of_the_story_tells_the_same(name: str, ending: Ending, tmp_path: Path) -> None:
+    path = ending(tmp_path)
+    with CaptureWriter(path, "again") as writer:
+        for frame in recorded(story(name)):
+            writer.add(frame)
+        writer.finish({}, "")
+    origin, frames = open_capture(path)
+    assert origin.complete
+    assert [frame.taken for frame in frames] == [frame.taken for frame in story(name).frames]
+    assert again(frames) == STORIES[name].found
+
+
+@every_story
+def test_no_source_fails_on_a_story(name: str) -> None:
+    runs = story(name).session.head().now.runs
+    assert {run.collector: run.reason for run in runs.values() if run.outcome not in {Outcome.OK, Outcome.ABSENT}} == {}
