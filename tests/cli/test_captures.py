@@ -6,15 +6,16 @@ import json
 import re
 import tarfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sdstop.cli import check
 from sdstop.cli.command import execute
-from sdstop.evidence import Outcome
+from sdstop.evidence import Evidence, Outcome
 from tests.cli.run import CALM, CRITICAL, MARK, WARNING, Make, one_line, run
-from tests.exporters.meters import Meter, frame, refusal
+from tests.exporters.meters import SIDE, Meter, frame, refusal
 
 
 def test_report_as_json_is_the_same_every_time(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,18 +83,24 @@ def test_check(rows: Sequence[Meter], code: int, line: str, meters: Make, capsys
     ],
 )
 def test_check_does_not_call_good_what_it_did_not_see(
-    outcome: Outcome,
-    *,
-    strict: bool,
-    code: int,
-    meters: Make,
-    capsys: pytest.CaptureFixture[str],
+    outcome: Outcome, *, strict: bool, code: int, meters: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = meters(frame(1, refusal(outcome, "it | is so"), idle=MARK))
+    seen = frame(1, [CALM], idle=MARK)
+    refused = Evidence(SIDE, outcome, detail="it | is so")
+    path = meters(replace(seen, evidence=(*seen.evidence, refused)))
     assert execute(["check", "--from", path, *["--strict"] * strict]) == code
     line = one_line(capsys.readouterr().out)
-    assert line.startswith("SDSTOP UNKNOWN - not seen: meters " if code == 3 else "SDSTOP OK - ")
+    assert line.startswith("SDSTOP UNKNOWN - not seen: idle " if code == 3 else "SDSTOP OK - nothing found wrong")
     assert line.count("|") == 1
+
+
+def test_a_rule_that_could_not_look_is_unknown_where_no_other_did(
+    meters: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute(["check", "--from", meters(frame(1, Evidence(SIDE, data=b"x"), idle=MARK))]) == 3
+    line = one_line(capsys.readouterr().out)
+    reason = "too-loud (meters: not recorded in this capture)"
+    assert line.startswith(f"SDSTOP UNKNOWN - nothing could be judged; not checked: {reason} | ")
 
 
 def test_check_judges_the_last_window(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:

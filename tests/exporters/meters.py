@@ -12,7 +12,7 @@ from sdstop.collector import Collector, Need
 from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.host import Host
+from sdstop.host import Absent, Host
 from sdstop.model import Buckets, Derivation, Fact, Kind, Label, Metric, Reading, Source, State
 from sdstop.session import Session
 
@@ -93,7 +93,20 @@ def pace(before: Meter, after: Meter, seconds: float) -> Pace | None:
 METERS = Collector(
     "meters", "Meters", read, (Meter, Wire), (Need(KEY, "all of it", "root"),), derives=(Derivation(Meter, Pace, pace),)
 )
-IDLE = Collector("idle", "Never there", lambda _: [], (), (Need("/idle", "nothing"),))
+
+
+def read_nothing(host: Host) -> Iterable[Reading]:
+    """Bring nothing; a refusal that somebody recorded is one."""
+    try:
+        host.read(SIDE)
+    except Absent as absent:
+        if absent.recorded:
+            raise
+    return ()
+
+
+SIDE = "/idle"
+IDLE = Collector("idle", "Never there", read_nothing, (), (Need(SIDE, "nothing"),))
 
 
 def loud(window: Window, limits: Limits) -> Iterable[Verdict]:
