@@ -50,6 +50,7 @@ class Cpu(Reading):
 
     family: ClassVar[str] = "cpu"
     title: ClassVar[str] = "Processor time"
+    exported: ClassVar[bool] = False  # node_exporter has it, and the row of all beside its parts would count twice
 
     cpu: Annotated[str, Label("CPU", "Number of the processor, or all")]
     user: Annotated[int, Metric("User", "Programs", "seconds", _COUNTER, _TICK)]
