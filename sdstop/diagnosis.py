@@ -55,8 +55,13 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
         if missing:
             unchecked.append(Unchecked(rule.id, missing))
             continue
+        try:
+            sayings = list(rule.check(window, rule.limits(configured.get(rule.id))))
+        except Exception as error:  # noqa: BLE001  # a bug in one rule costs that rule alone, and is told
+            unchecked.append(Unchecked(rule.id, f"a bug in this rule: {type(error).__name__}: {error}"))
+            continue
         ran.append(rule.id)
-        for said in rule.check(window, rule.limits(configured.get(rule.id))):
+        for said in sayings:
             if isinstance(said, Finding):
                 findings.append(said)
             elif isinstance(said, RuledOut):

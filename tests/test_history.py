@@ -92,6 +92,19 @@ def test_a_rule_needs_two_frames_for_a_rate() -> None:
     assert given.feed(frame(1, 1)).judgement.unchecked == (Unchecked("too-fast", "needs two frames"),)
 
 
+def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
+    def broken(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        yield RuledOut("broken", "a", "half a word")
+        raise KeyError(window.now.number)
+
+    given = session((Rule("broken", "s", Severity.INFO, broken, (Meter,)), FAST))
+    given.feed(frame(1, 0))
+    judgement = given.feed(frame(2, 5)).judgement
+    assert judgement.unchecked == (Unchecked("broken", "a bug in this rule: KeyError: 2"),)
+    assert [r.rule for r in judgement.ruled_out] == ["too-fast"]
+    assert judgement.ran == ("too-fast",)
+
+
 def test_near_the_threshold() -> None:
     given = session((FAST,))
     given.feed(frame(1, 0))
