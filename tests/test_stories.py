@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -387,12 +387,15 @@ def heat(shown: Screen, told: Story) -> dict[str, list[int]]:
 # --- captures of captures ---------------------------------------------------------------------------------
 
 
-def recorded(told: Story) -> Iterator[Frame]:
+@functools.cache
+def recorded(name: str) -> list[Frame]:
     """Take the frames again, from the fixture instead of a node: what the collectors do not read is not there."""
     host = EvidenceHost()
-    for frame in told.frames:
+    frames = []
+    for frame in story(name).frames:
         host.apply(frame.evidence)
-        yield sample(host, BUILTIN, frame.number, frame.taken, frame.monotonic)
+        frames.append(sample(host, BUILTIN, frame.number, frame.taken, frame.monotonic))
+    return frames
 
 
 def again(frames: list[Frame]) -> frozenset[Said]:
@@ -410,7 +413,7 @@ ENDINGS: Mapping[str, Ending] = {"folder": lambda path: path / "c", "archive": l
 def test_a_capture_of_the_story_tells_the_same(name: str, ending: Ending, tmp_path: Path) -> None:
     path = ending(tmp_path)
     with CaptureWriter(path, "again") as writer:
-        for frame in recorded(story(name)):
+        for frame in recorded(name):
             writer.add(frame)
         writer.finish({}, "")
     origin, frames = open_capture(path)
