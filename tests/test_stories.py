@@ -29,67 +29,11 @@ from sdstop.sampler import sample
 from sdstop.session import Session
 from tests.make_fixtures import STORIES as SYNTHETIC
 from tests.make_fixtures import write
+from tests.stories.expected import STORIES, Said
 from tests.tui.screens import Screen, screen
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SIZE = (120, 40)
-
-Said = tuple[str, str, str]
-"""Rule, worst severity, subject."""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """What must be said of a fixture: everything above info that was ever in force, and what still is at the end.
-
-    `info` must be there besides, but other findings of that severity may be, too. `code` is what `check` returns.
-    """
-
-    found: frozenset[Said] = frozenset()
-    at_end: frozenset[Said] | None = None  # None: all that was found
-    info: frozenset[tuple[str, str]] = frozenset()
-    code: int = 0
-
-    @property
-    def last(self) -> frozenset[Said]:
-        """What is in force in the last frame."""
-        return self.found if self.at_end is None else self.at_end
-
-
-def critical(*said: tuple[str, str]) -> frozenset[Said]:
-    return frozenset((rule, "critical", subject) for rule, subject in said)
-
-
-def warning(*said: tuple[str, str]) -> frozenset[Said]:
-    return frozenset((rule, "warning", subject) for rule, subject in said)
-
-
-DEGRADED = ("array-degraded", "md0")
-RUNNING = frozenset({("rebuild-running", "md0")})
-
-STORIES = {
-    "clone-convoy": Expected(critical(("stripe-convoy", "md0")), code=2),
-    "slow-member": Expected(warning(("slow-stripe-member", "md0/sdd")), code=1),
-    "hot-member": Expected(critical(("hot-stripe-member", "md0/sde")), code=2),
-    "quiet-node": Expected(),
-    "busy-but-healthy": Expected(),
-    "md-rebuild-running": Expected(warning(DEGRADED), info=RUNNING, code=1),
-    "md-rebuild-throttled": Expected(
-        critical(DEGRADED) | warning(("rebuild-throttled", "md0")), info=RUNNING, code=2
-    ),
-    "md-rebuild-stalled": Expected(critical(DEGRADED, ("rebuild-stalled", "md0")), info=RUNNING, code=2),
-    "md-rebuild-finished": Expected(critical(DEGRADED), at_end=frozenset(), info=RUNNING, code=0),
-    "md-degraded": Expected(critical(DEGRADED), code=2),
-    "device-hung": Expected(critical(("device-hung", "sdf")), code=2),
-    "mtu-mismatch": Expected(warning(("mtu-mismatch", "bond0/ens1f1"), ("mtu-mismatch", "veth7a/veth7b")), code=1),
-    "dropping-link": Expected(warning(("frames-dropped", "ens1f0")), code=1),
-    "iostat-only": Expected(code=3),
-    "vm-md-slow-member": Expected(critical(("slow-stripe-member", "md0/vde")), code=2),
-    "vm-md-clones": Expected(critical(("stripe-convoy", "md0")), code=2),
-    "vm-md-rebuild": Expected(
-        critical(DEGRADED, ("rebuild-stalled", "md0")), at_end=frozenset(), info=RUNNING, code=0
-    ),
-}  # fmt: skip
 
 every_story = pytest.mark.parametrize("name", STORIES)
 

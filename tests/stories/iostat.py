@@ -22,7 +22,7 @@ def _text() -> str:
     before = past(list(shelf.devices), "lent", 2)
     found = [added(shelf.rows(rows(frame)), before) for frame in simulate(spec, 51, _REPORTS - 1)]
     zero = {name: [0] * len(numbers) for name, numbers in found[0].items()}
-    lines = ["Linux 5.14.0-503.el9.x86_64 (lent) \t11/23/26 \t_x86_64_\t(16 CPU)", ""]
+    lines = ["Linux 5.14.0-503.el9.x86_64 (lent) \t11/22/26 \t_x86_64_\t(16 CPU)", ""]
     for number, after in enumerate(found):
         seconds = 2_904_118.0 if not number else 1.0
         lines += [_HEADING, *_report(found[number - 1] if number else zero, after, seconds), "", ""]
