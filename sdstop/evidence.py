@@ -94,6 +94,19 @@ class Origin:
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Cite:
+    """A piece of raw evidence.
+
+    Its key, the frame's number, the quoted text, and the part of it that matters.
+    """
+
+    key: str
+    frame: int
+    excerpt: str
+    mark: str = ""
+
+
 def command_key(argv: Sequence[str]) -> str:
     """Return the key of a command's evidence."""
     return "cmd:" + " ".join(argv)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sdstop.history import Window
-    from sdstop.model import Reading
+from sdstop.evidence import Cite
+from sdstop.history import Window
+from sdstop.model import Reading
 
 
 class Severity(enum.StrEnum):
@@ -23,19 +22,6 @@ class Severity(enum.StrEnum):
     def rank(self) -> int:
         """0 for info, 2 for critical."""
         return list(Severity).index(self)
-
-
-@dataclass(frozen=True, slots=True)
-class Cite:
-    """A piece of raw evidence.
-
-    Its key, the frame's number, the quoted text, and the part of it that matters.
-    """
-
-    key: str
-    frame: int
-    excerpt: str
-    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from sdstop.evidence import Evidence
-from sdstop.finding import Cite
+from sdstop.evidence import Cite, Evidence
 from sdstop.model import Reading
 from sdstop.snapshot import Derived, Run, Snapshot
 
