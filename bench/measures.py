@@ -1,0 +1,283 @@
+"""Measures: each runs programs over synthetic nodes and returns claims."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import peers
+import seconds
+import subjects
+from claims import Claim
+from scrapes import Target, free_port, percentile, scrape
+from subjects import Subject, below, python, sdstop, window_of
+
+from sdstop.exporters.capture import CaptureWriter
+
+HERE = Path(__file__).resolve().parent
+STAGES = ("collect", "slow", "send", "replay", "rates", "rules", "remember", "paint", "page", "gzip", "capture")
+JUDGING = STAGES[:6]
+"""From reading to findings: what every view of a live node pays."""
+ROWS = b"2"
+"""The key of the view with a row for each disk."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effort:
+    """How often and how long things are measured."""
+
+    rounds: int = 3
+    seconds: float = 10.0
+    frames: int = 15
+    settled: int = 75
+    scrapes: int = 15
+    starts: int = 7
+    ring: int = 900
+    settle: float = 4.0
+
+
+QUICK = Effort(rounds=1, seconds=2.0, frames=4, settled=4, scrapes=3, starts=2, ring=20, settle=2.0)
+
+
+@dataclass(slots=True)
+class Nodes:
+    """The synthetic nodes by their number of disks, and a folder for everything else."""
+
+    trees: dict[int, Path]
+    scratch: Path
+    covers: bool
+
+    def nearest(self, disks: int) -> int:
+        """Return the size nearest to that many disks."""
+        return min(self.trees, key=lambda size: abs(size - disks))
+
+
+def program(name: str, *words: str | Path) -> list[str]:
+    """Return what runs one of the programs beside this file."""
+    return python(HERE / f"{name}.py", *words)
+
+
+def stages(tree: Path, scratch: Path, effort: Effort) -> dict[str, float]:
+    """Return what each stage of a frame takes, in milliseconds of CPU."""
+    argv = program("stages", tree, "--frames", str(effort.frames), "--settled", str(effort.settled))
+    found: dict[str, float] = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    out = scratch / "painted.json"
+    with Subject("dashboard", program("painting", tree, out, "--frames", str(effort.frames)), terminal=True) as film:
+        film.first(b"Overview", 60.0)
+        film.type(ROWS)
+        film.process.wait(120)
+    return found | json.loads(out.read_text())
+
+
+def all_stages(nodes: Nodes, effort: Effort) -> dict[int, dict[str, float]]:
+    """Return the medians of the stages by size, measured in turn."""
+    found: dict[int, list[dict[str, float]]] = {size: [] for size in nodes.trees}
+    for _ in range(effort.rounds):
+        for size, tree in nodes.trees.items():
+            found[size].append(stages(tree, nodes.scratch, effort))
+    return {size: {name: median(run[name] for run in runs) for name in runs[0]} for size, runs in found.items()}
+
+
+def growth(found: dict[int, dict[str, float]]) -> Iterator[Claim]:
+    """Yield how cost grows with disks."""
+    sums = {size: sum(cost[name] for name in JUDGING) for size, cost in found.items()}
+    sizes = sorted(sums)
+    for fewer, more in pairwise(sizes):
+        target = 1.05 * more / fewer
+        yield Claim(
+            f"a frame of {more} disks, to findings", "ms CPU", sums[more], f"{fewer} disks", sums[fewer], target
+        )
+
+
+@contextlib.contextmanager
+def advancing(tree: Path) -> Iterator[None]:
+    """Let a tree's counters move, by a process that nobody's costs include."""
+    with Subject("counters", program("tree", "advance", tree)):
+        yield
+
+
+def windows(running: Sequence[Subject], effort: Effort) -> list[float]:
+    """Return what each takes, in milliseconds of CPU a second: medians over the same windows."""
+    time.sleep(effort.settle)
+    found = [window_of(running, effort.seconds) for _ in range(effort.rounds)]
+    return [median(values) for values in zip(*found, strict=True)]
+
+
+def watching(nodes: Nodes, costs: dict[int, dict[str, float]], effort: Effort) -> Iterator[Claim]:
+    """Yield what it takes to sample, judge and be ready for a scrape, once a second, beside iostat."""
+    path = peers.IOSTAT.path
+    for size, tree in nodes.trees.items():
+        what, peer = f"watching {size} disks at 1 Hz, all sources", "iostat -x 1"
+        target = 0.5 if size >= 1000 else None
+        if path is None or not nodes.covers:
+            yield Claim(what, "ms CPU/s", peer=peer, target=target, missing=_reason(path))
+            continue
+        ours = sdstop("export", "--root", tree, "--listen", f"127.0.0.1:{free_port()}")
+        only = sdstop("export", "--root", tree, "--listen", f"127.0.0.1:{free_port()}", "--collectors", "diskstats")
+        theirs = below(tree, [path, "-x", "1"])
+        with advancing(tree), Subject("export", ours) as a, Subject("only", only) as b, Subject("iostat", theirs) as c:
+            full, disks, other = windows([a, b, c], effort)
+        rarely = costs[size]["slow"] if size in costs else 0.0
+        yield Claim(what, "ms CPU/s", full + rarely, peer, other, target)
+        yield Claim(f"watching {size} disks at 1 Hz, what iostat reads", "ms CPU/s", disks, peer, other)
+
+
+def _reason(path: str | None) -> str:
+    return "none here" if path is None else "wants root and unshare"
+
+
+def dashboards(tree: Path, size: int, nodes: Nodes, effort: Effort) -> Iterator[Claim]:
+    """Yield what the dashboard takes on 200x60, beside others; and its memory before its ring is full."""
+    running = {"sdstop": sdstop("--root", tree), "DataTable": program("plain_dashboard")}
+    if nodes.covers:
+        if peers.ATOP.path is not None:
+            running["atop"] = below(tree, [peers.ATOP.path, "1"])
+        if peers.BTOP.path is not None:
+            running["btop"] = below(tree, peers.btop(peers.BTOP.path, nodes.scratch))
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(advancing(tree))
+        started = [stack.enter_context(Subject(name, argv, terminal=True)) for name, argv in running.items()]
+        started[0].first(b"Overview", 60.0)
+        started[0].type(ROWS)
+        found = dict(zip(running, windows(started, effort), strict=True))
+        memory = started[0].memory()
+    what, unit = f"dashboard of {size} disks, 1 Hz, 200x60, all of it", "ms CPU/s"
+    ours = found["sdstop"]
+    if "atop" in found and "btop" in found:
+        yield Claim(what, unit, ours, "atop + btop", found["atop"] + found["btop"], 2.0)
+    else:
+        yield Claim(what, unit, peer="atop + btop", target=2.0, missing="not both here")
+    yield Claim(what, unit, ours, "Textual's DataTable, 50 rows", found["DataTable"], 0.3)
+    yield from _memory(tree, size, effort, memory)
+
+
+def _memory(tree: Path, size: int, effort: Effort, live: float) -> Iterator[Claim]:
+    """Add to a dashboard's memory what it grows until its ring is full."""
+    argv = program("memory", tree, "--seconds", str(effort.ring))
+    said = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    more = f"a ring of {effort.ring} s"
+    yield Claim(f"dashboard's memory, {size} disks", "MB", live)
+    yield Claim(f"dashboard's memory, {size} disks, {more}", "MB", live + said["full"] - said["settled"], target=120)
+
+
+def exporters(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
+    """Yield what a scrape takes, one each second, collection included; memory; latency."""
+    ports = [free_port() for _ in range(5)]
+
+    def ours(port: int, *words: str) -> list[str]:
+        return sdstop("export", "--root", tree, "--listen", f"127.0.0.1:{port}", *words)
+
+    path = peers.NODE_EXPORTER.path
+    running = [
+        ("sdstop, all sources", ours(ports[0])),
+        ("sdstop, diskstats", ours(ports[1], "--collectors", "diskstats")),
+        ("prometheus_client", program("plain_exporter", tree, str(ports[2]))),
+        *([("node_exporter", peers.node_exporter(path, tree, ports[3]))] if path is not None else []),
+    ]
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(advancing(tree))
+        targets = [
+            Target(stack.enter_context(Subject(name, argv)), port)
+            for (name, argv), port in zip(running, ports, strict=False)
+        ]
+        for target in targets:
+            target.wait()
+        time.sleep(effort.settle)
+        for gzip in (False, True):
+            for target in targets:
+                target.gzip = gzip
+            scrape(targets, effort.scrapes)
+            yield from _scraped(targets, size, gzip=gzip)
+        full = targets[0]
+        yield Claim(f"first scrape of a frame, {size} disks, {full.samples} samples", "ms median",
+                    median(full.latencies))  # fmt: skip
+        yield Claim(f"exporter's memory, {size} disks", "MB", full.subject.memory(), target=40)
+    still = ours(ports[4], "--interval", "60s")
+    with advancing(tree), Subject("sdstop", still) as subject:
+        target = Target(subject, ports[4], gzip=True)
+        target.wait()
+        time.sleep(effort.settle)
+        scrape([target], 20 * effort.scrapes, 0.01)
+        for share, most in ((50, None), (99, 5.0)):
+            latency = percentile(target.latencies, share)
+            yield Claim(f"scrape of a page that is there, {size} disks, p{share}", "ms", latency, target=most)
+
+
+def _scraped(targets: Sequence[Target], size: int, *, gzip: bool) -> Iterator[Claim]:
+    """Yield the cost of each sample beside each peer: they do not have the same number of them."""
+    packed = ", gzip" if gzip else ""
+    full, disks, *others = targets
+    for other in others:
+        name = other.subject.name
+        for mine, target in ((disks, None if gzip else 0.2), (full, None)):
+            what = f"scrape of {size} disks{packed}: {mine.subject.name}"
+            cost = [each.cpu / each.samples * 1000 for each in (mine, other)]
+            yield Claim(f"{what}, {mine.samples} samples", "us CPU/sample", cost[0], f"{name}, {other.samples}",
+                        cost[1], target)  # fmt: skip
+    if peers.NODE_EXPORTER.path is None:
+        yield Claim("scrape", "us CPU/sample", peer="node_exporter", target=0.2, missing="no node_exporter here")
+
+
+def first_frames(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
+    """Yield how long it takes until there is something to read."""
+
+    def until(argv: list[str], text: bytes) -> Callable[[], float]:
+        def measure() -> float:
+            with Subject(argv[-1], argv, terminal=True) as subject:
+                return subject.first(text, 60.0)
+
+        return measure
+
+    ours, plain = sdstop("--root", tree), program("plain_dashboard")
+    measures = {"sdstop": until(ours, b"Overview"), "plain": until(plain, b"sd1")}
+    with advancing(tree):
+        found = subjects.interleaved(measures, effort.starts)
+    what = f"first frame, {size} disks, with figures"
+    yield Claim(what, "ms", found["sdstop"], "Textual, one table and 8 sparklines", found["plain"], 1.0)
+
+
+def one_shots(tree: Path, size: int, scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield how long it takes to judge a capture of a minute, and to report a live node over two frames."""
+    capture = scratch / f"minute-{size}.tar.gz"
+    if not capture.exists():
+        with CaptureWriter(capture, "bench") as writer:
+            for frame in seconds.frames(tree, 60):
+                writer.add(frame)
+            writer.finish([], "")
+    commands = {
+        "python -c pass": python("-c", "pass"),
+        "check": sdstop("check", "--from", capture),
+        "report --format json": sdstop("report", "--from", capture, "--format", "json"),
+        "report, live, 1 s": sdstop("report", "--root", tree, "--duration", "1s"),
+    }
+    with advancing(tree):
+        found = subjects.interleaved({name: _timer(argv) for name, argv in commands.items()}, effort.starts)
+    for name in ("check", "report --format json"):
+        what = f"{name}, 60 frames of {size} disks"
+        yield Claim(what, "ms", found[name], "python -c pass", found["python -c pass"], 10)
+    yield Claim(f"report of {size} disks, live, 2 frames 1 s apart", "s", found["report, live, 1 s"] / 1000, target=2)
+
+
+def _timer(argv: list[str]) -> Callable[[], float]:
+    return lambda: subjects.wall(argv)
+
+
+def recording(costs: dict[str, float], size: int) -> Iterator[Claim]:
+    """Yield what writing a capture takes."""
+    each = costs["collect"] + costs["slow"] + costs["send"] + costs["capture"]
+    yield Claim(f"recording {size} disks at 1 Hz, with reading them", "ms CPU/frame", each, target=5)
+    yield Claim(f"a day of {size} disks at 1 Hz", "MB", costs["capture_bytes"] * 86400 / 1e6, target=60)
+
+
+def remove(nodes: Nodes) -> None:
+    """Remove the trees."""
+    for tree in nodes.trees.values():
+        shutil.rmtree(tree, ignore_errors=True)

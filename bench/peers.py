@@ -1,0 +1,56 @@
+"""Peers: other programs that read the same node, as far as they are installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A program: the names it may have, and how it tells its version."""
+
+    names: tuple[str, ...]
+    version: tuple[str, ...]
+
+    @property
+    def path(self) -> str | None:
+        """Where it is, None if it is not installed."""
+        return next((path for name in self.names if (path := shutil.which(name)) is not None), None)
+
+    def __str__(self) -> str:
+        """Return name and version."""
+        path = self.path
+        if path is None:
+            return f"no {self.names[0]}"
+        said = subprocess.run([path, *self.version], check=False, capture_output=True, text=True)
+        found = re.search(r"\d+(\.\d+)+", said.stdout + said.stderr)
+        return f"{self.names[0]} {found[0] if found else '(version unknown)'}"
+
+
+IOSTAT = Peer(("iostat",), ("-V",))
+ATOP = Peer(("atop",), ("-V",))
+BTOP = Peer(("btop",), ("--version",))
+NODE_EXPORTER = Peer(("node_exporter", "prometheus-node-exporter"), ("--version",))
+SOS = Peer(("sos",), ("--help",))
+ALL = (IOSTAT, ATOP, BTOP, NODE_EXPORTER, SOS)
+
+
+def node_exporter(path: str, tree: Path, port: int) -> list[str]:
+    """Return what runs it with the one collector that reads /proc/diskstats, over a tree."""
+    return [
+        path, f"--web.listen-address=127.0.0.1:{port}", f"--path.procfs={tree}/proc", f"--path.sysfs={tree}/sys",
+        f"--path.udev.data={tree}/run/udev/data", "--collector.disable-defaults", "--collector.diskstats",
+        "--web.disable-exporter-metrics",
+    ]  # fmt: skip
+
+
+def btop(path: str, config: Path) -> list[str]:
+    """Return what runs it once a second: it has no option for that, only a file."""
+    folder = config / "btop"
+    folder.mkdir(exist_ok=True)
+    (folder / "btop.conf").write_text("update_ms = 1000\n")
+    return ["env", f"XDG_CONFIG_HOME={config}", path, "--utf-force"]

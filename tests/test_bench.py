@@ -1,0 +1,60 @@
+"""The benchmark's tools run; what they measure is no matter of tests."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sdstop.collectors import BUILTIN
+from sdstop.disk import Disk
+from sdstop.evidence import Origin
+from sdstop.live import LiveHost
+from sdstop.mdarray import Array, Member
+from sdstop.rules import RULES
+from sdstop.sampler import sample
+from sdstop.session import Session
+
+BENCH = Path(__file__).parent.parent / "bench"
+
+
+def ran(*words: str | Path) -> str:
+    """Run one of the programs and return what it prints."""
+    argv = [sys.executable, *map(str, words)]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Path:
+    """A synthetic node of ten disks."""
+    ran(BENCH / "tree.py", "build", tmp_path / "node", "--disks", "10")
+    return tmp_path / "node"
+
+
+def test_the_synthetic_node_is_one_that_sdstop_understands_and_finds_nothing_lacking_in(node: Path) -> None:
+    session = Session(Origin("n"), BUILTIN, RULES)
+    session.feed(sample(LiveHost(str(node)), BUILTIN, 1, 1.0, 1.0))
+    shot = session.head().now
+    assert {run.collector for run in shot.runs.values() if run.outcome not in {"ok", "absent", "denied"}} == set()
+    assert set(shot.rows(Disk)) == {*(f"sd{letter}" for letter in "abcdefghij"), "md0", "dm-0", "dm-1"}
+    assert set(shot.rows(Array)) == {"md0"}
+    assert {member.state for member in shot.rows(Member).values()} == {"in_sync", "rebuilding"}
+    assert {finding.rule for finding in session.head().judgement.findings} == {"array-degraded", "rebuild-running"}
+
+
+def test_every_stage_of_a_frame_is_measured(node: Path) -> None:
+    found = json.loads(ran(BENCH / "stages.py", node, "--frames", "2", "--settled", "2"))
+    assert set(found) >= {"collect", "slow", "send", "replay", "rates", "rules", "remember", "page", "gzip", "capture"}
+    assert all(value > 0 for value in found.values())
+
+
+@pytest.mark.bench
+def test_the_whole_benchmark_runs_on_ten_disks() -> None:
+    said = ran(BENCH / "run.py", "--disks", "10", "--quick")
+    for title in ("watching", "dashboards", "exporters", "first", "oneshots", "recording"):
+        assert f"\n{title}\n" in said
