@@ -20,6 +20,7 @@ from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import Claim, Mode, Scene
 from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
+from sdstop.tui.views.view import Place
 from sdstop.tui.why import Quote
 
 HANGUP = 129
@@ -112,6 +113,10 @@ class Dashboard(Commands):
         quiet = time.monotonic() - self._heard
         return quiet if self.feed is not None and quiet > max(3 * self.interval, 5.0) else None
 
+    def _trouble(self) -> str:
+        """Return why no frames come, as far as the feed knows."""
+        return str(getattr(self.feed, "trouble", ""))
+
     def _end(self, code: int) -> None:
         self.exit(return_code=code)
 
@@ -140,14 +145,17 @@ class Dashboard(Commands):
         mode = Mode.REPLAY if not live else Mode.LIVE if self.playhead.following else Mode.PAUSED
         return Scene(
             look, self.session, self.palette, mode, self.playhead.behind, self.interval,
-            self._silent() if mode is Mode.LIVE else None,
+            self._silent() if mode is Mode.LIVE else None, self._trouble(),
         )  # fmt: skip
 
     def paint(self) -> None:
         """Paint the moment on the screen that is seen."""
         scene = self.scene
         screen = self.screen
-        if scene is None or not self.is_running:
+        if not self.is_running:
+            return
+        if scene is None:
+            self.main.wait(self.session.origin.name, self._trouble(), self.palette)
             return
         self.main.show(scene)
         if isinstance(screen, Sheet):
@@ -178,8 +186,9 @@ class Dashboard(Commands):
         row = pane.chosen if isinstance(pane, Pane) else None
         if row is None or row.key is None:
             return
-        item = row.item if isinstance(self.screen, Sheet) else self.main.opens(row.item)
-        match item:
+        match item := getattr(row.item, "opens", row.item):
+            case Place():
+                await self.main.go(item)
             case Claim():
                 await self.lay(WhySheet(item))
             case Thing():

@@ -93,19 +93,19 @@ class Commands(App[None]):
         """Lay a sheet over what is seen."""
         raise NotImplementedError
 
-    def action_view(self, key: str) -> None:
+    async def action_view(self, key: str) -> None:
         """Show a view, whatever lies over it."""
         while isinstance(self.screen, Sheet):
-            self.pop_screen()
-        self.main.show_view(key)
+            await self.pop_screen()
+        await self.main.show_view(key)
 
-    def action_away(self) -> None:
+    async def action_away(self) -> None:
         """Take the sheet away, or clear the filter, or go to the overview."""
         if isinstance(self.screen, Sheet):
             if not self.screen.clear():
-                self.pop_screen()
+                await self.pop_screen()
         else:
-            self.main.back()
+            await self.main.back()
 
     def action_filter(self) -> None:
         """Ask what rows must hold, or what to look for in evidence."""
@@ -263,7 +263,7 @@ class Commands(App[None]):
 
     def _named(self) -> dict[str, Callable[[], object]]:
         return {
-            **{name: lambda key=key: self.action_view(key) for name, key in _VIEWS.items()},  # type: ignore[misc]
+            **{name: lambda key=key: self.call_later(self.action_view, key) for name, key in _VIEWS.items()},  # type: ignore[misc]
             "help": lambda: self.call_later(self.action_keys),
             "quit": self.action_leave,
             "filter": self.action_filter,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Member, Rebuild
@@ -63,9 +63,11 @@ class Peers:
     wait: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Drive:
-    """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it."""
+class Drive(NamedTuple):
+    """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it.
+
+    A named tuple: thousands are made every second.
+    """
 
     name: str
     kind: str

@@ -7,26 +7,13 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import Screen
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.links import Bond
-from sdstop.collectors.mdraid import Array, Member, Rebuild
-from sdstop.collectors.network import Interface, InterfaceActivity, Traffic
-from sdstop.collectors.processes import ProcessActivity, ProcessIo
-from sdstop.disk import Disk, DiskActivity
-from sdstop.tui.drives import Group
-from sdstop.tui.facts import Thing
 from sdstop.tui.foot import Foot, Hint, Question
+from sdstop.tui.palette import Palette, text
 from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line, status_line, tabs_line
 from sdstop.tui.table import LineTable
-from sdstop.tui.views.claims import Said
-from sdstop.tui.views.devices import Spindle
-from sdstop.tui.views.disks import Disks
-from sdstop.tui.views.findings import Findings
-from sdstop.tui.views.host import Host, Source
-from sdstop.tui.views.network import Network, Port
-from sdstop.tui.views.overview import Doer, Overview, place_of
+from sdstop.tui.views.overview import Overview
 from sdstop.tui.views.view import Place, View
 
 HINTS: tuple[Hint, ...] = (
@@ -45,25 +32,8 @@ HINTS: tuple[Hint, ...] = (
 )
 
 
-def thing(item: Spindle | Group | Port | Doer) -> Thing:
-    """Return what a row is about: the readings that hold its facts."""
-    match item:
-        case Spindle():
-            name = item.drive.name
-            members = tuple((Member, (m.array, m.device)) for m in item.drive.members)
-            return Thing(name, ((DiskActivity, name), *members, (BlockDevice, name), (Disk, name)))
-        case Group():
-            name = item.array.array
-            rebuilds = tuple((Rebuild, (r.array, r.operation)) for r in item.rebuilds)
-            return Thing(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
-        case Port():
-            families = (InterfaceActivity, Interface, Bond, Traffic)
-            return Thing(item.name, tuple((family, item.name) for family in families))
-        case Doer():
-            key = (item.process.pid, item.process.started)
-            return Thing(item.process.name, ((ProcessActivity, key), (ProcessIo, key)))
-
-
+TABS = (("1", "Overview"), ("2", "Disks"), ("4", "Network"), ("6", "Host"), ("!", "Findings"))
+"""Views by key."""
 ABSENT = {"3": "caches", "5": "fabrics", "7": "clusters", "8": "volumes"}
 """Views that come with their collectors."""
 
@@ -80,8 +50,8 @@ class Main(Screen[None]):
         self.tabs = Pane(cursor=False, id="tabs")
         self.tiny = Pane(cursor=False, id="tiny")
         self.foot = Foot(HINTS)
-        self.views: dict[str, View] = {view.key: view for view in (Overview(), Disks(), Network(), Host(), Findings())}
-        self.shown = self.views["1"]
+        self.shown: View = Overview()
+        self.views: dict[str, View] = {"1": self.shown}
         self.scene: Scene | None = None
         self._needle = ""
 
@@ -91,7 +61,7 @@ class Main(Screen[None]):
         yield self.status
         yield self.tabs
         with Container(id="views"):
-            yield from self.views.values()
+            yield self.shown
         yield self.foot
 
     def on_mount(self) -> None:
@@ -110,6 +80,14 @@ class Main(Screen[None]):
         if self.scene is not None:
             self.show(self.scene)
 
+    def wait(self, name: str, trouble: str, palette: Palette) -> None:
+        """Say that nothing is known yet, and why."""
+        said = f"waiting for the first answer of {name}" + (f": {trouble}" if trouble else "")
+        line = text(f" {palette.word(said, 300)}")
+        for pane in (self.status, self.tiny):
+            pane.put([Row(line=lambda _: line)], palette)
+        self.foot.show(palette)
+
     def show(self, scene: Scene) -> None:
         """Paint a moment."""
         self.scene = scene
@@ -118,45 +96,34 @@ class Main(Screen[None]):
         palette = scene.palette
         self.tiny.put([Row(line=lambda _: (*counts_line(scene, brief=True),))], palette)
         self.status.put([Row(line=lambda width: status_line(scene, width))], palette)
-        tabs = [(view.key, view.title) for view in self.views.values()]
-        self.tabs.put([Row(line=lambda width: tabs_line(tabs, self.shown.title, palette, width))], palette)
+        self.tabs.put([Row(line=lambda width: tabs_line(TABS, self.shown.key, width))], palette)
         self.foot.show(palette)
         self.shown.show(scene)
 
-    def opens(self, item: object) -> object:
-        """Return what a chosen row leads to: a claim, the facts of a thing, or the item itself."""
-        match item:
-            case Said() | Source():
-                return item.claim
-            case Spindle() if self.shown.key == "1":
-                self.go(place_of(item))
-                return None
-            case Spindle() | Group() | Port() | Doer():
-                return thing(item)
-            case _:
-                return item
-
-    def go(self, place: Place) -> None:
-        """Show a view, and a row of it."""
-        view = next(v for v in self.views.values() if v.title == place.view)
-        self.show_view(view.key)
-        self.call_after_refresh(view.point, place.key)
-
     # -- keys -------------------------------------------------------------------------------------------------
 
-    def show_view(self, key: str) -> None:
+    async def show_view(self, key: str) -> None:
         """Show a view, or say that there is none."""
-        if key not in self.views:
+        if key in ABSENT:
             self.foot.say(f"no collector for {ABSENT[key]} in this version")
             return
+        if key not in self.views:
+            self.views[key] = _made(key)
+            await self.query_one("#views").mount(self.views[key])
         view = self.views[key]
         if view is not self.shown:
             self.shown.remove_class("-shown")
             view.add_class("-shown")
             self.shown = view
-        view.main.focus()
+        self.set_focus(view.main)
         if self.scene is not None:
+            view.show(self.scene)  # for the cursor, which the next key may move; once laid out, it is painted anew
             self.call_after_refresh(self.show, self.scene)
+
+    async def go(self, place: Place) -> None:
+        """Show a view, and a row of it."""
+        await self.show_view(place.view)
+        self.shown.point(place.key)
 
     def table(self) -> LineTable:
         """Return the table that keys mean: the focused one, else the view's first."""
@@ -178,10 +145,31 @@ class Main(Screen[None]):
         table = self.table()
         return table.match(table.needle or self._needle, step)
 
-    def back(self) -> None:
+    async def back(self) -> None:
         """Clear the filter, else go back to the overview."""
         table = self.table()
         if table.needle:
             table.search("")
         elif self.shown.key != "1":
-            self.show_view("1")
+            await self.show_view("1")
+
+
+def _made(key: str) -> View:
+    """Make a view when it is asked for: what the first one does not need is not even imported before."""
+    match key:
+        case "2":
+            from sdstop.tui.views.disks import Disks  # noqa: PLC0415
+
+            return Disks()
+        case "4":
+            from sdstop.tui.views.network import Network  # noqa: PLC0415
+
+            return Network()
+        case "6":
+            from sdstop.tui.views.host import Host  # noqa: PLC0415
+
+            return Host()
+        case _:
+            from sdstop.tui.views.findings import Findings  # noqa: PLC0415
+
+            return Findings()

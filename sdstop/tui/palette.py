@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from rich.cells import cell_len, chop_cells, get_character_cell_size
 from rich.segment import Segment
@@ -38,10 +39,7 @@ class Palette:
 
     def severity(self, severity: Severity | None, *, bold: bool = True) -> Style:
         """Return the style of a severity; None is the style of what is not known."""
-        colour = "cyan" if severity is None else _COLOURS[severity]
-        if colour is None:
-            return PLAIN
-        return Style(color=colour if self.colour else None, bold=bold and severity is Severity.CRITICAL)
+        return _style(severity, self.colour, bold and severity is Severity.CRITICAL)
 
     def word(self, text: object, limit: int = 200) -> str:
         """Return foreign text that is safe on this terminal."""
@@ -103,6 +101,12 @@ class Palette:
             Segment(title, STRONG if lit else PLAIN),
             Segment(" " + dash * max(fill, 0) + tail, FAINT),
         )
+
+
+@lru_cache(maxsize=32)
+def _style(severity: Severity | None, coloured: bool, bold: bool) -> Style:  # noqa: FBT001  # a cache's key
+    colour = "cyan" if severity is None else _COLOURS[severity]
+    return PLAIN if colour is None else Style(color=colour if coloured else None, bold=bold)
 
 
 def _countable(shown: str) -> bool:

@@ -53,6 +53,8 @@ class Scene:
     interval: float = 1.0
     silent: float | None = None
     """Seconds for which the sampler has said nothing, where that is too long."""
+    trouble: str = ""
+    """Why, as far as that is known."""
 
     @property
     def window(self) -> Window:

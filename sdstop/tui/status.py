@@ -8,7 +8,7 @@ from rich.segment import Segment
 
 from sdstop.finding import Severity
 from sdstop.format import clock, duration, timestamp
-from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
 from sdstop.tui.scene import Mode, Scene
 
 _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "INFO", None: "?UNKN"}
@@ -70,7 +70,7 @@ def status_line(scene: Scene, width: int) -> Line:
 def _note(scene: Scene) -> str:
     origin = scene.session.origin
     if scene.mode is Mode.LIVE:
-        return f"every {scene.interval:g} s"
+        return scene.palette.word(scene.trouble) if scene.silent is not None else f"every {scene.interval:g} s"
     if origin.live:
         return "recording goes on"
     frames = scene.session.timeline.frames
@@ -78,13 +78,12 @@ def _note(scene: Scene) -> str:
     return at if origin.complete else f"{at}, capture incomplete"
 
 
-def tabs_line(tabs: Sequence[tuple[str, str]], current: str, palette: Palette, width: int) -> Line:
+def tabs_line(tabs: Sequence[tuple[str, str]], current: str, width: int) -> Line:
     """Return the line of views; the one that is shown stands in reverse video."""
-    del palette
     full = sum(len(key) + len(title) + 5 for key, title in tabs) <= width
     parts: list[Segment] = [Segment(" ")]
     for key, title in tabs:
-        shown = f" {key} {title} " if full or title == current else f" {key} "
-        parts.append(Segment(shown, BANNER if title == current else PLAIN))
+        shown = f" {key} {title} " if full or key == current else f" {key} "
+        parts.append(Segment(shown, BANNER if key == current else PLAIN))
         parts.append(Segment(" "))
     return tuple(parts)

@@ -134,17 +134,14 @@ class LineTable(Pane):
         shown: list[Row] = []
         for heading, members in groups:
             kept = members
-            if self.needle and not (heading is not None and self._holds(heading)):
-                kept = [row for row in members if self._holds(row)]
-            if heading is not None and (kept or not self.needle or self._holds(heading)):
+            if self.needle and not (heading is not None and heading.holds(self.needle)):
+                kept = [row for row in members if row.holds(self.needle)]
+            if heading is not None and (kept or not self.needle or heading.holds(self.needle)):
                 shown.append(heading)
             shown.extend(self._ordered(kept))
         if not self.settling:
             self._order = {row.key: at for at, row in enumerate(shown)}
         return shown
-
-    def _holds(self, row: Row) -> bool:
-        return self.needle in row.search.lower()
 
     def _ordered(self, rows: list[Row]) -> list[Row]:
         if self.sort is None:

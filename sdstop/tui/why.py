@@ -6,7 +6,8 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop.finding import Cite, Finding, Value
+from sdstop.evidence import Cite
+from sdstop.finding import Finding, Value
 from sdstop.format import clock, duration, percent, quantity
 from sdstop.snapshot import Run
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text

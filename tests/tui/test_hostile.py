@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sdstop.evidence import Evidence, Outcome
-from sdstop.finding import Cite, Finding, RuledOut, Severity, Unchecked, Value
+from sdstop.evidence import Cite, Evidence, Outcome
+from sdstop.finding import Finding, RuledOut, Severity, Unchecked, Value
 from sdstop.session import Session
 from sdstop.tui.terminal import Options
 from tests.tui.nodes import Load, Node, raid10, refused

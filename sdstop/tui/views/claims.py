@@ -20,6 +20,11 @@ class Said:
     claim: Claim
     scene: Scene
 
+    @property
+    def opens(self) -> Claim:
+        """What a choice of the row leads to."""
+        return self.claim
+
 
 def _mark(item: Said, width: int) -> Line:
     del width

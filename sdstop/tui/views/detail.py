@@ -120,4 +120,4 @@ def busiest(scene: Scene, most: int) -> Iterator[str]:
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
     for summary in rows(scene, ProcessSummary)[0].values():
         if summary.denied:
-            yield f"{summary.denied} processes hidden"
+            yield f"{summary.denied} hidden"

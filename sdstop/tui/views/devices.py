@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import Any, NamedTuple
 
+from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Member
-from sdstop.disk import DiskActivity
+from sdstop.disk import Disk, DiskActivity
 from sdstop.finding import Severity
 from sdstop.format import number, percent, rate, wait
 from sdstop.tui.drives import PAST, Drive, Group, moments, queues
+from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, Line, text
+from sdstop.tui.pane import Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.strip import cells, spark
 from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import fold, gauge, heat_cell, pressed
+from sdstop.tui.views.view import Place
 
 
-@dataclass(frozen=True, slots=True)
-class Spindle:
-    """A row of such a table: a device at a moment, and in an array its place, peers and the array's heat scale."""
+class Spindle(NamedTuple):
+    """A row of such a table: a device at a moment, and in an array its place, peers and the array's heat scale.
+
+    A named tuple: thousands are made every second.
+    """
 
     drive: Drive
     scene: Scene
     group: Group | None = None
     member: Member | None = None
     top: float = 1.0
+    abroad: bool = False
+    """Whether the row stands away from its peers, and leads to them."""
+
+    @property
+    def opens(self) -> Thing | Place:
+        """What a choice of the row leads to."""
+        name, members = self.drive.name, self.drive.members
+        if self.abroad:
+            return Place("2", (members[0].array if members else "", name))
+        return Thing(
+            name,
+            (
+                (DiskActivity, name),
+                *((Member, (m.array, m.device)) for m in members),
+                (BlockDevice, name),
+                (Disk, name),
+            ),
+        )
 
     @property
     def hot(self) -> Severity | None:
@@ -123,8 +147,8 @@ def _slot(item: Spindle, width: int) -> Cell:
     return text((str(item.member.slot) if item.member.slot is not None else item.member.state[:3], FAINT))
 
 
-DEVICE = Column("device", "DEVICE", 8, _name, lambda i: (len(i.drive.name), i.drive.name), widest=16, rising=True)
-ARRAY = Column("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=5)
+DEVICE = Column("device", "DEVICE", 8, _name, lambda i: (len(i.drive.name), i.drive.name), widest=12, rising=True)
+ARRAY = Column("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
 SLOT = Column("slot", "SLOT", 4, _slot, right=True, keep=5)
 READS = Column("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
 WRITES = Column("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
@@ -137,10 +161,10 @@ WRITE_WAIT = Column("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait,
 WAIT = Column("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait))
 IN_FLIGHT = Column("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
 BUSY = Column("busy", "%util", 5, **figure(lambda a: a.busy, percent))
-BAR = Column("bar", "", 6, _bar, keep=2, widest=10)
+BAR = Column("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = Column("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
 WAIT_FOLD = Column("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
-FLAG = Column("flag", "FLAG", 8, _flag, keep=4, widest=10)
+FLAG = Column("flag", "FLAG", 9, _flag, keep=4, widest=10)
 
 
 def _ruler(width: int) -> str:
@@ -150,15 +174,19 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = Column("pain", _ruler, 26, _heat, lambda i: i.drive.pain, widest=PAST)
+HEAT = Column("pain", _ruler, 36, _heat, lambda i: i.drive.pain, widest=PAST)
 """The last minute in shades, on the scale of the array."""
-SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=1, widest=PAST)
+SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=5, widest=PAST)
 """The last minute as a line, on the device's own scale."""
 
 
-def searchable(drive: Drive, extra: Sequence[str] = ()) -> str:
-    """Return what a filter looks in."""
+def row(key: Hashable, item: Spindle) -> Row:
+    """Return a device's row; what a filter looks in is put together only if there is a filter."""
+    return Row(key, item, None, partial(_searchable, item.drive))
+
+
+def _searchable(drive: Drive) -> str:
     d = drive.device
     facts = (d.model, d.serial, d.wwn, d.by_path, d.dm_name) if d is not None else ()
     arrays = (m.array for m in drive.members)
-    return " ".join(str(word) for word in (drive.name, drive.kind, drive.flag, *arrays, *facts, *extra) if word)
+    return " ".join(str(word) for word in (drive.name, drive.kind, drive.flag, *arrays, *facts) if word)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from textual.app import ComposeResult
 
+from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Rebuild
+from sdstop.disk import DiskActivity
 from sdstop.finding import Finding
-from sdstop.format import bytes_, duration, number, percent, quantity, rate, wait
-from sdstop.tui.drives import Group, drives, groups, natural, queue_top, shown
+from sdstop.format import bytes_, duration, number, percent, quantity, wait
+from sdstop.tui.drives import Drive, Group, drives, groups, natural, queue_top, shown
+from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
@@ -34,7 +39,7 @@ from sdstop.tui.views.devices import (
     WRITE_WAIT,
     WRITES,
     Spindle,
-    searchable,
+    row,
 )
 from sdstop.tui.views.view import View
 
@@ -44,11 +49,29 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+@dataclass(frozen=True, slots=True)
+class ArrayRow:
+    """An array's heading."""
+
+    group: Group
+
+    @property
+    def drive(self) -> Drive | None:
+        """The array as a block device."""
+        return self.group.drive
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        name = self.group.array.array
+        rebuilds = ((Rebuild, (r.array, r.operation)) for r in self.group.rebuilds)
+        return Thing(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
+
+
 class Disks(View):
     """Arrays with their members, then all other devices; below, what is known of the one under the cursor."""
 
     key = "2"
-    title = "Disks"
 
     def compose(self) -> ComposeResult:
         """Lay out the table and the detail."""
@@ -74,7 +97,7 @@ class Disks(View):
         row = self.main.chosen
         scene = self.scene
         item = row.item if row is not None else None
-        drive = item.drive if isinstance(item, Spindle | Group) else None
+        drive = item.drive if isinstance(item, Spindle | ArrayRow) else None
         if drive is None:
             self.detail.put((), scene.palette)
             return
@@ -99,8 +122,7 @@ def _rows(scene: Scene) -> list[Row]:
         )
         for member, drive in group.members:
             grouped.add(drive.name)
-            item = Spindle(drive, scene, group, member, top)
-            rows.append(Row((group.array.array, drive.name), item, None, searchable(drive)))
+            rows.append(row((group.array.array, drive.name), Spindle(drive, scene, group, member, top)))
     others = [d for d in drives(scene).values() if d.name not in grouped and shown(d)]
     for title, chosen in (
         ("Disks in no array", [d for d in others if d.whole]),
@@ -111,7 +133,7 @@ def _rows(scene: Scene) -> list[Row]:
         top = queue_top(scene, f" {title}", [drive.name for drive in chosen])
         rows.append(words(text((title, STRONG), (f"  {len(chosen)}", FAINT))))
         rows.extend(
-            Row(("", drive.name), Spindle(drive, scene, None, None, top), None, searchable(drive))
+            row(("", drive.name), Spindle(drive, scene, None, None, top))
             for drive in sorted(chosen, key=lambda d: natural(d.name))
         )
     if not rows:
@@ -127,7 +149,7 @@ def _heading(group: Group, scene: Scene) -> Row:
     work = ""
     if activity is not None:
         work = (
-            f"  r {rate(activity.read_bytes_per_second)}B/s  w {rate(activity.write_bytes_per_second)}B/s"
+            f"  r {_flow(activity.read_bytes_per_second)}  w {_flow(activity.write_bytes_per_second)}"
             f"  {number(activity.completed_per_second)} io/s"
         )
     peers = ""
@@ -137,7 +159,11 @@ def _heading(group: Group, scene: Scene) -> Row:
         *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {facts}"),
         *text((work + peers, FAINT)),
     )
-    return Row((array.array, ""), group, lambda _: painted, f"{array.array} {facts}")
+    return Row((array.array, ""), ArrayRow(group), lambda _: painted, f"{array.array} {facts}")
+
+
+def _flow(value: float) -> str:
+    return quantity(value, "bytes_per_second")
 
 
 def _facts(array: Array, scene: Scene) -> list[str]:
@@ -171,7 +197,7 @@ def _rebuild_line(rebuild: Rebuild, group: Group, scene: Scene) -> Line:
     if rebuild.state != "running":
         words_.append(palette.word(rebuild.state, 20))
     if rebuild.speed is not None:
-        words_.append(f"{rate(rebuild.speed)}B/s")
+        words_.append(_flow(rebuild.speed))
     own = _eta(said)
     if own:
         words_.append(own)

@@ -17,7 +17,6 @@ class Findings(View):
     """One long list."""
 
     key = "!"
-    title = "Findings"
 
     def compose(self) -> ComposeResult:
         """Lay out the list."""

@@ -37,8 +37,8 @@ class Source:
     pace: float
 
     @property
-    def claim(self) -> Claim:
-        """What it opens."""
+    def opens(self) -> Claim:
+        """What a choice of the row leads to."""
         bad = self.run.outcome in BAD
         said = f"{self.run.outcome.value}: {self.run.reason}" if self.run.reason else self.run.outcome.value
         return Claim(f"{'run' if bad else 'source'}:{self.run.collector}", None, said, self.run.collector,
@@ -80,7 +80,6 @@ class Host(View):
     """Gauges above, processes and sources below."""
 
     key = "6"
-    title = "Host"
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

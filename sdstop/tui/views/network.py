@@ -9,11 +9,12 @@ from typing import Any
 from textual.app import ComposeResult
 
 from sdstop.collectors.links import Bond, InterfaceLink
-from sdstop.collectors.network import Interface, InterfaceActivity
+from sdstop.collectors.network import Interface, InterfaceActivity, Traffic
 from sdstop.collectors.paths import PathMtu, Softnet, Tcp, TcpActivity
 from sdstop.finding import Severity
 from sdstop.format import duration, number, percent, rate
 from sdstop.tui.drives import natural, rows
+from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
@@ -36,6 +37,11 @@ class Port:
     note: str = ""
     severity: Severity | None = None
     stale: bool = False
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        return Thing(self.name, tuple((f, self.name) for f in (InterfaceActivity, Interface, Bond, Traffic)))
 
 
 def _name(item: Port, width: int) -> Line:
@@ -155,7 +161,6 @@ class Network(View):
     """Interfaces above, the IP stack below."""
 
     key = "4"
-    title = "Network"
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

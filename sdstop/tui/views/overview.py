@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.collectors.processes import ProcessActivity, ProcessSummary
+from sdstop.collectors.processes import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.format import rate
 from sdstop.tui.drives import drives, rows, shown
+from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, text
 from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
@@ -31,9 +32,9 @@ from sdstop.tui.views.devices import (
     WRITE_WAIT,
     WRITES,
     Spindle,
-    searchable,
+    row,
 )
-from sdstop.tui.views.view import Place, View
+from sdstop.tui.views.view import View
 from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
 from sdstop.tui.why import why_rows
 
@@ -49,6 +50,12 @@ class Doer:
 
     process: ProcessActivity
     scene: Scene
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        key = (self.process.pid, self.process.started)
+        return Thing(self.process.name, ((ProcessActivity, key), (ProcessIo, key)))
 
 
 def _name(item: Doer, width: int) -> Cell:
@@ -100,7 +107,6 @@ class Overview(View):
     """The first view."""
 
     key = "1"
-    title = "Overview"
 
     def compose(self) -> ComposeResult:
         """Lay out the panes; the style sheet says which of them a small screen has."""
@@ -123,10 +129,10 @@ class Overview(View):
         self.scene = scene
         wide = self.app.size.width >= 160 and self.app.size.height >= 40
         self.vitals.styles.height = CHART + 2 if wide else 2
-        self.vitals.put(wide_rows(scene) if wide else brief_rows(scene), scene.palette)
+        self.vitals.put(wide_rows(scene, self.app.size.width) if wide else brief_rows(scene), scene.palette)
         self._show_findings(scene)
         listed = [d for d in drives(scene).values() if shown(d)]
-        rows_ = [Row(d.name, Spindle(d, scene), None, searchable(d)) for d in listed]
+        rows_ = [row(d.name, Spindle(d, scene, abroad=True)) for d in listed]
         self.devices.put(rows_ or [note_row("no block device is known yet", scene)], scene.palette)
         if self.processes.display:
             doers, note = process_rows(scene)
@@ -158,9 +164,3 @@ class Overview(View):
             self.why.put(why_rows(item.claim, self.scene, self.why.size.width), self.scene.palette, "Enter opens")
         else:
             self.why.put((), self.scene.palette)
-
-
-def place_of(item: Spindle) -> Place:
-    """Return where a device stands among its peers."""
-    arrays = [m.array for m in item.drive.members]
-    return Place("Disks", (arrays[0] if arrays else "", item.drive.name))

@@ -24,7 +24,6 @@ class View(Container):
 
     DEFAULT_CSS = "View { width: 1fr; height: 1fr; }"
     key: ClassVar[str]
-    title: ClassVar[str]
     main: Pane
 
     def show(self, scene: Scene) -> None:

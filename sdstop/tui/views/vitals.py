@@ -9,7 +9,7 @@ from rich.segment import Segment
 
 from sdstop.collectors.network import InterfaceActivity
 from sdstop.collectors.node import CpuActivity, Node, Pressure
-from sdstop.format import bytes_, duration, number, percent, quantity, rate
+from sdstop.format import bytes_, duration, number, percent, quantity
 from sdstop.tui.drives import PAST, Totals, rows, totals
 from sdstop.tui.palette import FAINT, STRONG, Line, pairs, text, width_of
 from sdstop.tui.pane import Row
@@ -98,7 +98,7 @@ def _uptime(n: Node | None, scene: Scene) -> float | None:
 
 
 def _io_line(scene: Scene, width: int) -> Line:
-    room = min(max((width - 54) // 2, 0), PAST)
+    room = min(max((width - 58) // 2, 0), PAST)
     return (Segment(" "), *_io("read", _READ, scene, room), Segment("  "), *_io("write", _WRITE, scene, room))
 
 
@@ -108,23 +108,26 @@ def _io(title: str, flow: Flow, scene: Scene, room: int) -> Line:
     values = series(scene, flow.size, room)
     strip = spark(values, _top(values), ascii=scene.palette.ascii)
     size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
-    return text((f"{title} ", FAINT), (f"{rate(size):>6}B/s", STRONG), f" {number(count):>5}/s ", strip)
+    return text(
+        (f"{title} ", FAINT), (f"{quantity(size, 'bytes_per_second'):>10}", STRONG), f" {number(count):>5}/s ", strip
+    )
 
 
 def _top(values: Sequence[float | None]) -> float:
     return scale(max((v for v in values if v is not None), default=0.0))
 
 
-def wide_rows(scene: Scene) -> list[Row]:
+def wide_rows(scene: Scene, scene_width: int) -> list[Row]:
     """Return the same with charts, for a large screen."""
     facts = _facts(scene)
-    read, write = _chart("reads", _READ, scene), _chart("writes", _WRITE, scene)
+    side = max(map(width_of, facts)) + 4
+    room = max(min((scene_width - side - 4) // 2, PAST), 16)
+    read, write = _chart("reads", _READ, scene, room), _chart("writes", _WRITE, scene, room)
 
     def line(at: int) -> Callable[[int], Line]:
         def paint(width: int) -> Line:
-            side = max(width - 2 * (PAST + 4), 20)
             left = facts[at] if at < len(facts) else ()
-            blank = max(side - width_of(left), 0)
+            blank = max(width - 2 * room - 4 - width_of(left), 0)
             return (*left, Segment(" " * blank), *read[at], Segment("    "), *write[at])
 
         return paint
@@ -132,15 +135,15 @@ def wide_rows(scene: Scene) -> list[Row]:
     return [Row(line=line(at)) for at in range(CHART + 1)]
 
 
-def _chart(title: str, flow: Flow, scene: Scene) -> list[Line]:
+def _chart(title: str, flow: Flow, scene: Scene, room: int) -> list[Line]:
     now = totals(scene)
     last = now[-1][2] if now else None
-    values = series(scene, flow.size, PAST)
+    values = series(scene, flow.size, room)
     top = _top(values)
     size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
-    head = text((f"{title} ", FAINT), (f"{rate(size)}B/s", STRONG), f" {number(count)}/s")
-    end = f"of {bytes_(top)}B/s, last minute"
-    first = (*head, Segment(" " * max(PAST - width_of(head) - len(end), 1)), Segment(end, FAINT))
+    head = text((f"{title} ", FAINT), (quantity(size, "bytes_per_second"), STRONG), f"  {number(count)}/s")
+    end = f"of {quantity(top, 'bytes_per_second')}, {room} s"
+    first = (*head, Segment(" " * max(room - width_of(head) - len(end), 1)), Segment(end, FAINT))
     return [first, *(text((drawn, FAINT)) for drawn in chart(values, top, CHART, ascii=scene.palette.ascii))]
 
 
