@@ -47,10 +47,10 @@ def _good(spread: Spread) -> str:
 def values(striped: Striped, spread: Spread) -> tuple[Value, ...]:
     """Return the numbers that every verdict on a stripe compares."""
     return (
-        Value("columns", "stripe columns", spread.columns),
-        Value("queue", "requests outstanding", spread.queue),
         Value("busy", "columns busy", spread.busy),
-        Value("expected", "columns expected busy", spread.expected),
+        Value("expected", "expected busy", spread.expected),
+        Value("columns", "of columns", spread.columns),
+        Value("queue", "requests outstanding", spread.queue),
         Value("deficit", "columns idle that should be busy", spread.deficit, "ratio", spread.deficit_limit),
         Value(
             "top_share",
