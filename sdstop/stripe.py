@@ -22,6 +22,7 @@ takes longer), or unclear.
 from __future__ import annotations
 
 import enum
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,21 +112,19 @@ class StripeLimits:
     """Requests per second, likewise."""
     active: float = 0.7
     """Share of the seconds that must be no smaller than that: streams that wait for their answers never pause."""
-    deficit: float = 0.04
+    deficit: float = 0.05
     """Deficit of a crowded second, rotational members."""
     deficit_flash: float = 0.2
     """The same, other members: their busy time is counted less exactly."""
-    top_share: float = 2.25
-    """Top share of a crowded second where there are many columns."""
-    top_share_slope: float = 0.25
-    """Where they are few: 1 + this much for each."""
-    sharp: float = 2.0
-    """A second is crowded as well when its top share is this many times the limit, a small crowd beside much else..."""
-    sharp_deficit: float = 0.09
-    """...and its deficit no more than this below the limit."""
-    crowded: float = 0.5
+    top_share: float = 1.8
+    """Top share of a crowded second of four columns..."""
+    top_share_slope: float = 0.2
+    """...and this much more for each time that there are twice as many."""
+    sharpness: float = 0.1
+    """A top share of e times its limit makes up for this much deficit: a small crowd beside much other load."""
+    crowded: float = 0.6
     """Share of the seconds that must be crowded."""
-    moving: float = 0.5
+    moving: float = 0.55
     """Standing of the crowd, below which it moves."""
     fixed: float = 0.8
     """The same, from which it stays."""
@@ -210,7 +209,8 @@ def judge(
     wait = slowest(seconds, limits, rotational=rotational)
     if columns < limits.columns:
         return Verdict(Kind.SLOW if wait else Kind.TOO_FEW, columns, len(seconds), wait=wait)
-    loads = [load for second in seconds if (load := _load(second, parity, limits)) is not None]
+    counted = _counted(seconds)
+    loads = [load for second in seconds if (load := _load(second, counted, parity, limits)) is not None]
     if not loads or len(loads) < limits.active * len(seconds):
         return Verdict(Kind.SLOW if wait else Kind.IDLE, columns, len(seconds), len(loads), wait=wait)
     return _judge_spread(seconds, loads, wait, limits.deficit if rotational else limits.deficit_flash, limits)
@@ -220,13 +220,10 @@ def _judge_spread(
     seconds: Sequence[Second], loads: Sequence[_Load], wait: Wait | None, deficit: float, limits: StripeLimits
 ) -> Verdict:
     columns = seconds[-1].columns
-    top_share = min(limits.top_share, 1 + limits.top_share_slope * len(columns))
+    top_share = limits.top_share + limits.top_share_slope * math.log2(max(1.0, len(columns) / 4))
     lopsided = [load for load in loads if load.top_share >= top_share]
     crowded = [
-        load
-        for load in lopsided
-        if load.deficit >= deficit
-        or (load.deficit >= deficit - limits.sharp_deficit and load.top_share >= limits.sharp * top_share)
+        load for load in lopsided if load.deficit >= deficit - limits.sharpness * math.log(load.top_share / top_share)
     ]
     enough = limits.crowded * len(seconds)
     looked_at = crowded if len(crowded) >= enough else lopsided or loads
@@ -297,20 +294,37 @@ _COUPLING = 1 / 3
 """How much of a queue the parity's share is taken for, fitted: 1 if data and parity always waited together."""
 
 
-def _load(second: Second, parity: int, limits: StripeLimits) -> _Load | None:
+_DEEP = 8.0
+_LEAST_COUNTED = 0.8
+
+
+def _counted(seconds: Sequence[Second]) -> float:
+    """Return the part of the busy time that the kernel counts.
+
+    Linux 5.0 to 6.9 loses some where requests arrive while others are served. A disk before which many waited was
+    busy all the time: what the busiest of these lacks, the kernel lost.
+    """
+    members = (member for second in seconds for column in second.columns for member in column.members)
+    busiest = max((member.busy for member in members if member.queue >= _DEEP), default=1.0)
+    return min(1.0, busiest) if busiest >= _LEAST_COUNTED else 1.0
+
+
+def _load(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
     """Return a second in numbers, None if it is too small a sample."""
     columns = second.columns
     queues = [column.queue for column in columns]
     ios = tuple(column.ios for column in columns)
-    queue, busy = sum(queues), sum(column.busy for column in columns)
+    times = [min(1.0, column.busy / counted) for column in columns]
+    queue, busy = sum(queues), sum(times)
     coupled = parity * _updating(second) if parity else 0.0
-    # Much waited for and no column busy: the device or the kernel does not count busy time.
-    if queue < limits.queue * (1 + coupled) or sum(ios) < limits.ios or not busy:
+    # With parity even one deep writer fills several columns. Where much waits and nothing is busy, the kernel or the
+    # device does not count busy time.
+    if queue < limits.queue * (1 + 2 * coupled) or sum(ios) < limits.ios or not busy:
         return None
     part = 1.0
     if second.busy is not None:
         # No column is busy for longer than the array: where the counters say so, they were read a little apart.
-        part = min(1.0, max(second.busy, *(column.busy for column in columns)))
+        part = min(1.0, max(second.busy, *times))
     legs = sum(len(column.members) for column in columns) / len(columns)
     disks = legs * len(columns)
     outstanding = legs * queue / part / (1 + coupled * _COUPLING)
@@ -323,7 +337,7 @@ def _load(second: Second, parity: int, limits: StripeLimits) -> _Load | None:
         1 - busy / expected,
         len(columns) * queues[top] / queue,
         top,
-        columns[top].busy,
+        times[top],
         tuple(waiting / queue for waiting in queues),
         ios,
     )

@@ -8,7 +8,7 @@ from tests.arrays.clock import Clock
 from tests.arrays.counters import Counters
 from tests.arrays.disk import Disk, Done
 from tests.arrays.geometry import Geometry, Place
-from tests.arrays.spec import ArraySpec, Level
+from tests.arrays.spec import ArraySpec
 
 
 class _Countdown:

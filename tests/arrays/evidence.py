@@ -41,9 +41,10 @@ def _array_kib(spec: ArraySpec) -> int:
 
 def mdstat(spec: ArraySpec, done: int, speed: float) -> str:
     """Return `/proc/mdstat`; `done` are the bytes of each member already rebuilt, `speed` bytes per second."""
-    devices = []
-    for member in reversed(range(spec.disks)):
-        devices.append(f"{member_name(member)}[{member}]" + ("(F)" if member in spec.missing else ""))
+    devices = [
+        f"{member_name(member)}[{member}]" + ("(F)" if member in spec.missing else "")
+        for member in reversed(range(spec.disks))
+    ]
     chunk = spec.chunk // 1024
     sync = _in_sync(spec)
     state = f"[{spec.disks}/{sum(sync)}] [{''.join('U' if ok else '_' for ok in sync)}]"
@@ -139,7 +140,7 @@ def _block(name: str, number: tuple[int, int], size: int, spec: ArraySpec) -> di
 
 
 def links(spec: ArraySpec) -> dict[str, str]:
-    """Return the links that tell which disks the array is made of, and back: path to target, as the kernel writes it."""
+    """Return the links between the array and its disks: path to target, as the kernel writes it."""
     found = {}
     for member in range(spec.disks):
         disk = member_name(member)

@@ -24,7 +24,8 @@ class Geometry:
         self.spec = spec
         self.rows = spec.member_size // spec.chunk
         self.data = {
-            Level.RAID0: spec.disks, Level.RAID10: spec.columns, Level.RAID5: spec.disks - 1, Level.RAID6: spec.disks - 2,
+            Level.RAID0: spec.disks, Level.RAID10: spec.columns,
+            Level.RAID5: spec.disks - 1, Level.RAID6: spec.disks - 2,
         }[spec.level]  # fmt: skip
         self._zones = self._raid0_zones()
         self.size = self._zones[-1][0] * spec.chunk

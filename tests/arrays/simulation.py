@@ -19,8 +19,8 @@ _BOOT = 1000.0
 class Frame:
     """One look at the simulated node.
 
-    `files` are the array's sysfs files by absolute path. `truth` says where the clones stood since the frame before (for
-    the first: since the load began).
+    `files` are the array's sysfs files by absolute path. `truth` says where the clones stood since the frame before
+    (for the first: since the load began).
     """
 
     monotonic: float

@@ -129,7 +129,7 @@ def test_a_slow_disk_is_found_where_columns_are_too_few_for_a_convoy() -> None:
 
 @pytest.mark.parametrize(("rotational", "found"), [("1", True), ("0", False), (None, False)])
 def test_unknown_media_are_held_to_the_limits_of_flash(rotational: str | None, found: bool) -> None:  # noqa: FBT001
-    shown = made(SIXTEEN, crowd(rest_busy=((1 - 0.1) * 7.028 - 1) / 15))
+    shown = made(SIXTEEN, crowd(deep=2.0, rest=0.65, rest_busy=((1 - 0.1) * 7.028 - 1) / 15))
     files = {f"/sys/block/{member_name(m)}/queue/rotational": rotational for m in range(16)}
     if rotational is None:
         shown = [(t, {k: v for k, v in f.items() if k not in files}) for t, f in shown]

@@ -1,0 +1,109 @@
+"""Measure the stripe detector on simulated arrays that were not used to tune it, and print what it found.
+
+    python -m bench.detection [--seeds 3] [--pool held-out|tuning] [--windows 2] [--misses]
+
+Every family of load on every RAID level, number of columns and kind of disk. Windows are ten seconds at 1 Hz and do
+not overlap. A window whose truth lies between (weakly crowded, or a crowd that stands still) counts neither way and is
+shown. Takes about five minutes for each seed on two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import time
+from collections import Counter
+from collections.abc import Callable, Hashable
+
+from sdstop.stripe import Kind
+from tests.arrays.measure import Outcome, Score, outcomes, score
+from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Pool, Scenario, scenario
+
+_FIRST_SEED = {"held-out": 1000, "tuning": 0}
+_POOLS = {"held-out": HELD_OUT, "tuning": TUNING}
+
+
+def scenarios(pool: Pool, seeds: range) -> list[Scenario]:
+    """Return every combination of the pool."""
+    return [
+        scenario(pool, name, level, columns, media, seed)
+        for name, family in FAMILIES.items()
+        for level in family.levels
+        for columns in pool.columns
+        for media in family.media
+        for seed in seeds
+    ]
+
+
+def _judge(work: tuple[Scenario, int]) -> list[Outcome]:
+    return outcomes(*work)
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f} %"
+
+
+def _print_scores(title: str, every: list[Outcome], by: Callable[[Outcome], Hashable]) -> None:
+    print(f"\n| {title} | windows | convoys | found | false | precision | recall | weak or standing |")
+    print("|---|---|---|---|---|---|---|---|")
+    groups: dict[Hashable, list[Outcome]] = {}
+    for outcome in every:
+        groups.setdefault(by(outcome), []).append(outcome)
+    for key, part in [*groups.items(), ("all", every)]:
+        result = score(part, Kind.CONVOY)
+        between = sum(outcome.truth in {Convoy.WEAK, Convoy.STANDING} for outcome in part)
+        print(
+            f"| {key} | {len(part)} | {result.found + result.missed} | {result.found} | {result.false} | "
+            f"{_percent(result.precision)} | {_percent(result.recall)} | {between} |"
+        )
+
+
+def _print_kinds(every: list[Outcome]) -> None:
+    kinds = list(Kind)
+    print("\n| load, truth | " + " | ".join(kinds) + " |")
+    print("|---|" + "---|" * len(kinds))
+    said: dict[tuple[str, str], Counter[Kind]] = {}
+    for outcome in every:
+        said.setdefault((outcome.scenario.family, outcome.truth.value), Counter())[outcome.verdict.kind] += 1
+    for (family, truth), counts in sorted(said.items()):
+        name = family if truth == "no" else f"{family}, convoy: {truth}"
+        print(f"| {name} | " + " | ".join(str(counts[kind] or "") for kind in kinds) + " |")
+
+
+def _print_named(name: str, result: Score, windows: int) -> None:
+    there = result.found + result.missed
+    print(
+        f"{name}: {result.found} of {there} found by name ({_percent(result.recall)}), {result.false} false in {windows}"
+    )
+
+
+def main() -> None:
+    """Run the measurement."""
+    parser = argparse.ArgumentParser(description="Measure the stripe detector.")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--pool", choices=sorted(_POOLS), default="held-out")
+    parser.add_argument("--windows", type=int, default=2)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--misses", action="store_true", help="print every window that was judged wrongly")
+    options = parser.parse_args()
+    first = _FIRST_SEED[options.pool]
+    work = [(each, options.windows) for each in scenarios(_POOLS[options.pool], range(first, first + options.seeds))]
+    began = time.monotonic()
+    with multiprocessing.Pool(options.processes) as pool:
+        every = [outcome for part in pool.imap(_judge, work, chunksize=4) for outcome in part]
+    print(f"{options.pool}: {len(work)} runs, {len(every)} windows, {time.monotonic() - began:.0f} s")
+    _print_scores("columns", every, lambda outcome: outcome.scenario.spec.columns)
+    _print_scores("level", every, lambda outcome: outcome.scenario.spec.level.value)
+    _print_scores("disks", every, lambda outcome: "rotational" if outcome.scenario.spec.media.rotational else "flash")
+    _print_kinds(every)
+    print()
+    for kind in (Kind.HOT, Kind.SLOW):
+        _print_named(kind.value, score(every, kind), len(every))
+    if options.misses:
+        for outcome in every:
+            if outcome.misses or outcome.cries:
+                print(outcome)
+
+
+if __name__ == "__main__":
+    main()
