@@ -51,6 +51,7 @@ MARKS = (
     ("!CRIT *WARN", "severity; INFO is allowed to be quiet"),
     ("?UNKN", "could not be seen, and why; never the same as good"),
     ("-", "the node does not say"),
+    ("! *", "before a row: a critical finding or a warning is about it"),
     ("~", "stale: the last good answer of a source that fails now"),
     ("x2.4", "as many times the median of its peers in the array"),
 )

@@ -27,6 +27,8 @@ BANNER = Style(bold=True, reverse=True)
 
 _COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: None}
 WORDS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO"}
+MARKS = {Severity.CRITICAL: "!", Severity.WARNING: "*"}
+"""Stand before a row, so that its colour is not the only sign."""
 UNKNOWN_WORD = "?UNKN"
 
 

@@ -19,7 +19,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sdstop.tui.palette import BANNER, CURSOR, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.palette import BANNER, CURSOR, MARKS, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.strip import drawn
 
 SETTLE = 3
 """Updates for which rows keep their places after the cursor was moved, so that they do not slip away under it."""
@@ -212,13 +213,14 @@ class Pane(Widget, can_focus=True):
 
     def _pointed(self, line: Line) -> Line:
         first = line[0]
-        if first.text.startswith(" "):
+        if first.text[:1] in {" ", *MARKS.values()}:
             line = (Segment(self.palette.pointer + first.text[1:], first.style), *line[1:])
         if not self.has_focus:
             return line
         blank = Segment(" " * max(self.size.width - width_of(line), 0))
         return tuple(
-            Segment(s.text, BANNER if s.style is not None and s.style.bold else CURSOR) for s in (*line, blank)
+            s if drawn(s.text) else Segment(s.text, BANNER if s.style is not None and s.style.bold else CURSOR)
+            for s in (*line, blank)
         )
 
     # -- moving -----------------------------------------------------------------------------------------------

@@ -19,13 +19,29 @@ LONGEST = 1 << 20
 
 
 def recalled(session: Session, quote: Quote) -> Evidence | None:
-    """Return the evidence as it was at the quoted frame, None if that frame is forgotten or lacks it."""
+    """Return the evidence as it was at the quoted frame, None if that frame is forgotten or lacks it.
+
+    Where a capture does not say when it was read, the frame's time stands for it.
+    """
     frames = session.timeline.frames
     for index, frame in enumerate(frames):
         if frame.number == quote.frame:
             whole = session.timeline.recall(index, index + 1)[0]
-            return next((item for item in whole.evidence if item.key == quote.key), None)
+            found = next((item for item in whole.evidence if item.key == quote.key), None)
+            if found is not None and found.taken is None:
+                return Evidence(
+                    found.key, found.outcome, found.data, found.detail, _since(session, index, quote.key),
+                    found.monotonic, found.duration, found.stderr, found.exit,
+                )  # fmt: skip
+            return found
     return None
+
+
+def _since(session: Session, index: int, key: str) -> float:
+    """Return when the frame was taken that brought what is known under a key at frame `index`."""
+    frames = [frame for _, frame in zip(range(index + 1), session.timeline.frames, strict=False)]
+    brought = (frame.taken for frame in reversed(frames) if any(item.key == key for item in frame.evidence))
+    return next(brought, frames[0].taken)
 
 
 def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) -> tuple[list[Row], int]:

@@ -18,8 +18,15 @@ _GAP = ("╎", "|")
 _BAR = (("━", "╸", "─"), ("#", "", "."))
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
+_DRAWN = frozenset("".join((*_SPARK, *_HEAT, *_GAP, *map("".join, _BAR))))
+
 HOT = 3
 """Levels of heat from which a cell is one of those that matter."""
+
+
+def drawn(text: str) -> bool:
+    """Return whether a text is a strip or a bar and no words: in reverse video it would say the opposite."""
+    return bool(text.strip()) and _DRAWN.issuperset(text)
 
 
 def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.0) -> list[float | None]:

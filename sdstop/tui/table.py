@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -10,10 +11,13 @@ from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, width_of
+from sdstop.tui.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
 from sdstop.tui.pane import Pane, Row
 
 Cell = str | Line
+
+LUXURIES = 2
+"""Columns that are kept at most so firmly are left out where another column lacks comfort."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +25,8 @@ class Column:
     """A column of a table on the screen.
 
     `cell` paints an item for a width; `value`, where given, is what rows are sorted by (None last). A column with a
-    low `keep` is left out first where the screen is narrow, 0 never is; one with `widest` takes room that is left.
+    low `keep` is left out first where the screen is narrow, 0 never is; one with `widest` takes room that is left, and
+    up to `comfort` it goes before LUXURIES.
     """
 
     name: str
@@ -32,6 +37,7 @@ class Column:
     right: bool = False
     keep: int = 0
     widest: int = 0
+    comfort: int = 0
     rising: bool = False
 
 
@@ -39,14 +45,15 @@ def fitted(columns: Sequence[Column], width: int) -> list[tuple[Column, int]]:
     """Choose the columns that fit into `width` cells, with a blank between them, and share out what is left."""
     chosen = list(columns)
 
-    def taken() -> int:
-        return sum(c.width for c in chosen) + len(chosen) - 1
+    def taken(*, comfortably: bool = False) -> int:
+        return sum(max(c.width, c.comfort) if comfortably else c.width for c in chosen) + len(chosen) - 1
 
-    while len(chosen) > 1 and taken() > width:
-        droppable = [c for c in chosen if c.keep]
-        if not droppable:
-            break
-        chosen.remove(min(reversed(droppable), key=lambda c: c.keep))
+    for most, comfortably in ((LUXURIES, True), (math.inf, False)):
+        while len(chosen) > 1 and taken(comfortably=comfortably) > width:
+            droppable = [c for c in chosen if 0 < c.keep <= most]
+            if not droppable:
+                break
+            chosen.remove(min(reversed(droppable), key=lambda c: c.keep))
     spare = max(0, width - taken())
     wants = [max(c.widest - c.width, 0) for c in chosen]
     share = min(1.0, spare / sum(wants)) if sum(wants) else 0.0
@@ -200,7 +207,10 @@ class LineTable(Pane):
 
     def row_line(self, row: Row, width: int) -> Line:
         """Paint a row's cells side by side."""
+        severity = getattr(row.item, "severity", None)
         lead = Segment(" ", PLAIN)
+        if severity in MARKS:
+            lead = Segment(MARKS[severity], self.palette.severity(severity))
         if row.line is not None:
             return (lead, *row.line(width - 1))
         parts: list[Segment] = [lead]

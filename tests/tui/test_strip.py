@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.tui.strip import HOT, bar, cells, chart, heat, heat_top, level, scale, spark
+from sdstop.tui.strip import HOT, bar, cells, chart, drawn, heat, heat_top, level, scale, spark
 
 VALUES = st.lists(st.none() | st.floats(0, 1e6), max_size=80)
 
@@ -87,3 +87,8 @@ def test_cells_come_from_samples(samples: list[tuple[float, float, float | None]
     row = cells(sorted(samples, key=lambda s: s[0]), 100.0, 60)
     assert len(row) == 60
     assert {v for v in row if v is not None} <= {s[2] for s in samples}
+
+
+def test_strips_and_bars_are_told_from_words() -> None:
+    assert all(drawn(shown) for shown in ("━━╸──", " ··░▒▓█ ", "▁▂█", "##..", "_.:-=+*#|"))
+    assert not any(drawn(shown) for shown in ("", "   ", "sda", "1.0", "a.."))

@@ -414,3 +414,19 @@ async def test_the_ring_may_be_empty_at_first() -> None:
 
 def test_time_of_the_nodes_is_as_documented() -> None:
     assert STARTED == 1_790_000_000.0
+
+
+async def test_a_strip_under_the_cursor_is_not_turned_into_its_opposite() -> None:
+    async with screen(array_node(slow).session(14), WIDE) as shown:
+        await shown.press("2", "j", "j", "j")
+        row = next(line for line in shown.segments() if "▸" in line[0].text)
+        assert not [s for s in row if "█" in s.text and s.style and s.style.reverse]
+        assert [s for s in row if "sdc" in s.text and s.style and s.style.reverse]
+
+
+async def test_severity_is_seen_without_colour() -> None:
+    async with screen(array_node(slow).session(3, [says(HUNG, SLOW)]), SMALL) as shown:
+        await shown.press("2")
+        assert shown.line("sdc ").startswith("!sdc")
+        assert shown.line("sdb ").startswith("*sdb")
+        assert shown.line("sda ").startswith(" sda")

@@ -67,8 +67,8 @@ def _rank(item: Said) -> int:
 COLUMNS = (
     Column("severity", "", 5, _mark, _rank),
     Column("subject", "WHERE", 10, _subject, lambda i: i.claim.subject, widest=18, rising=True),
-    Column("finding", "FINDING", 40, _summary, widest=110),
-    Column("figures", "COMPARED", 30, _figures, keep=1, widest=70),
+    Column("finding", "FINDING", 44, _summary, widest=110),
+    Column("figures", "COMPARED", 50, _figures, keep=1, widest=70),
     Column("since", "SINCE", 8, _since, lambda i: i.claim.since, keep=3),
     Column("age", "FOR", 8, _age, lambda i: i.claim.since, keep=2, rising=True),
 )

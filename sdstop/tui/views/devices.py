@@ -53,6 +53,11 @@ class Spindle(NamedTuple):
         )
 
     @property
+    def severity(self) -> Severity | None:
+        """The worst that is said of the device."""
+        return self.drive.severity
+
+    @property
     def hot(self) -> Severity | None:
         """What colours its strip: what is said of the device, or of all members together."""
         if self.drive.severity is not None:
@@ -164,7 +169,7 @@ BUSY = Column("busy", "%util", 5, **figure(lambda a: a.busy, percent))
 BAR = Column("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = Column("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
 WAIT_FOLD = Column("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
-FLAG = Column("flag", "FLAG", 9, _flag, keep=4, widest=10)
+FLAG = Column("flag", "FLAG", 9, _flag, keep=9, widest=10)
 
 
 def _ruler(width: int) -> str:
@@ -174,9 +179,9 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = Column("pain", _ruler, 36, _heat, lambda i: i.drive.pain, widest=PAST)
+HEAT = Column("pain", _ruler, 36, _heat, lambda i: i.drive.pain, widest=PAST, comfort=PAST)
 """The last minute in shades, on the scale of the array."""
-SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=5, widest=PAST)
+SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=5, widest=PAST, comfort=30)
 """The last minute as a line, on the device's own scale."""
 
 

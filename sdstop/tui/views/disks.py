@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Rebuild
 from sdstop.disk import DiskActivity
-from sdstop.finding import Finding
+from sdstop.finding import Finding, Severity
 from sdstop.format import bytes_, duration, number, percent, quantity, wait
 from sdstop.tui.drives import Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
@@ -54,6 +54,11 @@ class ArrayRow:
     """An array's heading."""
 
     group: Group
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst that is said of the array."""
+        return self.group.severity
 
     @property
     def drive(self) -> Drive | None:

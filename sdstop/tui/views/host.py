@@ -84,7 +84,7 @@ class Host(View):
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.gauges = Pane("Processors and memory", id="gauges", cursor=False)
-        self.processes = LineTable("Who does the I/O", PROCESSES, id="host-processes", sort="command")
+        self.processes = LineTable("Who does the I/O", PROCESSES, id="host-processes")
         self.main = LineTable("Sources of evidence", _SOURCES, id="sources", sort="outcome")
         yield self.gauges
         with Horizontal(id="host-halves"):
@@ -149,7 +149,8 @@ def _gauge_lines(scene: Scene, width: int) -> list[Line]:
 
 def _cpu_lines(scene: Scene, width: int) -> list[Line]:
     cpus = sorted((c for c in rows(scene, CpuActivity)[0].values() if c.cpu != "all"), key=lambda c: natural(c.cpu))
-    across = max(1, (width - 1) // _CPU)
+    most = max(1, (width - 1) // _CPU)
+    across = max(1, math.ceil(len(cpus) / math.ceil(len(cpus) / most))) if cpus else most
     lines: list[Line] = []
     for start in range(0, min(len(cpus), across * _CPU_LINES), across):
         parts: list[Segment] = [Segment(" ")]

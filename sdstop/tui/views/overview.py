@@ -73,10 +73,6 @@ def _command(item: Doer, width: int) -> Cell:
     return text((item.scene.palette.word(item.process.cmdline or "", 300), FAINT))
 
 
-def _sum(item: Doer) -> float:
-    return item.process.read_bytes_per_second + item.process.write_bytes_per_second
-
-
 PROCESSES = (
     Column("process", "PROCESS", 16, _name, lambda i: i.process.name, widest=20, rising=True),
     Column("pid", "PID", 7, lambda i, _: str(i.process.pid), lambda i: i.process.pid, right=True, keep=4),
@@ -85,7 +81,7 @@ PROCESSES = (
            lambda i: i.process.read_bytes_per_second, right=True),
     Column("write", "WRITE/s", 7, lambda i, _: rate(i.process.write_bytes_per_second),
            lambda i: i.process.write_bytes_per_second, right=True),
-    Column("command", "COMMAND", 16, _command, _sum, keep=2, widest=120),
+    Column("command", "COMMAND", 16, _command, keep=2, widest=120),
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from rich.segment import Segment
 from sdstop.collectors.network import InterfaceActivity
 from sdstop.collectors.node import CpuActivity, Node, Pressure
 from sdstop.format import bytes_, duration, number, percent, quantity
+from sdstop.model import Reading
 from sdstop.tui.drives import PAST, Totals, rows, totals
 from sdstop.tui.palette import FAINT, STRONG, Line, pairs, text, width_of
 from sdstop.tui.pane import Row
@@ -41,6 +42,11 @@ def cpu(scene: Scene) -> CpuActivity | None:
 def node(scene: Scene) -> Node | None:
     """Return the node's one row."""
     return next(iter(rows(scene, Node)[0].values()), None)
+
+
+def mark(scene: Scene, family: type[Reading]) -> str:
+    """Return what stands before a family's numbers: `~` where they are stale."""
+    return "~" if rows(scene, family)[1] else " "
 
 
 def memory_used(n: Node | None) -> float | None:
@@ -78,7 +84,7 @@ def _node_line(scene: Scene, width: int) -> Line:
     )
     add(text(("  iowait ", FAINT), percent(c.iowait if c else None)))
     used = memory_used(n)
-    add(text(("  mem ", FAINT), f"{percent(used):>4} ", *pairs(gauge(used, 8, scene.palette))))
+    add(text((f"  mem{mark(scene, Node)}", FAINT), f"{percent(used):>4} ", *pairs(gauge(used, 8, scene.palette))))
     add(text(("  load ", FAINT), number(n.load1 if n else None)))
     add(text(("  stalled on io ", FAINT), f"{percent(_stalled(scene, 'io'))} %"))
     add(text(("  up ", FAINT), duration(_uptime(n, scene))))
@@ -158,13 +164,22 @@ def _facts(scene: Scene) -> list[Line]:
     real = [i for i in net if i.interface != "lo"]
     kernel = word(n.kernel, 40) if n is not None and n.kernel else "-"
     return [
-        text((" kernel   ", FAINT), kernel, ("  up ", FAINT), duration(_uptime(n, scene))),
-        _gauge_line("cpu", c.busy if c else None, f"  iowait {percent(c.iowait if c else None)}", scene),
-        _gauge_line("memory", used, f"  of {memory}{dirty}", scene),
-        _gauge_line("io stall", _stalled(scene, "io"), "  of the last 10 s", scene),
-        text((" load     ", FAINT), "  ".join(loads), (f"  {n.cpus} cpus" if n is not None and n.cpus else "", FAINT)),
+        text((f"{mark(scene, Node)}kernel   ", FAINT), kernel, ("  up ", FAINT), duration(_uptime(n, scene))),
+        _gauge_line(
+            f"{mark(scene, CpuActivity)}cpu",
+            c.busy if c else None,
+            f"  iowait {percent(c.iowait if c else None)}",
+            scene,
+        ),
+        _gauge_line(f"{mark(scene, Node)}memory", used, f"  of {memory}{dirty}", scene),
+        _gauge_line(f"{mark(scene, Pressure)}io stall", _stalled(scene, "io"), "  of the last 10 s", scene),
         text(
-            (" network  ", FAINT),
+            (f"{mark(scene, Node)}load     ", FAINT),
+            "  ".join(loads),
+            (f"  {n.cpus} cpus" if n is not None and n.cpus else "", FAINT),
+        ),
+        text(
+            (f"{mark(scene, InterfaceActivity)}network  ", FAINT),
             f"rx {quantity(sum(i.rx_bytes_per_second for i in real) if real else None, 'bytes_per_second')}",
             f"  tx {quantity(sum(i.tx_bytes_per_second for i in real) if real else None, 'bytes_per_second')}",
         ),
@@ -172,5 +187,5 @@ def _facts(scene: Scene) -> list[Line]:
 
 
 def _gauge_line(title: str, ratio: float | None, more: str, scene: Scene) -> Line:
-    head = text((f" {title:<8} ", FAINT), f"{percent(ratio):>5} ")
+    head = text((f"{title:<9} ", FAINT), f"{percent(ratio):>5} ")
     return (*head, *gauge(ratio, 16, scene.palette), *text((more, FAINT)))
