@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 from sdstop.evidence import Cite, Evidence
-from sdstop.model import Reading
-from sdstop.snapshot import Derived, Run, Snapshot
+from sdstop.model import Reading, Rows
+from sdstop.snapshot import Packed, Run, Snapshot, age
 
 R = TypeVar("R", bound=Reading)
 V = TypeVar("V")
@@ -18,6 +18,8 @@ KEEP = 75.0
 """Seconds of snapshots that are kept: the longest window of any rule or strip is 60."""
 FEWEST = 16
 """Snapshots that are kept however old: at slow intervals a window is counted in runs."""
+YOUNG = 4
+"""Snapshots, the newest ones, of which all is kept as it was made: rules look at the last three readings."""
 
 EXCERPT = 400
 """Characters of raw evidence that a finding quotes at most."""
@@ -79,8 +81,11 @@ class Window:
     def moments(self, family: type[R]) -> list[Moment[R]]:
         """Return the family's distinct runs in this window, oldest first.
 
-        A derived family has none for the first run.
+        A derived family has none for the first run. The list is everybody's: nobody changes it.
         """
+        return self.once(("moments", family), lambda: self._moments(family))
+
+    def _moments(self, family: type[R]) -> list[Moment[R]]:
         found: list[Moment[R]] = []
         seen: Run | None = None
         for shot in self.snapshots:
@@ -126,22 +131,20 @@ class History:
         self._providers = providers
         self._keep = keep
         self._ring: deque[Snapshot] = deque()
+        self._packed: dict[str, Sequence[tuple[Rows, Packed]]] = {}
 
     def add(self, shot: Snapshot) -> None:
-        """Append a snapshot and let go of the ones nobody will ask for."""
-        if self._ring:
-            self._thin(self._ring[-1], shot)
+        """Append a snapshot, let go of the ones nobody will ask for, and of older ones keep less."""
         self._ring.append(shot)
         while len(self._ring) > FEWEST and shot.monotonic - self._ring[0].monotonic > self._keep:
             self._ring.popleft()
+        if len(self._ring) > YOUNG:
+            self._age(self._ring[-1 - YOUNG], self._ring[-YOUNG])
 
-    @staticmethod
-    def _thin(before: Snapshot, shot: Snapshot) -> None:
-        for run in before.runs.values():
-            if shot.runs.get(run.collector) is not run:
-                for table in run.tables.values():
-                    if isinstance(table, Derived):
-                        table.forget()
+    def _age(self, old: Snapshot, newer: Snapshot) -> None:
+        for name, run in old.runs.items():
+            if newer.runs.get(name, run) is not run:
+                self._packed[name] = age(run, newer.runs[name], self._packed.get(name, ()))
 
     def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
         """Return all that is kept as one window, None while there is nothing."""

@@ -127,7 +127,8 @@ def _load(window: Window, device: str) -> Load | None:
     """Return the mean load of a device, of the whole disk where it is a partition: the disk is what gets busy."""
     known = window.get(BlockDevice, device)
     name = known.parent if known is not None and known.parent else device
-    rows = [moment.rows.get(name) for moment in window.last(LOAD_SECONDS).moments(DiskActivity)]
+    recent = window.once("rebuilding.load", lambda: window.last(LOAD_SECONDS).moments(DiskActivity))
+    rows = [moment.rows.get(name) for moment in recent]
     found = [row for row in rows if row is not None]
     if not found:
         return None

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+import operator
+from array import array
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from sdstop.evidence import Outcome
-from sdstop.model import Derivation, Reading, Rows
+from sdstop.model import Derivation, Reading, Rows, schema
 
 R = TypeVar("R", bound=Reading)
+
+LARGE = 64
+"""Rows from which on a table of an old run is packed, and of which it keeps as many as were asked for again."""
 
 
 class Derived(Mapping[Hashable, Reading]):
@@ -22,16 +27,25 @@ class Derived(Mapping[Hashable, Reading]):
         self._after = after
         self._seconds = seconds
         self._made: dict[Hashable, Reading | None] = {}
+        self._aged = False
 
     def __getitem__(self, key: Hashable) -> Reading:
-        made = self._made
-        if key not in made:
-            before, after = self._before.get(key), self._after.get(key)
-            made[key] = None if before is None or after is None else self._make(before, after, self._seconds)
-        row = made[key]
+        row: Reading | None = self.get(key)
         if row is None:
             raise KeyError(key)
         return row
+
+    def get(self, key: Hashable, default: Any = None) -> Any:
+        """Return a row, `default` if it cannot be derived."""
+        made = self._made
+        if key in made:
+            row = made[key]
+        else:
+            before, after = self._before.get(key), self._after.get(key)
+            row = None if before is None or after is None else self._make(before, after, self._seconds)
+            if not self._aged or len(made) < LARGE:
+                made[key] = row
+        return default if row is None else row
 
     def __iter__(self) -> Iterator[Hashable]:
         return (key for key in self._after if self.get(key) is not None)
@@ -39,9 +53,55 @@ class Derived(Mapping[Hashable, Reading]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
-    def forget(self) -> None:
-        """Drop what was made; it is made again if somebody looks back."""
-        self._made.clear()
+    @property
+    def large(self) -> bool:
+        """Whether there are as many rows as `age` packs."""
+        return len(self._after) >= LARGE
+
+    def age(self, packed: Sequence[tuple[Rows, Packed]]) -> None:
+        """Let go of the rows that were made, and of tables that were packed keep the packed form."""
+        self._aged = True
+        self._made = {}
+        for rows, small in packed:
+            self._before = small if self._before is rows else self._before
+            self._after = small if self._after is rows else self._after
+
+
+class Packed(Mapping[Hashable, Reading]):
+    """Rows as columns of plain numbers: a fifth of their size. Each row is made when it is asked for."""
+
+    def __init__(self, family: type[Reading], rows: Rows, like: Packed | None = None) -> None:
+        """Pack rows; what is the same in `like` is shared with it."""
+        self.family = family
+        self.index: Mapping[Hashable, int] = {key: place for place, key in enumerate(rows)}
+        known: Sequence[Sequence[Any] | None] = [None] * len(schema(family).columns)
+        if like is not None and list(like.index) == list(rows):
+            self.index, known = like.index, like.columns
+        getters = [operator.attrgetter(column.name) for column in schema(family).columns]
+        self.columns: list[Sequence[Any]] = [
+            _packed(list(map(get, rows.values())), old) for get, old in zip(getters, known, strict=True)
+        ]
+
+    def __getitem__(self, key: Hashable) -> Reading:
+        place = self.index[key]
+        make: Any = self.family
+        row: Reading = make(*[column[place] for column in self.columns])
+        return row
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.index)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+
+def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
+    """Return a column in its smallest form, `known` if that is the same."""
+    try:
+        column: Sequence[Any] = array("q", values) if type(values[0]) is int else values
+    except (TypeError, OverflowError):  # None among the numbers, or more than 64 bits
+        column = values
+    return known if known is not None and known == column else column
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +160,24 @@ class Snapshot:
     def get(self, family: type[R], key: Hashable) -> R | None:
         """Return one row, None if it is not there."""
         return self.rows(family).get(key)
+
+
+def age(run: Run, newer: Run, before: Sequence[tuple[Rows, Packed]]) -> Sequence[tuple[Rows, Packed]]:
+    """Pack the large tables of a run that is seldom looked at from now on, but for those that `newer` has too.
+
+    Return them with their packed form; `before` is what was returned for the run before.
+    """
+    tables = cast("dict[type[Reading], Rows]", run.tables)
+    done: list[tuple[Rows, Packed]] = []
+    for family, rows in tables.items():
+        if isinstance(rows, dict) and len(rows) >= LARGE and newer.tables.get(family) is not rows:
+            like = next((packed for _, packed in before if packed.family is family), None)
+            done.append((rows, Packed(family, rows, like)))
+    tables.update((packed.family, packed) for _, packed in done)
+    for table in tables.values():
+        if isinstance(table, Derived) and table.large:
+            table.age([*before, *done])
+    return done or before
 
 
 def snapshot(number: int, taken: float, monotonic: float, runs: Mapping[str, Run]) -> Snapshot:

@@ -55,6 +55,35 @@ def test_history_forgets_by_age_but_keeps_a_few() -> None:
     assert len(window.snapshots) == 16
 
 
+@pytest.mark.parametrize("count", [3, 200])
+def test_old_snapshots_take_less_room_and_say_the_same(count: int) -> None:
+    def text(n: int) -> bytes:
+        # Some rows come and go, some stand still, and some are too large for 64 bits.
+        rows = [f"m{i} {i * n**2 if i % 3 else i << 70}" for i in range(count) if (i + n) % 7]
+        return "\n".join(rows).encode()
+
+    given = session()
+    shots = [given.feed(Frame(n, float(n), float(n), (Evidence("/m", data=text(n)),))).now for n in range(1, 30)]
+    fresh = session()
+    for shot, n in zip(shots, range(1, 30), strict=True):
+        whole = fresh.feed(Frame(n, float(n), float(n), (Evidence("/m", data=text(n)),))).now
+        for family in (Meter, Speed):
+            assert list(shot.rows(family)) == list(whole.rows(family))
+            assert dict(shot.rows(family)) == dict(whole.rows(family))
+            assert [shot.get(family, key) for key in ("m2", "m2", "none")] == [whole.get(family, "m2")] * 2 + [None]
+            assert len(shot.rows(family)) == len(whole.rows(family))
+
+
+def test_what_did_not_change_is_not_kept_twice() -> None:
+    given = session()
+    lines = "\n".join(f"m{i} {i}" for i in range(200)).encode()
+    given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=lines),)))
+    for n in range(2, 20):
+        given.feed(Frame(n, float(n), float(n)))
+    tables = {id(shot.rows(Meter)) for shot in window_of(given).snapshots}
+    assert len(tables) == 1
+
+
 def test_quotes_are_the_marked_lines() -> None:
     given = session()
     given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=b"a 1\nb 2\nab 3"),)))
