@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.disk import DISKSTATS as PATH
@@ -54,11 +53,30 @@ def parse(data: bytes) -> Iterator[Disk]:
         raise Malformed(f"{PATH}: no row of a block device: {first[:80].decode('utf-8', 'replace')!r}")
 
 
-@lru_cache(maxsize=16384)
+_last: dict[bytes, tuple[bytes, Disk]] = {}
+"""The row that was last parsed of each name, and its line: most rows of a node do not change, and cost a look."""
+_MOST_NAMES = 16384
+
+
 def _row(line: bytes) -> Disk | None:
-    """Return the device of a line, None if it is no whole row. Most rows of a node do not change: they cost a look."""
+    """Return the device of a line, None if it is no whole row."""
     parts = line.split(None, 3)
-    if len(parts) < 4 or not parts[0].isdigit() or not parts[1].isdigit() or len(parts[0]) + len(parts[1]) > 20:
+    if len(parts) < 4:
+        return None
+    known = _last.get(parts[2])
+    if known is not None and known[0] == line:
+        return known[1]
+    row = _parse(parts)
+    if row is not None:
+        if len(_last) >= _MOST_NAMES:
+            _last.clear()
+        _last[parts[2]] = line, row
+    return row
+
+
+def _parse(parts: list[bytes]) -> Disk | None:
+    """Return the device of a line's major and minor number, name, and the rest."""
+    if not parts[0].isdigit() or not parts[1].isdigit() or len(parts[0]) + len(parts[1]) > 20:
         return None
     rest = parts[3].rstrip()
     shape = rest.translate(_SHAPE)
