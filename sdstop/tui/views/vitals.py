@@ -77,7 +77,7 @@ def _node_line(scene: Scene, width: int) -> Line:
 
     add(
         text(
-            ("cpu ", FAINT),
+            (f"cpu{mark(scene, CpuActivity)}", FAINT),
             f"{percent(c.busy if c else None):>4} ",
             *pairs(gauge(c.busy if c else None, 8, scene.palette)),
         )
