@@ -19,11 +19,10 @@ _SEED = 5000
 
 CLONES = [
     scenario(HELD_OUT, "clones", level, columns, media, _SEED + number)
-    for number in range(2)
+    for media, seeds in (("spinning", 4), ("limited", 1))
     for level in Level
     for columns in HELD_OUT.columns
-    for media in ("spinning", "limited")
-    if media == "spinning" or number == 0
+    for number in range(seeds)
 ]
 
 OTHERS = [
@@ -32,7 +31,7 @@ OTHERS = [
     if name != "clones"
     for turn, level in enumerate(family.levels)
     for media in family.media
-    if turn % 2 == 0 or media != "flash"
+    if turn == 0 or media != "flash"
 ]
 
 

@@ -43,14 +43,15 @@ class Array:
         Return the members that (the last chunk of) the request engages.
         """
         chunk = self.spec.chunk
+        if offset % chunk + size <= chunk:
+            return self._submit_part(now, offset, size, write=write, done=done)
         parts = []
         while size:
             part = min(size, chunk - offset % chunk)
             parts.append((offset, part))
             offset += part
             size -= part
-        if len(parts) > 1:
-            done = _Countdown(len(parts), done)
+        done = _Countdown(len(parts), done)
         engaged: tuple[int, ...] = ()
         for start, part in parts:
             engaged = self._submit_part(now, start, part, write=write, done=done)
@@ -73,7 +74,8 @@ class Array:
         return self._everywhere(now, self._alive(place.copies), start, size, write=True, done=finished)
 
     def _alive(self, members: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(member for member in members if member not in self.spec.missing)
+        missing = self.spec.missing
+        return tuple(member for member in members if member not in missing) if missing else members
 
     def _everywhere(
         self, now: float, members: tuple[int, ...], start: int, size: int, *, write: bool, done: Done

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tests.arrays.spec import ArraySpec, Level
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """A chunk's home: `copies` hold the data (two on RAID10), `parity` what protects it, all at `start` bytes."""
 
     column: int

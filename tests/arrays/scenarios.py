@@ -18,7 +18,6 @@ from tests.arrays.spec import (
     KIB,
     LIMITED_FLASH,
     NVME_FLASH,
-    SAS_15K,
     SATA_7200,
     SATA_FLASH,
     ArraySpec,
@@ -78,21 +77,25 @@ TUNING = Pool(
 
 HELD_OUT = Pool(
     name="held out",
-    columns=(5, 7, 10, 16, 30),
-    spinning=(SAS_15K, replace(SATA_7200, seek=(0.004, 0.014), rate=110e6), replace(SATA_7200, reorder=4)),
-    flash=(NVME_FLASH, replace(SATA_FLASH, channels=4, latency=300e-6)),
-    limited=(replace(LIMITED_FLASH, latency=0.0035, jitter=0.1), replace(LIMITED_FLASH, latency=0.0015)),
+    columns=(5, 9, 14, 19, 30),
+    spinning=(
+        Media(rotational=True, rate=160e6, seek=(0.002, 0.007), turn=0.006),
+        Media(rotational=True, rate=120e6, seek=(0.004, 0.015), turn=0.0111),
+        replace(SATA_7200, reorder=8),
+    ),
+    flash=(replace(NVME_FLASH, channels=24), replace(SATA_FLASH, channels=6, latency=250e-6)),
+    limited=(replace(LIMITED_FLASH, latency=0.0025, jitter=0.05), replace(LIMITED_FLASH, latency=0.0045, jitter=0.1)),
     chunks=(256 * KIB, 1024 * KIB),
     small_chunk=32 * KIB,
-    clone_counts=(8, 13, 17),
-    clone_sizes=(12 * KIB, 24 * KIB, 48 * KIB),
-    background=(0.05, 0.1, 0.25),
-    loads=(0.1, 0.35, 0.65),
-    callers=(12, 48, 128),
-    writes=(0.2, 0.7, 0.9),
-    bursts=(120, 600, 2000),
-    factors=(5.0, 6.0),
-    ratios=(5.0, 6.0),
+    clone_counts=(7, 12, 16),
+    clone_sizes=(20 * KIB, 28 * KIB, 40 * KIB),
+    background=(0.05, 0.1, 0.2),
+    loads=(0.1, 0.4, 0.7),
+    callers=(10, 40, 120),
+    writes=(0.3, 0.6, 0.8),
+    bursts=(150, 700, 2200),
+    factors=(5.0, 6.5),
+    ratios=(5.0, 7.0),
 )
 
 
@@ -148,7 +151,7 @@ def _random(pool: Pool, spec: ArraySpec, draw: Draw) -> ArraySpec:
 
 def _callers(pool: Pool, spec: ArraySpec, draw: Draw) -> ArraySpec:
     # Flash answers so fast that the simulation could not keep up with more.
-    count = draw.choice(pool.callers) if spec.media.rotational or spec.media.channels == 1 else 4
+    count = draw.choice(pool.callers) if spec.media.rotational or spec.media.channels == 1 else 2
     return replace(spec, random=Random(outstanding=count, writes=draw.choice(pool.writes)))
 
 
@@ -339,7 +342,7 @@ def convoy(truths: Sequence[Truth], spec: ArraySpec) -> Convoy:
 
 
 @functools.lru_cache(maxsize=4096)
-def chance(spec: ArraySpec, tries: int = 500) -> tuple[float, float]:
+def chance(spec: ArraySpec, tries: int = 300) -> tuple[float, float]:
     """Return how many clones the fullest member holds, and on how many members they stand, when chance places them."""
     draw = random.Random(0)
     geometry, clones = Geometry(spec), spec.clones
