@@ -322,7 +322,7 @@ def heat(shown: Screen, told: Story) -> dict[str, list[int]]:
     start = end - min(60, len(told.frames))
     found = {}
     for line in lines:
-        words = line.split()
+        words = line.lstrip("▸!* ").split()
         if len(words) > 3 and words[0].isdigit() and words[1].startswith("sd"):
             found[words[1]] = [" ·░▒▓█".index(c) for c in line.ljust(end)[start:end]]
     return found
