@@ -113,10 +113,8 @@ def _same_hang(before: Run | None, run: Run) -> bool:
 
 
 def looked(judgement: Judgement) -> frozenset[str]:
-    """Return the rules that judged something: those that ran, less those that could check nothing they looked at."""
-    said = {finding.rule for finding in judgement.findings} | {good.rule for good in judgement.ruled_out}
-    helpless = {verdict.rule for verdict in judgement.unchecked}
-    return frozenset(rule for rule in judgement.ran if rule in said or rule not in helpless)
+    """Return the rules that judged something."""
+    return frozenset(judgement.ran)
 
 
 def of_sources(

@@ -139,7 +139,8 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
     if helpless:
         yield ["NOT CHECKED", *table.listing(helpless, width, indent="  ")]
     if not judgement.ran:
-        yield ["NOTHING WAS JUDGED: no rule concerns what was seen here."]
+        why = "no rule could look" if helpless else "no rule concerns what was seen here"
+        yield [f"NOTHING WAS JUDGED: {why}."]
 
 
 def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:

@@ -20,7 +20,7 @@ PAST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the rules say of one window, worst first; `ran` are the ids of those that could look."""
+    """What the rules say of one window, worst first; `ran` are the ids of those that could look at something."""
 
     findings: tuple[Finding, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
@@ -60,7 +60,8 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
         except Exception as error:  # noqa: BLE001  # a bug in one rule costs that rule alone, and is told
             unchecked.append(Unchecked(rule.id, f"a bug in this rule: {type(error).__name__}: {error}"))
             continue
-        ran.append(rule.id)
+        if not sayings or any(not isinstance(said, Unchecked) for said in sayings):
+            ran.append(rule.id)
         for said in sayings:
             if isinstance(said, Finding):
                 findings.append(said)

@@ -46,6 +46,7 @@ def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest
 
 
 COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
+SPEAKS = "too-loud (x: it speaks)"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,11 @@ COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
             [CALM, Meter("x", word="y")],
             0,
             "OK - nothing found wrong; not checked: too-loud (x: it speaks) | critical=0 warning=0 info=0 unchecked=1",
+        ),
+        (
+            [Meter("x", word="y")],
+            3,
+            f"UNKNOWN - nothing could be judged; not checked: {SPEAKS} | critical=0 warning=0 info=0 unchecked=1",
         ),
         ([WARNING], 1, "WARNING - 1 finding: too-loud b/c: b/c is loud | critical=0 warning=1 info=0 unchecked=0"),
         (
