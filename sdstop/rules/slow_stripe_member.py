@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from statistics import median
 
 from sdstop import format as human
 from sdstop.collectors.mdraid import Array
@@ -13,6 +14,8 @@ from sdstop.stripe import Kind, Wait
 from sdstop.striped import Striped, striped_arrays, thresholds
 
 _ID = "slow-stripe-member"
+_FEWEST = 4
+"""Members among which sdstop.laggard can tell a slow one: of three, who is to say which is as usual?"""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -23,6 +26,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(_ID, striped.unchecked, name)
         elif spread.wait is not None and spread.kind is Kind.SLOW:
             yield _slow(window, striped, spread.wait, limits)
+        elif (disks := sum(map(len, striped.columns))) < _FEWEST:
+            yield Unchecked(_ID, f"{disks} members are too few to tell which of them is slow", name)
         else:
             yield RuledOut(_ID, name, _good(striped, limits))
 
@@ -36,6 +41,13 @@ def _good(striped: Striped, limits: Limits) -> str:
     if not waits:
         return "no member was asked for anything in the last reading"
     slowest = max(waits, key=waits.__getitem__)
+    peers = median([wait for disk, wait in waits.items() if disk != slowest] or [0.0])
+    if waits[slowest] >= limits["slow_wait"] * peers > 0:
+        return (
+            f"{slowest} waited {human.wait(waits[slowest])} ms at the last reading, its peers {human.wait(peers)} ms; "
+            "but not in most readings, not at an equal share of I/O, or with no more work on each request than a seek "
+            "takes"
+        )
     return (
         f"no member waits {human.number(limits['slow_wait'])} times as long as its peers at an equal share; the "
         f"longest wait of the last reading is {human.wait(waits[slowest])} ms ({slowest})"

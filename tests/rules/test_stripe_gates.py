@@ -127,6 +127,27 @@ def test_a_slow_disk_is_found_where_columns_are_too_few_for_a_convoy() -> None:
     assert got == {("slow-stripe-member", "warning", f"md0/{member_name(5)}")}
 
 
+@pytest.mark.parametrize("disks", [2, 3])
+def test_of_three_members_none_is_called_slow_and_none_good(disks: int) -> None:
+    def load(member: int, second: int) -> Load:
+        return Load(wait=100.0, busy=0.95) if member == 1 else Load()
+
+    judgement = judged(made(ArraySpec(level=Level.RAID0, disks=disks), load)).head().judgement
+    assert said(judgement) == set()
+    assert "too few to tell" in unchecked(judgement)["slow-stripe-member"]
+    four = judged(made(ArraySpec(level=Level.RAID0, disks=4), load)).head().judgement
+    assert {rule for rule, *_ in said(four)} == {"slow-stripe-member"}
+
+
+def test_a_member_that_waits_long_and_is_not_slow_is_named_with_both_waits() -> None:
+    def load(member: int, second: int) -> Load:
+        return Load(wait=80.0, busy=0.45) if member == 5 else Load()
+
+    judgement = judged(made(SIXTEEN, load)).head().judgement
+    (good,) = [r.summary for r in judgement.ruled_out if r.rule == "slow-stripe-member"]
+    assert good.startswith(f"{member_name(5)} waited 80.0 ms at the last reading, its peers 10.0 ms; but ")
+
+
 @pytest.mark.parametrize(("rotational", "found"), [("1", True), ("0", False), (None, False)])
 def test_unknown_media_are_held_to_the_limits_of_flash(rotational: str | None, found: bool) -> None:  # noqa: FBT001
     shown = made(SIXTEEN, crowd(deep=2.0, rest=0.65, rest_busy=((1 - 0.1) * 7.028 - 1) / 15))
