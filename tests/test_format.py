@@ -81,6 +81,7 @@ def test_quantities_carry_their_unit() -> None:
     assert human.quantity(0.0124, "seconds") == "12.4 ms"
     assert human.quantity(75.0, "seconds") == "1m 15s"
     assert human.quantity(None, "bytes") == "-"
+    assert [human.quantity(ratio, "ratio") for ratio in (0, 0.97, 0.0006, 1e-4)] == ["0 %", "97.0 %", "0.1 %", "0.01 %"]
     assert human.quantity("a\x1bb", "") == r"a\x1bb"
 
 
