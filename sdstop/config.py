@@ -18,6 +18,10 @@ from typing import Any
 from sdstop.finding import Rule
 
 
+_LARGEST = 1e18
+"""No threshold is larger: a number beyond it is a mistake."""
+
+
 class ConfigError(Exception):
     """The file cannot be used; one line that says what to mend."""
 
@@ -73,5 +77,7 @@ def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> 
                 raise ConfigError(f"{path}: {rule} has no threshold {name!r}; it has {', '.join(sorted(known[rule]))}")
             if not isinstance(value, int | float) or isinstance(value, bool):
                 raise ConfigError(f"{path}: rules.{rule}.{name} must be a number")
+            if not -_LARGEST <= value <= _LARGEST:  # nan is neither: it would switch the rule off without a word
+                raise ConfigError(f"{path}: rules.{rule}.{name} must be a number from -1e18 to 1e18")
             chosen.setdefault(rule, {})[name] = float(value)
     return chosen
