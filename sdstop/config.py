@@ -17,7 +17,6 @@ from typing import Any
 
 from sdstop.finding import Rule
 
-
 _LARGEST = 1e18
 """No threshold is larger: a number beyond it is a mistake."""
 
