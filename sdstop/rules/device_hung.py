@@ -17,6 +17,8 @@ _ID = "device-hung"
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something else (a file, a person) or for nothing."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
+_STACKED = re.compile(r"(md_?|dm-)\w+")
+"""Built upon others even where sysfs does not say upon which."""
 _PARTITION = re.compile(r"(.*\d)p\d+|(.*\D)\d+")
 
 
@@ -140,13 +142,16 @@ def _above(leaf: str, hung: dict[str, _Silence], below: dict[str, set[str]]) -> 
 def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str]) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
-    stacked = any(link.device == name and link.relation == "slave" for link in window.rows(BlockLink).values())
+    linked = any(link.device == name and link.relation == "slave" for link in window.rows(BlockLink).values())
+    stacked = linked or _STACKED.fullmatch(name) is not None
     waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
     waits = f"{silence.in_flight} request{'' if silence.in_flight == 1 else 's'} in flight"
     atleast = "at least " if silence.whole else ""
     summary = f"{waits} and none completed for {atleast}{human.duration(silence.seconds)}"
     if above:
         summary += f"; {', '.join(above[:4])} wait{'s' if len(above) == 1 else ''} for it"
+    elif stacked and not linked:
+        summary += "; what it is built upon is not known"
     elif stacked:
         summary += "; no device below it has any of them"
     elif waking:

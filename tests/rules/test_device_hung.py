@@ -133,6 +133,13 @@ def test_a_stacked_device_alone_is_less_certain() -> None:
     assert finding.confidence == 0.5
 
 
+@pytest.mark.parametrize("name", ["md0", "dm-0"])
+def test_a_stacked_device_without_sysfs_is_no_more_certain(name: str) -> None:
+    finding = judged(frames(40, {name: "hangs", "sda": "works"}, block={})).finding(name)
+    assert finding.severity is Severity.WARNING
+    assert finding.summary.endswith("; what it is built upon is not known")
+
+
 @pytest.mark.parametrize("name", ["loop0", "sr0"])
 @pytest.mark.parametrize("block", [BLOCK, {}])
 def test_loop_and_rom_are_left_alone(name: str, block: Files) -> None:
