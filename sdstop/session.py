@@ -63,8 +63,13 @@ class Timeline:
                 marks = None if frame.ran is None else ran
                 chosen.append(replace(frame, evidence=tuple(_unpack(e) for e in known.values()), ran=marks))
             elif index > start:
-                chosen.append(replace(frame, evidence=tuple(_unpack(e) for e in frame.evidence)))
+                chosen.append(self.frame(index))
         return chosen
+
+    def frame(self, index: int) -> Frame:
+        """Return a frame as it came."""
+        kept = self.frames[index]
+        return replace(kept, evidence=tuple(_unpack(e) for e in kept.evidence))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +113,7 @@ class Session:
         self._providers = providers_of(collectors)
         self._replay = Replay(collectors)
         self._history = History(self._providers)
-        self._look: tuple[Look, Replay, History] | None = None
+        self._back: tuple[int, Replay, History] | None = None
 
     def feed(self, frame: Frame) -> Look:
         """Take over the next frame and judge the window that ends with it."""
@@ -142,16 +147,29 @@ class Session:
         index = max(0, min(index, last))
         if index == last:
             return self.head()
-        start = index
-        while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
-            start -= 1
-        replay = Replay(self.collectors)
-        history = History(self._providers)
-        for frame in self.timeline.recall(start, index + 1):
-            history.add(replay.feed(frame))
+        replay, history = self._replayed(index)
+        self._back = frames[index].number, replay, history
         window = history.window(replay.host.evidence)
         assert window is not None  # noqa: S101  # at least one frame was recalled
         return Look(index, window, judge(window, self.rules, self.diagnosis.configured), replay.host)
+
+    def _replayed(self, index: int) -> tuple[Replay, History]:
+        """Replay what leads up to a frame; from where the last look back was, this is the frame itself or one more."""
+        frames = self.timeline.frames
+        if self._back is not None:
+            number, replay, history = self._back
+            if frames[index].number == number:
+                return replay, history
+            if index and frames[index - 1].number == number:
+                history.add(replay.feed(self.timeline.frame(index)))
+                return replay, history
+        start = index
+        while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
+            start -= 1
+        replay, history = Replay(self.collectors), History(self._providers)
+        for frame in self.timeline.recall(start, index + 1):
+            history.add(replay.feed(frame))
+        return replay, history
 
     def episodes(self, until: float | None = None) -> list[Episode]:
         """Return the findings that were ever in force up to a moment (Unix seconds), those in force first."""

@@ -226,6 +226,20 @@ def test_every_moment_can_be_looked_at_again() -> None:
     assert [f.summary for f in given.look(57).judgement.findings] == ["115.0/s"]
 
 
+def test_stepping_forward_and_backward_shows_the_same_as_jumping() -> None:
+    given, other = session((FAST,)), session((FAST,))
+    for each in (given, other):
+        each.feed_all(frame(n, n * n) for n in range(1, 101))
+    for index in (40, 41, 42, 42, 43, 20, 21, 97, 98):
+        stepped = given.look(index)
+        other._back = None
+        jumped = other.look(index)
+        assert stepped.now.rows(Meter) == jumped.now.rows(Meter)
+        assert dict(stepped.now.rows(Speed)) == dict(jumped.now.rows(Speed))
+        assert stepped.judgement == jumped.judgement
+        assert stepped.window.seconds == jumped.window.seconds
+
+
 def test_a_live_ring_forgets_frames_but_not_what_they_established() -> None:
     big = b"a 7\n" + b"b 1\n" * 3000
     given = session(remember=10.0)
