@@ -70,6 +70,18 @@ class Window:
             self._memo[key] = make()
         return cast("V", self._memo[key])
 
+    def of_run(self, family: type[Reading], key: Hashable, make: Callable[[], V]) -> V:
+        """Return what `make` gives, asking it once for the run that brought a family's newest rows.
+
+        For what follows from these rows alone: slow sources keep theirs for many windows.
+        """
+        run = self.now.run_of(family)
+        if run is None:
+            return make()
+        if key not in run.memo:
+            run.memo[key] = make()
+        return cast("V", run.memo[key])
+
     def rows(self, family: type[R]) -> Mapping[Hashable, R]:
         """Return a family's newest rows."""
         return self.now.rows(family)

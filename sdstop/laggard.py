@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from sdstop.stripe import Second, StripeLimits
+    from sdstop.stripe import Member, Second, StripeLimits
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +24,34 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Requests:
-    """A disk's reads or its writes in one second."""
+    """Reads, or writes: what they are called, and what a disk tells of them."""
 
-    disk: str
-    rate: float
-    size: float
-    wait: float
+    name: str
+    rate: Callable[[Member], float]
+    moved: Callable[[Member], float]
+    wait: Callable[[Member], float | None]
+
+    def size(self, member: Member) -> float:
+        """Return the mean size of those that a disk answered."""
+        return self.moved(member) / self.rate(member)
+
+
+_READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
+_WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The disks that answered enough requests of a kind in one second to speak of a wait, and these waits."""
+
+    requests: _Requests
+    disks: dict[str, Member]
+    waits: tuple[float, ...]
+
+    def ratio(self, disk: str) -> float | None:
+        """Return a disk's wait, times the median, None if there is none."""
+        middle = median(self.waits) if disk in self.disks and len(self.disks) > 2 else 0.0
+        return (self.requests.wait(self.disks[disk]) or 0.0) / middle if middle else None
 
 
 def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool) -> Wait | None:
@@ -36,10 +59,10 @@ def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool
 
     Writes are compared first: the legs of a mirror get the same ones, while reads avoid a slow leg.
     """
-    writes = [_answered(second, "writes", limits) for second in seconds]
-    reads = [_answered(second, "reads", limits) for second in seconds]
+    writes = [_answered(second, _WRITES, limits.slow_ios) for second in seconds]
+    reads = [_answered(second, _READS, limits.slow_ios) for second in seconds]
     excess = limits.slow_excess if rotational else limits.slow_excess_flash
-    for requests, rows, others in (("writes", writes, reads), ("reads", reads, writes)):
+    for rows, others in ((writes, reads), (reads, writes)):
         found = _slowest(rows, excess, limits)
         if found is None:
             continue
@@ -49,11 +72,9 @@ def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool
         if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
             continue
         if _works_longer(seconds, rows, disk, limits, rotational=rotational):
-            return Wait(disk, requests, wait, peers)
+            return Wait(disk, rows[0].requests.name, wait, peers)
     return None
 
-
-_Row = dict[str, _Requests]
 
 _LITTLE = 6.0
 """Requests before a flash disk that are soon gone: chance cannot keep that many there for seconds."""
@@ -90,64 +111,56 @@ def _works_longer(
     return median(queues) <= _LITTLE or median(ratios) >= limits.equal_ios
 
 
-def _answered(second: Second, requests: str, limits: StripeLimits) -> _Row:
-    """Return the disks that answered enough reads (or writes) in this second to speak of a wait."""
-    row = {}
-    for column in second.columns:
-        for member in column.members:
-            if requests == "writes":
-                rate, size, wait = member.writes, member.write_bytes, member.write_wait
-            else:
-                rate, size, wait = member.reads, member.read_bytes, member.read_wait
-            if wait is not None and rate >= limits.slow_ios:
-                row[member.name] = _Requests(member.name, rate, size / rate, wait)
-    return row
+def _answered(second: Second, requests: _Requests, least: float) -> _Row:
+    """Return the disks that answered enough in this second. A second is looked at in ten windows."""
+
+    def row() -> _Row:
+        members = (member for column in second.columns for member in column.members)
+        disks = {m.name: m for m in members if requests.rate(m) >= least and requests.wait(m) is not None}
+        return _Row(requests, disks, tuple(requests.wait(member) or 0.0 for member in disks.values()))
+
+    return second.once(("answered", requests.name, least), row)
 
 
 def _ratios(rows: Iterable[_Row], disk: str) -> list[float]:
     """Return a disk's wait, times the median, of each second in which there is one."""
-    ratios = []
+    return [ratio for row in rows if (ratio := row.ratio(disk)) is not None]
+
+
+def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
+    """Return the waits of each disk, of the seconds in which it has one."""
+    names = list(rows[0].disks)
+    if all(list(row.disks) == names for row in rows):
+        return dict(zip(names, zip(*(row.waits for row in rows), strict=True), strict=True))
+    found: dict[str, list[float]] = {}
     for row in rows:
-        if disk in row and len(row) > 2:
-            middle = median(entry.wait for entry in row.values())
-            if middle:
-                ratios.append(row[disk].wait / middle)
-    return ratios
+        for disk, wait in zip(row.disks, row.waits, strict=True):
+            found.setdefault(disk, []).append(wait)
+    return dict(found)
 
 
 def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple[str, float, float] | None:
     """Return the disk that stands out, its wait and its peers' (medians over the seconds)."""
-    entries: dict[str, list[_Requests]] = {}
-    for row in rows:
-        for disk, entry in row.items():
-            entries.setdefault(disk, []).append(entry)
-    known = {disk: found for disk, found in entries.items() if len(found) >= limits.crowded * len(rows)}
-    if len(known) < 4:
+    least = limits.crowded * len(rows)
+    waits = {disk: median(found) for disk, found in _waits(rows).items() if len(found) >= least}
+    if len(waits) < 4:
         return None
-    waits = {disk: median(entry.wait for entry in found) for disk, found in known.items()}
     disk = max(waits, key=waits.__getitem__)
-    peers = [other for other in known if other != disk]
+    peers = [other for other in waits if other != disk]
     middle = median(waits[other] for other in peers)
     if waits[disk] < limits.slow_wait * middle or waits[disk] < middle + excess:
         return None
 
-    def others(value: Callable[[_Requests], float]) -> float:
-        return median(median(value(entry) for entry in known[other]) for other in peers)
+    def of(name: str, value: Callable[[Member], float]) -> float:
+        return median(value(row.disks[name]) for row in rows if name in row.disks)
 
-    def own(value: Callable[[_Requests], float]) -> float:
-        return median(value(entry) for entry in known[disk])
+    def others(value: Callable[[Member], float]) -> float:
+        return median(of(other, value) for other in peers)
 
-    equal = all(own(value) <= limits.equal_ios * others(value) for value in (_rate, _size))
+    rate, size = rows[0].requests.rate, rows[0].requests.size
+    equal = all(of(disk, value) <= limits.equal_ios * others(value) for value in (rate, size))
     # Nor for far less: the leg of a mirror to which reads seldom go seeks for each of them.
-    equal = equal and own(_rate) * limits.equal_ios >= others(_rate)
+    equal = equal and of(disk, rate) * limits.equal_ios >= others(rate)
     ratios = _ratios(rows, disk)
     steady = sum(ratio >= limits.equal_ios for ratio in ratios) >= limits.fixed * len(ratios)
     return (disk, waits[disk], middle) if equal and steady else None
-
-
-def _rate(entry: _Requests) -> float:
-    return entry.rate
-
-
-def _size(entry: _Requests) -> float:
-    return entry.size

@@ -22,7 +22,7 @@ import operator
 import typing
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 
 class Kind(enum.Enum):
@@ -205,6 +205,26 @@ def _read_declaration(reading: type[Reading]) -> Schema:
     key: Callable[[Reading], Hashable] = operator.attrgetter(*labels) if labels else lambda _: ()
     doc = (reading.__doc__ or "").strip()
     return Schema(reading, reading.family, reading.title, doc, tuple(columns), labels, key)
+
+
+T = TypeVar("T")
+
+
+def swift(made: type[T]) -> Callable[..., T]:
+    """Return a constructor of a frozen dataclass, of all its fields by position, that takes a quarter of the time.
+
+    A frozen dataclass sets each field through object.__setattr__, which for a thousand disks a second costs more
+    than to parse them. So a twin of the same layout, not frozen, is filled, and then becomes the frozen class.
+    """
+    fields = [(f.name, f.type) for f in dataclasses.fields(made)]  # type: ignore[arg-type]  # it is a dataclass
+    twin = dataclasses.make_dataclass(f"_{made.__name__}", fields, bases=made.__bases__, slots=True, eq=False)
+
+    def make(*values: Any) -> T:
+        row = twin(*values)
+        row.__class__ = made
+        return typing.cast("T", row)
+
+    return make
 
 
 def metric_name(family: str, column: Column) -> str:

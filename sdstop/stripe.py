@@ -24,13 +24,16 @@ from __future__ import annotations
 import enum
 import math
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
 from statistics import median
+from typing import Any, TypeVar, cast
 
 from sdstop.laggard import Wait, slowest
 
 __all__ = ["Column", "Kind", "Member", "Second", "StripeLimits", "Verdict", "Wait", "judge", "slowest"]
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +74,17 @@ class Column:
     @property
     def queue(self) -> float:
         """The mean queue of its legs: a write waits on all of them, and counts once."""
-        return sum(member.queue for member in self.members) / len(self.members)
+        return sum([member.queue for member in self.members]) / len(self.members)
 
     @property
     def busy(self) -> float:
         """The mean busy time of its legs, each at most 1."""
-        return sum(min(1.0, member.busy) for member in self.members) / len(self.members)
+        return sum([min(1.0, member.busy) for member in self.members]) / len(self.members)
 
     @property
     def ios(self) -> float:
         """Requests per second for the column: reads of all legs, and writes once."""
-        return sum(member.reads for member in self.members) + max(member.writes for member in self.members)
+        return sum([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +96,13 @@ class Second:
 
     columns: tuple[Column, ...]
     busy: float | None = None
+    _memo: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], V]) -> V:
+        """Return what `make` gives, asking it once: a second is judged in each of the windows that it is part of."""
+        if key not in self._memo:
+            self._memo[key] = make()
+        return cast("V", self._memo[key])
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,13 +314,23 @@ def _counted(seconds: Sequence[Second]) -> float:
     Linux 5.0 to 6.9 loses some where requests arrive while others are served. A disk before which many waited was
     busy all the time: what the busiest of these lacks, the kernel lost.
     """
-    members = (member for second in seconds for column in second.columns for member in column.members)
-    busiest = max((member.busy for member in members if member.queue >= _DEEP), default=1.0)
-    return min(1.0, busiest) if busiest >= _LEAST_COUNTED else 1.0
+    most = max([busy for second in seconds if (busy := _busiest(second)) is not None], default=1.0)
+    return min(1.0, most) if most >= _LEAST_COUNTED else 1.0
+
+
+def _busiest(second: Second) -> float | None:
+    """Return the busy time of the busiest disk before which many waited, None if there is none."""
+    members = (member for column in second.columns for member in column.members)
+    return second.once("busiest", lambda: max((m.busy for m in members if m.queue >= _DEEP), default=None))
 
 
 def _load(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
     """Return a second in numbers, None if it is too small a sample."""
+    key = ("load", counted, parity, limits.queue, limits.ios)
+    return second.once(key, lambda: _measured(second, counted, parity, limits))
+
+
+def _measured(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
     columns = second.columns
     queues = [column.queue for column in columns]
     ios = tuple(column.ios for column in columns)

@@ -12,6 +12,7 @@ from sdstop.collectors.mdraid import Array, Member
 from sdstop.disk import DiskActivity
 from sdstop.finding import Threshold
 from sdstop.history import Moment, Window
+from sdstop.model import swift
 from sdstop.stripe import Column, Second, StripeLimits, Verdict
 
 SECONDS = 10.0
@@ -106,9 +107,10 @@ def columns_of(array: Array, members: Sequence[Member]) -> tuple[tuple[str, ...]
 
 def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
     moments = window.once(("recent", limits.seconds), lambda: _recent(window, SECONDS, limits.seconds))
-    members = [m for m in window.rows(Member).values() if m.array == array.array]
-    columns = columns_of(array, members)
-    rotational = _rotational(window, columns)
+    members = window.of_run(Member, "members", lambda: _by_array(window)).get(array.array, [])
+    shape = (array.array, array.level, array.raid_disks, array.near_copies, array.far_copies)
+    columns = window.of_run(Member, ("columns", *shape), lambda: columns_of(array, members))
+    rotational, uncounted = window.of_run(BlockDevice, ("media", columns), lambda: _media(window, columns))
 
     def no(reason: str) -> Striped:
         return Striped(array, columns, rotational, unchecked=reason)
@@ -119,9 +121,8 @@ def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
         return no(f"with the layout {array.layout} one disk holds parity alone and is rightly asked for more")
     if action := _synchronising(window, array, moments):
         return no(f"{action} is running, or was a moment ago: its own I/O hides how the load is spread")
-    uncounted = [name for column in columns for name in column if _uncounted(window, name)]
-    if uncounted:
-        return no(f"the kernel keeps no I/O statistics of {uncounted[0]} (queue/iostats is 0)")
+    if uncounted is not None:
+        return no(f"the kernel keeps no I/O statistics of {uncounted} (queue/iostats is 0)")
     coarse = [m.seconds for m in moments if m.seconds is not None and m.seconds > COARSEST]
     if coarse:
         return no(f"readings lie {max(coarse):.0f} s apart; a moving crowd shows only in readings of about 1 s")
@@ -138,10 +139,18 @@ def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
         if lasting is None or lasting.disk != verdict.wait.disk:
             without = replace(limits, slow_wait=math.inf)
             verdict = stripe.judge(seconds, rotational=rotational is True, parity=parity, limits=without)
+    _forget(window, array.array, len(moments) if verdict.wait is None else len(_recent(window, STAYS, limits.seconds)))
     silent = None if verdict.kind is stripe.Kind.SLOW else _silent(columns, moments)
     if silent:
         return no(f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known")
     return Striped(array, columns, rotational, seconds, verdict)
+
+
+def _by_array(window: Window) -> dict[str, list[Member]]:
+    found: dict[str, list[Member]] = {}
+    for member in window.rows(Member).values():
+        found.setdefault(member.array, []).append(member)
+    return found
 
 
 def _synchronising(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]]) -> str | None:
@@ -158,12 +167,11 @@ def _synchronising(window: Window, array: Array, moments: Sequence[Moment[DiskAc
 
 def _silent(columns: tuple[tuple[str, ...], ...], moments: Sequence[Moment[DiskActivity]]) -> str | None:
     """Return a member that has requests and answered none of them in the last readings."""
-    last = [moment.rows for moment in moments[-SILENT:]]
-    for name in (name for column in columns for name in column):
-        rows = [rows.get(name) for rows in last]
-        if all(row is not None and row.in_flight and not row.completed_per_second for row in rows):
-            return name
-    return None
+    names = [name for column in columns for name in column]
+    for moment in moments[-SILENT:]:
+        rows = ((name, moment.rows.get(name)) for name in names)
+        names = [n for n, row in rows if row is not None and row.in_flight and not row.completed_per_second]
+    return names[0] if names and moments else None
 
 
 def _seconds(
@@ -182,11 +190,18 @@ def _second(
     capacities: Sequence[float],
     moment: Moment[DiskActivity],
 ) -> Second | None:
-    key = ("second", array, columns)
-    if key not in moment.memo:
-        moment.memo[key] = _read_second(array, columns, capacities, moment.rows)
-    found: Second | None = moment.memo[key]
-    return found
+    """Return the array in one reading. It is kept with the reading: ten windows look at it."""
+    known: tuple[tuple[tuple[str, ...], ...], Second | None] | None = moment.memo.get(("second", array))
+    if known is None or known[0] != columns:
+        known = columns, _read_second(array, columns, capacities, moment.rows)
+        moment.memo["second", array] = known
+    return known[1]
+
+
+def _forget(window: Window, array: str, kept: int) -> None:
+    """Let go of the array in readings before the last `kept`: no window to come looks at them, and they are large."""
+    for moment in window.moments(DiskActivity)[:-kept]:
+        moment.memo.pop(("second", array), None)
 
 
 def _read_second(
@@ -207,10 +222,13 @@ def _read_second(
     return Second(tuple(made), own.busy if own is not None and counted else None)
 
 
+_member = swift(stripe.Member)
+
+
 def _leg(row: DiskActivity | None) -> stripe.Member | None:
     if row is None or row.queue is None or row.busy is None:
         return None
-    return stripe.Member(
+    return _member(
         row.device,
         row.queue,
         row.busy,
@@ -239,13 +257,12 @@ def _device(window: Window, name: str) -> BlockDevice | None:
     return window.get(BlockDevice, device.parent) or device if device is not None and device.parent else device
 
 
-def _uncounted(window: Window, name: str) -> bool:
-    device = _device(window, name)
-    return device is not None and device.iostats_enabled == 0
+def _media(window: Window, columns: tuple[tuple[str, ...], ...]) -> tuple[bool | None, str | None]:
+    """Return whether the members are disks that seek, and the first one that the kernel keeps no statistics of.
 
-
-def _rotational(window: Window, columns: tuple[tuple[str, ...], ...]) -> bool | None:
-    """Return whether the members are disks that seek; None if the node does not say of any."""
-    devices = (_device(window, name) for column in columns for name in column)
-    said = [bool(device.rotational) for device in devices if device is not None and device.rotational is not None]
-    return any(said) if said else None
+    None if the node does not say of any; None if there is none.
+    """
+    known = {name: device for column in columns for name in column if (device := _device(window, name)) is not None}
+    said = [bool(device.rotational) for device in known.values() if device.rotational is not None]
+    uncounted = next((name for name, device in known.items() if device.iostats_enabled == 0), None)
+    return any(said) if said else None, uncounted

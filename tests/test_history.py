@@ -1,12 +1,13 @@
 """Windows of snapshots, and findings over time."""
 
 from collections.abc import Iterable
+from functools import partial
 
 import pytest
 
 from sdstop.collector import Collector
 from sdstop.diagnosis import Diagnosis, judge
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
 from sdstop.history import History, Window
 from sdstop.host import Host
@@ -36,6 +37,28 @@ def test_moments_are_distinct_runs() -> None:
     assert [m.rows["a"].per_second for m in window.moments(Speed)] == [3, 5, 7]
     assert [(t, r and r.per_second) for t, r in window.series(Speed, "a")] == [(2.0, 3), (3.0, 5), (4.0, 7)]
     assert [row for _, row in window.series(Speed, "b")] == [None, None, None]
+
+
+def test_what_follows_from_a_run_is_worked_out_once_for_it() -> None:
+    given = session()
+    asked: list[int] = []
+
+    def ask(n: int) -> int:
+        asked.append(n)
+        return n
+
+    found = []
+    for n, ran in enumerate([True, False, True], 1):
+        marks = {"meter": RunMark(float(n), 0.1)} if ran else {}
+        window = given.feed(Frame(n, float(n), float(n), (Evidence("/m", data=b"a 1"),), marks)).window
+        found += [window.of_run(Meter, "k", partial(ask, n)) for _ in range(2)]
+        found.append(window.of_run(Spare, "k", partial(ask, -n)))
+    assert found == [1, 1, -1, 1, 1, -2, 3, 3, -3]
+    assert asked == [1, -1, -2, 3, -3]
+
+
+class Spare(Meter):
+    """A family that nobody brings."""
 
 
 def test_a_window_can_be_shortened() -> None:

@@ -1,12 +1,12 @@
 """A field is declared once."""
 
 import enum
-from dataclasses import dataclass
+from dataclasses import FrozenInstanceError, dataclass
 from typing import Annotated, ClassVar
 
 import pytest
 
-from sdstop.model import Fact, Kind, Label, Metric, Reading, State, metric_name, schema
+from sdstop.model import Fact, Kind, Label, Metric, Reading, State, metric_name, schema, swift
 
 
 class Mood(enum.StrEnum):
@@ -59,6 +59,15 @@ def test_none_is_not_scaled_to_zero() -> None:
 )
 def test_metric_names_carry_unit_and_total_once(field: str, name: str) -> None:
     assert metric_name("spindle", schema(Spindle).column(field)) == name
+
+
+def test_what_is_made_swiftly_is_what_is_made_slowly() -> None:
+    values = ("sda", 1, 30, 512, Mood.CALM, None)
+    swiftly, slowly = swift(Spindle)(*values), Spindle(*values)
+    assert type(swiftly) is Spindle
+    assert (swiftly, hash(swiftly), repr(swiftly)) == (slowly, hash(slowly), repr(slowly))
+    with pytest.raises(FrozenInstanceError):
+        swiftly.side = 2  # type: ignore[misc]  # that is the test
 
 
 def test_a_field_without_a_mark_is_refused() -> None:

@@ -8,17 +8,22 @@ from dataclasses import replace
 import pytest
 
 from sdstop.collectors.mdraid import Array, Member
+from sdstop.evidence import Origin
+from sdstop.session import Session
 from sdstop.striped import columns_of
 from tests.arrays import ArraySpec, Level, evidence, member_name
 from tests.rules.stripes import (
     BASE,
+    COLLECTORS,
     IDS,
     PAIRS,
+    RULES,
     SIXTEEN,
     Files,
     Load,
     Second,
     crowd,
+    frames,
     judged,
     made,
     one_slow,
@@ -82,6 +87,18 @@ def test_old_readings_are_not_judged_again() -> None:
     shown = made(SIXTEEN, crowd())
     last = shown[-1][1]
     assert said(judged([*shown, (40.0, last)]).head().judgement) == set()
+
+
+@pytest.mark.parametrize("load", LOADS.values(), ids=LOADS)
+def test_what_is_kept_of_a_reading_for_the_next_window_changes_no_verdict(load: Second) -> None:
+    def sometimes(member: int, second: int) -> Load:
+        return load(member, second) if second % 30 > 8 else Load()
+
+    shown = frames(made(SIXTEEN, sometimes, seconds=70))
+    session = Session(Origin("n"), COLLECTORS, RULES)
+    live = [session.feed(frame).judgement for frame in shown]
+    for index in range(0, 70, 3):
+        assert session.look(index).judgement == live[index]
 
 
 @pytest.mark.parametrize("seconds", [1, 7])
