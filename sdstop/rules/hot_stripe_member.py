@@ -63,7 +63,7 @@ def _hot(window: Window, striped: Striped, spread: Spread, limits: Limits) -> Fi
         f"{human.percent(spread.persistence)} % of the time",
         (
             Value("ios_ratio", "requests, times the peers' median", spread.ios_ratio, "", limits["hot_ios"]),
-            *values(striped, spread),
+            *values(striped, spread, limits["fixed"]),
         ),
         cites(*(window.cite(row) for row in rows), window.cite(striped.array)),
         tuple(advice),

@@ -23,9 +23,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if spread is None:
             yield Unchecked(_ID, striped.unchecked, name)
         elif spread.kind is Kind.CONVOY:
-            yield _convoy(window, striped, spread)
+            yield _convoy(window, striped, spread, limits["moving"])
         elif spread.kind is Kind.UNCLEAR:
-            yield _unclear(window, striped, spread)
+            yield _unclear(window, striped, spread, limits["moving"])
         elif spread.kind is Kind.TOO_FEW:
             yield Unchecked(_ID, f"{spread.columns} stripe columns are too few to tell a convoy from chance", name)
         elif spread.kind is Kind.UNEQUAL:
@@ -44,8 +44,8 @@ def _good(spread: Spread) -> str:
     )
 
 
-def values(striped: Striped, spread: Spread) -> tuple[Value, ...]:
-    """Return the numbers that every verdict on a stripe compares."""
+def values(striped: Striped, spread: Spread, stays: float) -> tuple[Value, ...]:
+    """Return the numbers that every verdict on a stripe compares; `stays` is what its standing is held against."""
     return (
         Value("busy", "columns busy", spread.busy),
         Value("expected", "expected busy", spread.expected),
@@ -59,12 +59,13 @@ def values(striped: Striped, spread: Spread) -> tuple[Value, ...]:
             "",
             spread.top_share_limit,
         ),
+        Value("standing", "pattern of the crowd that stays as it is", spread.standing, "ratio", stays),
         Value("persistence", "seconds with the same fullest column", spread.persistence, "ratio"),
         Value("chunk", "chunk", striped.array.chunk, "bytes"),
     )
 
 
-def _convoy(window: Window, striped: Striped, spread: Spread) -> Finding:
+def _convoy(window: Window, striped: Striped, spread: Spread, moving: float) -> Finding:
     name = striped.array.array
     deficit, limit = spread.deficit or 0.0, spread.deficit_limit or 0.0
     chunk = human.quantity(striped.array.chunk, "bytes")
@@ -74,7 +75,7 @@ def _convoy(window: Window, striped: Striped, spread: Spread) -> Finding:
         name,
         f"the queue stands at one member at a time and moves: {human.number(spread.busy)} of {spread.columns} stripe "
         f"columns busy while {human.number(spread.queue)} requests wait",
-        values(striped, spread),
+        values(striped, spread, moving),
         cites(
             window.cite(striped.array),
             window.cite(striped.array, "chunk"),
@@ -91,7 +92,7 @@ def _convoy(window: Window, striped: Striped, spread: Spread) -> Finding:
     )
 
 
-def _unclear(window: Window, striped: Striped, spread: Spread) -> Finding:
+def _unclear(window: Window, striped: Striped, spread: Spread, moving: float) -> Finding:
     name = striped.array.array
     top = "+".join(spread.top)
     return Finding(
@@ -100,7 +101,7 @@ def _unclear(window: Window, striped: Striped, spread: Spread) -> Finding:
         name,
         f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
         "nor clearly fixed",
-        values(striped, spread),
+        values(striped, spread, moving),
         cites(window.cite(striped.array), *(window.cite(row) for row in _rows(window, spread.top))),
         (f"watch {name}'s heat strip for a minute: a steady line is a hot or slow member, a moving one a convoy",),
         "an even heat strip at the same load",

@@ -96,6 +96,9 @@ def test_a_moving_queue_is_a_convoy() -> None:
     assert said(session.head().judgement) == {("stripe-convoy", "critical", "md0")}
     numbers = {value.name: value.value for value in finding(session).values}
     assert numbers["columns"] == 16
+    (stays,) = (v for v in finding(session).values if v.name == "standing")
+    assert isinstance(stays.value, float)
+    assert stays.value < limit("standing")
     assert numbers["queue"] == pytest.approx(8 + 15 * 0.25, abs=0.05)
     assert numbers["busy"] == pytest.approx(1 + 15 * 0.25, abs=0.05)
 
@@ -151,6 +154,10 @@ def test_a_hot_member_is_named() -> None:
     assert said(session.head().judgement) == {("hot-stripe-member", "critical", f"md0/{member_name(5)}")}
     numbers = {value.name: value.value for value in finding(session).values}
     assert numbers["ios_ratio"] == pytest.approx(4.0, abs=0.05)
+    (stays,) = (v for v in finding(session).values if v.name == "standing")
+    assert isinstance(stays.value, float)
+    assert stays.limit is not None
+    assert stays.value >= stays.limit
 
 
 def test_a_hot_mirror_is_named_by_both_legs() -> None:
