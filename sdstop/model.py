@@ -219,10 +219,10 @@ def swift(made: type[T]) -> Callable[..., T]:
     fields = [(f.name, f.type) for f in dataclasses.fields(made)]  # type: ignore[arg-type]  # it is a dataclass
     twin = dataclasses.make_dataclass(f"_{made.__name__}", fields, bases=made.__bases__, slots=True, eq=False)
 
-    def make(*values: Any) -> T:
-        row = twin(*values)
+    def make(*values: Any) -> Any:
+        row: Any = twin(*values)
         row.__class__ = made
-        return typing.cast("T", row)
+        return row
 
     return make
 
