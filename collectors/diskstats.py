@@ -98,10 +98,7 @@ def _parse(parts: list[bytes]) -> Disk | None:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a Disk of each row.
-
-    All reading is done when this returns, parsing when rows are asked for: who only records need not pay for it.
-    """
+    """Yield a Disk of each row."""
     return parse(host.read(PATH))
 
 
@@ -113,4 +110,5 @@ DISKSTATS = Collector(
     (Need(PATH, "requests, bytes, times and requests in flight of every block device"),),
     LIVE,
     derives=(Derivation(Disk, DiskActivity, activity),),
+    eager=True,
 )

@@ -36,7 +36,8 @@ class Collector:
     `pace` is seconds between runs (at least: the sampler's interval may be longer), `deadline` the seconds
     after which a run counts as hung. `fingerprint`, where given, is asked every interval, cheaply; when its
     answer changes the collector runs at once (this is how hot-plug reaches slow collectors). `derives` are
-    families that follow from two successive runs.
+    families that follow from two successive runs. `eager`: all reading is done when `read` returns, so that who only
+    wants the evidence need not have it parsed.
     """
 
     name: str
@@ -48,3 +49,4 @@ class Collector:
     deadline: float = 2.0
     fingerprint: Callable[[Host], Hashable] | None = None
     derives: tuple[Derivation, ...] = ()
+    eager: bool = False

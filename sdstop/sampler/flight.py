@@ -18,8 +18,10 @@ from sdstop.recording import RecordingHost
 def run(collector: Collector, host: Host) -> None:
     """Let a collector read what it reads. What it makes of it, errors too, comes out when its evidence is replayed."""
     with contextlib.suppress(Exception):
-        for _ in collector.read(host):
-            pass
+        readings = collector.read(host)
+        if not collector.eager:
+            for _ in readings:
+                pass
 
 
 def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:

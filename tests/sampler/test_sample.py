@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
+from sdstop.collector import Collector
+from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.live import LiveHost
+from sdstop.recording import RecordingHost
 from sdstop.replay import EvidenceHost, Replay
 from sdstop.sampler import sample
 from sdstop.snapshot import Snapshot
@@ -26,6 +32,17 @@ class TestSample:
             shots.append(replay.feed(sample(host, [METERS], number, 1000.0 + number * 2, number * 2.0)))
         assert list(shots[-1].rows(Meter).values()) == [Meter("a", 30)]
         assert list(shots[-1].rows(Speed).values()) == [Speed("a", 10.0)]
+
+    @pytest.mark.parametrize("collector", [c for c in BUILTIN if c.eager], ids=lambda c: c.name)
+    def test_who_is_said_to_be_eager_has_read_all_before_rows_are_asked_for(self, collector: Collector) -> None:
+        host = LiveHost()
+        first, then = RecordingHost(host), RecordingHost(host)
+        readings = collector.read(first)
+        read = set(first.evidence)
+        assert read
+        assert list(readings)
+        list(collector.read(then))
+        assert set(first.evidence) == read == set(then.evidence)
 
 
 class TestReplayOfHangs:
