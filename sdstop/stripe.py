@@ -124,7 +124,7 @@ class StripeLimits:
     """Share of the seconds that must be no smaller than that: streams that wait for their answers never pause."""
     deficit: float = 0.05
     """Deficit of a crowded second, rotational members."""
-    deficit_flash: float = 0.2
+    deficit_flash: float = 0.1
     """The same, other members: their busy time is counted less exactly."""
     top_share: float = 1.8
     """Top share of a crowded second of four columns..."""

@@ -230,7 +230,7 @@ def test_a_device_that_counts_no_busy_time_is_not_judged() -> None:
 
 def test_flash_needs_a_larger_deficit() -> None:
     def slight(column: int, second: int) -> Member:
-        return disk(column, 3.0, 1.0) if column == second % 8 else disk(column, 0.9, 0.42)
+        return disk(column, 3.0, 1.0) if column == second % 8 else disk(column, 0.9, 0.47)
 
     seconds = run(slight)
     assert judge(seconds, rotational=True).kind is Kind.CONVOY

@@ -167,7 +167,7 @@ def test_a_member_that_waits_long_and_is_not_slow_is_named_with_both_waits() -> 
 
 @pytest.mark.parametrize(("rotational", "found"), [("1", True), ("0", False), (None, False)])
 def test_unknown_media_are_held_to_the_limits_of_flash(rotational: str | None, found: bool) -> None:  # noqa: FBT001
-    shown = made(SIXTEEN, crowd(deep=2.0, rest=0.65, rest_busy=((1 - 0.1) * 7.028 - 1) / 15))
+    shown = made(SIXTEEN, crowd(deep=2.0, rest=0.65, rest_busy=((1 - 0.07) * 7.028 - 1) / 15))
     files = {f"/sys/block/{member_name(m)}/queue/rotational": rotational for m in range(16)}
     if rotational is None:
         shown = [(t, {k: v for k, v in f.items() if k not in files}) for t, f in shown]
