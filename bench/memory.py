@@ -14,6 +14,7 @@ from pathlib import Path
 
 import seconds
 
+from sdstop.cli.watch import collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Origin
 from sdstop.rules import RULES
@@ -38,6 +39,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=900)
     parser.add_argument("--remember", type=float, default=900.0)
     options = parser.parse_args()
+    collect_seldom()
     session = Session(Origin("bench", live=True), BUILTIN, RULES, remember=options.remember)
     settled = 0.0
     for frame in seconds.frames(options.tree, options.seconds):

@@ -17,6 +17,7 @@ from pathlib import Path
 import seconds
 
 from sdstop import tui
+from sdstop.cli.watch import collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Frame, Origin
 from sdstop.rules import RULES
@@ -94,6 +95,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--frames", type=int, default=30)
     options = parser.parse_args()
+    collect_seldom()
     frames = list(seconds.frames(options.tree, options.frames + WARM))
     session = Timed(Origin("bench", live=True), BUILTIN, RULES, remember=RING_SECONDS)
     tui.run(session, Film(frames, session, options.out), tui.Options())

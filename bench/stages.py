@@ -17,6 +17,7 @@ from statistics import median
 import seconds
 from tree import Counters
 
+from sdstop.cli.watch import collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Diagnosis, providers_of
 from sdstop.evidence import Frame, Origin
@@ -128,6 +129,7 @@ def main() -> None:
     parser.add_argument("--frames", type=int, default=15)
     parser.add_argument("--settled", type=int, default=SETTLED)
     options = parser.parse_args()
+    collect_seldom()
     with tempfile.TemporaryDirectory() as folder:
         capture = Path(folder, "capture.tar.gz")
         stages = Stages(options.tree, capture, options.settled)
