@@ -164,6 +164,8 @@ def _watch(hint: Callable[[], None], connection: socket.socket) -> None:
     if reason:
         with contextlib.suppress(OSError):
             connection.send(wire.text(b"N", reason))
+    else:
+        hint()  # what came or went before anybody listened is looked for once
 
 
 def _detach(connection: socket.socket) -> None:
