@@ -56,6 +56,12 @@ class Evidence:
             and self.detail == other.detail
         )
 
+    def holding(self, data: bytes, stderr: bytes = b"") -> Evidence:
+        """Return the same with these data: dataclasses.replace, which a capture of many files is too slow for."""
+        return Evidence(
+            self.key, self.outcome, data, self.detail, self.taken, self.monotonic, self.duration, stderr, self.exit
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class RunMark:

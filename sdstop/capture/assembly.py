@@ -6,7 +6,6 @@ import hashlib
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 from sdstop.capture.archive import Contents
@@ -106,7 +105,7 @@ def _evidence(
             lost[number].add(key)
             continue
         sums.compare(line, data)
-        indexed[number][key] = replace(line.evidence, data=data, stderr=stderr)
+        indexed[number][key] = line.evidence.holding(data, stderr)
         by_name = layout_key(place[1]) if place is not None and own else None
         if by_name not in {None, key}:
             layers[number].pop(by_name, None)

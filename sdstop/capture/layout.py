@@ -87,8 +87,10 @@ def read_layer(files: Mapping[str, bytes], faults: list[str]) -> dict[str, Evide
         key = layout_key(name)
         if key is None:
             continue
-        known = found.get(key, Evidence(key))
-        item = _command(known, name, files[name]) if key.startswith("slug:") else replace(known, data=files[name])
+        if key.startswith("slug:"):
+            item = _command(found.get(key, Evidence(key)), name, files[name])
+        else:
+            item = Evidence(key, data=files[name])
         if item is None or not usable_key(key):
             faults.append(f"{safe(name)} was not understood")
         else:
