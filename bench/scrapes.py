@@ -42,8 +42,7 @@ class Target:
             except OSError:
                 self._connection = None
             else:
-                if status == 200:
-                    self.samples = sum(1 for line in body.splitlines() if line and not line.startswith(b"#"))
+                if status == 200 and body:
                     return
             time.sleep(0.1)
         raise RuntimeError(f"{self.subject.name} does not answer")
@@ -53,6 +52,11 @@ class Target:
         began = time.perf_counter()
         self._get({"Accept-Encoding": "gzip"} if self.gzip else {})
         return (time.perf_counter() - began) * 1000
+
+    def count(self) -> None:
+        """Count the samples of its page."""
+        _, body = self._get({})
+        self.samples = sum(1 for line in body.splitlines() if line and not line.startswith(b"#"))
 
     def _get(self, headers: dict[str, str]) -> tuple[int, bytes]:
         if self._connection is None:
@@ -66,6 +70,7 @@ def scrape(targets: list[Target], count: int, pause: float = 1.0) -> None:
     """Scrape each of them so many times, in turn, every `pause` seconds, and note what they took."""
     for target in targets:
         target.latencies.clear()
+        target.count()
         target.scrape()
     before = [target.subject.cpu() for target in targets]
     due = time.monotonic()

@@ -53,7 +53,7 @@ class Subject:
         self.written = b""
         self._arrived = threading.Condition()
         self._master: int | None = None
-        environment = {**os.environ, "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "S_COLORS": "never"}
+        environment = {**_environment(), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "S_COLORS": "never"}
         self.began = time.perf_counter()
         if terminal:
             environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
@@ -130,6 +130,11 @@ def _start(argv: Sequence[str], stdin: int, out: int, environment: dict[str, str
     return subprocess.Popen(argv, stdin=stdin, stdout=out, stderr=out, env=environment, start_new_session=True)
 
 
+def _environment() -> dict[str, str]:
+    """Return the environment, without what keeps Python from keeping compiled modules, as installed ones are."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def python(*words: str | Path) -> list[str]:
     """Return what runs a Python program with this interpreter."""
     return [sys.executable, *map(str, words)]
@@ -192,5 +197,6 @@ def interleaved(measures: dict[str, Callable[[], float]], rounds: int) -> dict[s
 def wall(argv: Sequence[str]) -> float:
     """Return the milliseconds that a program takes from its start to its end."""
     began = time.perf_counter()
-    subprocess.run(argv, check=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    nothing = subprocess.DEVNULL
+    subprocess.run(argv, check=False, env=_environment(), stdin=nothing, stdout=nothing, stderr=nothing)
     return (time.perf_counter() - began) * 1000
