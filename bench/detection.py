@@ -19,7 +19,7 @@ from sdstop.stripe import Kind
 from tests.arrays.measure import Outcome, Score, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Pool, Scenario, scenario
 
-_FIRST_SEED = {"held-out": 3000, "tuning": 0}
+_FIRST_SEED = {"held-out": 4000, "tuning": 0}
 _TIMES = {"clones": 4}  # only some of their windows hold a convoy
 _POOLS = {"held-out": HELD_OUT, "tuning": TUNING}
 

@@ -300,9 +300,6 @@ class _Load:
 
 _EVEN = 1e-9
 
-_COUPLING = 1 / 3
-"""How much of a queue the parity's share is taken for, fitted: 1 if data and parity always waited together."""
-
 
 _DEEP = 8.0
 _LEAST_COUNTED = 0.8
@@ -336,10 +333,10 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     ios = tuple(column.ios for column in columns)
     times = [min(1.0, column.busy / counted) for column in columns]
     queue, busy = sum(queues), sum(times)
-    coupled = parity * _updating(second) if parity else 0.0
+    updating = _updating(second) if parity else 0.0
     # With parity even one deep writer fills several columns. Where much waits and nothing is busy, the kernel or the
     # device does not count busy time.
-    if queue < limits.queue * (1 + 2 * coupled) or sum(ios) < limits.ios or not busy:
+    if queue < limits.queue * (1 + 2 * parity * updating) or sum(ios) < limits.ios or not busy:
         return None
     part = 1.0
     if second.busy is not None:
@@ -347,7 +344,8 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
         part = min(1.0, max(second.busy, *times))
     legs = sum(len(column.members) for column in columns) / len(columns)
     disks = legs * len(columns)
-    outstanding = legs * queue / part / (1 + coupled * _COUPLING)
+    # Where nearly all that waits are writes, data and parity wait as one; beside reads hardly (the power is fitted).
+    outstanding = legs * queue / part / (1 + parity * updating**3)
     expected = part * len(columns) * outstanding / (disks + outstanding - 1)
     top = queues.index(max(queues))
     return _Load(
