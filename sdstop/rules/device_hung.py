@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
 from sdstop import format as human
 from sdstop.collectors.blockdev import BlockDevice, BlockLink
+from sdstop.collectors.node import STAT, Node
 from sdstop.disk import Disk
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Moment, Window
@@ -20,6 +21,11 @@ _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
 _STACKED = re.compile(r"(md_?|dm-)\w+")
 """Built upon others even where sysfs does not say upon which."""
 _PARTITION = re.compile(r"(.*\d)p\d+|(.*\D)\d+")
+_ONE_SUM = (6, 10)
+"""Kernel from which one sum over the processors gives both the count in flight and the busy time. What it begins to
+count and does not see end stays in it: then an idle device has one request in flight, and is counted busy, for good.
+"""
+_RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 
 
 def _disk_of(name: str) -> str:
@@ -32,7 +38,8 @@ def _disk_of(name: str) -> str:
 class _Silence:
     """A device with requests in flight and nothing completed for `seconds`.
 
-    `worked`: it did complete some before, in this window; `whole`: the window saw nothing but the silence.
+    `worked`: it did complete some before, in this window; `whole`: the window saw nothing but the silence; `since`
+    is the monotonic time of the first reading that shows it.
     """
 
     device: str
@@ -42,6 +49,7 @@ class _Silence:
     ticking: bool
     worked: bool
     whole: bool
+    since: float
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -54,7 +62,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for name in sorted(hung):
         leaves = [device for device in below[name] if device in hung]
         if not leaves:
-            yield _hung(window, hung[name], limits, above=_above(name, hung, below))
+            yield _hung(window, hung[name], limits, _above(name, hung, below), silent)
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
         if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
             yield Unchecked(_ID, "the kernel counts nothing of it (queue/iostats is 0)", device.device)
@@ -98,6 +106,7 @@ def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Sile
             row.io_time > oldest.io_time,
             _worked(moments, name, row),
             first is moments[0],
+            first.started,
         )
 
 
@@ -139,13 +148,52 @@ def _above(leaf: str, hung: dict[str, _Silence], below: dict[str, set[str]]) -> 
     return sorted(name for name in hung if leaf in below[name])
 
 
-def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str]) -> Finding:
+def _keeps(kernel: str | None) -> bool:
+    """Whether a kernel may keep a count for nothing; one of unknown release may."""
+    found = _RELEASE.match(kernel or "")
+    return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """Who waits for I/O while a device is silent.
+
+    `tasks` waited in every reading, None if the node does not say; `for_it`: at least once they can have waited for
+    nothing else, for no device that answers had a request.
+    """
+
+    tasks: int | None
+    for_it: bool
+
+
+def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Waiting:
+    counts, quiet = [], False
+    stacked = {link.device for link in window.rows(BlockLink).values() if link.relation == "slave"}
+    for shot in window.snapshots:
+        tasks = [node.tasks_blocked for node in shot.rows(Node).values() if node.tasks_blocked is not None]
+        if shot.monotonic < silence.since or not tasks:
+            continue
+        counts.append(tasks[0])
+        others = (
+            name
+            for name, row in ((str(key), row) for key, row in shot.rows(Disk).items())
+            if row.in_flight and name not in silent and name not in stacked and not _STACKED.fullmatch(name)
+        )
+        quiet = quiet or all(_exempt(window, name) for name in others)
+    return _Waiting(min(counts, default=None), quiet and min(counts) > 0)
+
+
+def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], silent: Collection[str]) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
     linked = any(link.device == name and link.relation == "slave" for link in window.rows(BlockLink).values())
     stacked = linked or _STACKED.fullmatch(name) is not None
     waking = not silence.worked and silence.seconds < limits["timeout"] and device is not None and device.rotational
     waits = f"{silence.in_flight} request{'' if silence.in_flight == 1 else 's'} in flight"
+    waiting = _waiting(window, silence, silent)
+    kernel = next((node.kernel for node in window.rows(Node).values()), None)
+    # One request and nobody who waits for it: as likely a count that nothing will ever take back.
+    lost = silence.in_flight == 1 and not above and not waiting.for_it and _keeps(kernel)
     atleast = "at least " if silence.whole else ""
     summary = f"{waits} and none completed for {atleast}{human.duration(silence.seconds)}"
     if above:
@@ -156,9 +204,11 @@ def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str]) -
         summary += "; no device below it has any of them"
     elif waking:
         summary += "; it may be spinning up"
+    if lost:
+        summary += f"; {_nobody(waiting.tasks)}, and {_named(kernel)} may count one for an idle device"
     return Finding(
         _ID,
-        Severity.WARNING if stacked or waking else Severity.CRITICAL,
+        Severity.WARNING if stacked or waking or lost else Severity.CRITICAL,
         name,
         summary,
         (
@@ -167,17 +217,29 @@ def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str]) -
             Value("readings", "readings that show it", silence.readings, "", limits["readings"]),
             Value("ticking", "the kernel counts it busy", "yes" if silence.ticking else "no"),
             Value("above", "built upon it, and waiting", ", ".join(above) or None),
+            Value("blocked", "tasks that waited for I/O all the while", waiting.tasks),
         ),
         cites(
             window.cite(row) if row is not None else None,
+            window.quote(STAT, "procs_blocked") if waiting.tasks is not None else None,
             *(window.cite(r) for r in (window.get(Disk, upper) for upper in above[:3]) if r is not None),
         ),
         tuple(_advice(name, device, stacked=stacked)),
         f"a completed read or write of {name} in /proc/diskstats"
-        + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked else ""),
-        0.5 if stacked or waking else None,
+        + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked or lost else ""),
+        0.5 if stacked or waking or lost else None,
         tuple(f"{_ID}:{upper}" for upper in above),
     )
+
+
+def _nobody(tasks: int | None) -> str:
+    if tasks is None:
+        return "whether a task waits for it is not known"
+    return "tasks that wait for I/O may wait for other devices" if tasks else "no task waits for I/O all the while"
+
+
+def _named(kernel: str | None) -> str:
+    return f"kernel {human.safe(kernel)}" if kernel else "a kernel of unknown release"
 
 
 def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator[str]:

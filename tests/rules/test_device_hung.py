@@ -8,6 +8,7 @@ import pytest
 
 from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS
+from sdstop.collectors.node import NODE
 from sdstop.finding import Severity
 from sdstop.rules.device_hung import DEVICE_HUNG
 from tests.frames import Files, Judged, value
@@ -187,3 +188,78 @@ def test_advice_fits_the_kind() -> None:
     assert "nvme list-subsys" in advice("nvme0n1")
     assert "aoe-stat" in advice("etherd/e0.1")
     assert "/sys/block/sdz/device" in advice("sdz")
+
+
+def one(  # one request of sdb, on this kernel, with so many tasks that wait for I/O
+    kernel: str | None, blocked: int | None, devices: Mapping[str, str] | None = None, in_flight: int = 1
+) -> Judged:
+    shown: list[tuple[float, Files]] = []
+    for time, files in frames(20, devices or {"sdb": "hangs", "sda": "idle"}):
+        node = {"/proc/uptime": "99.0 1.0\n"}
+        node |= {"/proc/sys/kernel/osrelease": f"{kernel}\n"} if kernel is not None else {}
+        node |= {"/proc/stat": f"btime 1700000000\nprocs_blocked {blocked}\n"} if blocked is not None else {}
+        rows = files["/proc/diskstats"].replace(" 0 0 3 ", f" 0 0 {in_flight} ")
+        shown.append((time, {**files, **node, "/proc/diskstats": rows}))
+    return Judged((DISKSTATS, BLOCKDEV, NODE), [DEVICE_HUNG], shown)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "certain"),
+    [
+        ("5.14.0-503.el9.x86_64", True),
+        ("6.1.0-53-amd64", True),
+        ("6.9.12", True),
+        ("6.10.0-rc1", False),
+        ("6.10.1", False),
+        ("6.12.48+deb13-amd64", False),
+        ("7.0.0", False),
+        (None, False),
+        ("nonsense", False),
+    ],
+)
+def test_one_request_nobody_waits_for_is_no_proof_where_the_kernel_may_keep_a_count(
+    kernel: str | None,
+    certain: bool,  # noqa: FBT001  # a table
+) -> None:
+    finding = one(kernel, 0).finding("sdb")
+    assert finding.severity is (Severity.CRITICAL if certain else Severity.WARNING)
+    assert finding.confidence == (None if certain else 0.5)
+    assert ("for an idle device" in finding.summary) is not certain
+    assert ("a count that the kernel lost" in finding.refuted_by) is not certain
+
+
+@pytest.mark.parametrize(("in_flight", "certain"), [(1, False), (2, True), (3, True)])
+def test_several_requests_are_proof(in_flight: int, certain: bool) -> None:  # noqa: FBT001  # a table
+    finding = one("6.12.1", 0, in_flight=in_flight).finding("sdb")
+    assert finding.severity is (Severity.CRITICAL if certain else Severity.WARNING)
+
+
+def test_a_task_that_can_wait_for_nothing_else_is_proof() -> None:
+    finding = one("6.12.1", 1).finding("sdb")
+    assert finding.severity is Severity.CRITICAL
+    assert finding.confidence is None
+    assert value(finding, "blocked") == 1
+    assert any(cite.key == "/proc/stat" and "procs_blocked 1" in cite.excerpt for cite in finding.evidence)
+
+
+def test_tasks_that_may_wait_for_a_disk_that_answers_prove_nothing() -> None:
+    finding = one("6.12.1", 2, {"sdb": "hangs", "sda": "works"}).finding("sdb")
+    assert finding.severity is Severity.WARNING
+    assert "may wait for other devices" in finding.summary
+
+
+def test_tasks_that_wait_while_no_disk_answers_are_proof_of_each() -> None:
+    said = one("6.12.1", 2, {"sdb": "hangs", "sdz": "hangs"})
+    assert said.finding("sdb").severity is said.finding("sdz").severity is Severity.CRITICAL
+
+
+def test_an_array_that_waits_for_it_is_proof() -> None:
+    devices = {"sdb": "hangs", "sda": "works", "md0": "hangs"}
+    assert one("6.12.1", 0, devices).finding("sdb").severity is Severity.CRITICAL
+
+
+def test_who_waits_is_not_known() -> None:
+    finding = one("6.12.1", None).finding("sdb")
+    assert finding.severity is Severity.WARNING
+    assert "whether a task waits for it is not known" in finding.summary
+    assert value(finding, "blocked") is None
