@@ -1,0 +1,78 @@
+"""Fixture: the capture of a scenario as it is kept under fixtures/, and what it is said to show."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from sdstop.capture.reader import PACKED
+from sdstop.exporters.capture import CaptureWriter
+from sdstop.finding import Severity
+from tests.vm.machine import Run
+from tests.vm.scenario import Scenario
+from tests.vm.verdict import Course, course
+
+FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
+
+
+def write(scenario: Scenario, run: Run) -> Path:
+    """Write `fixtures/vm-NAME`: the frames, what is found in them, and what they show; return the folder."""
+    folder = FIXTURES / f"vm-{scenario.name}"
+    folder.mkdir(exist_ok=True)
+    path = folder / PACKED
+    path.unlink(missing_ok=True)
+    recorded = course(run.out / "capture")
+    origin = recorded.session.origin
+    with CaptureWriter(path, origin.name, privileged=origin.privileged, facts=origin.facts) as writer:
+        for frame in recorded.frames:
+            writer.add(frame)
+        writer.finish([], "")
+    path.chmod(0o644)
+    (folder / "expected.json").write_text(json.dumps(found(course(path)), indent=1) + "\n", encoding="utf-8")
+    (folder / "README.md").write_text(readme(scenario, run, recorded), encoding="utf-8")
+    return folder
+
+
+def found(course: Course) -> dict[str, object]:
+    """Return what is found above info, ever and at the end, and the infos: exactly, so that a change is seen."""
+    ever: dict[tuple[str, str], Severity] = {}
+    for episode in course.session.episodes():
+        key = (episode.finding.rule, episode.finding.subject)
+        ever[key] = max(episode.finding.severity, ever.get(key, Severity.INFO), key=lambda s: s.rank)
+    last = course.judgements[-1].findings
+    return {
+        "found": sorted([rule, s.value, subject] for (rule, subject), s in ever.items() if s is not Severity.INFO),
+        "at_end": sorted([f.rule, f.severity.value, f.subject] for f in last if f.severity is not Severity.INFO),
+        "info": sorted([rule, subject] for (rule, subject), s in ever.items() if s is Severity.INFO),
+    }
+
+
+def readme(scenario: Scenario, run: Run, course: Course) -> str:
+    """Return what a reader of the fixture wants to know first."""
+    title = scenario.name.replace("-", " ").capitalize()
+    seconds = course.seconds[-1]
+    lines = [
+        f"# {title}, on a real kernel",
+        "",
+        f"Recorded by `python -m tests.vm record {scenario.name}` in a virtual machine (QEMU, full emulation),",
+        f"Debian's Linux {run.release}: {len(course.frames)} frames in {seconds:.0f} s, in `capture.tar.gz`;",
+        f"`sdstop --from fixtures/vm-{scenario.name}` opens them. What was done to the machine is said in",
+        f"`tests/vm/scenarios/{scenario.name}.toml`.",
+        "",
+        scenario.about,
+    ]
+    if scenario.shows:
+        lines += ["", scenario.shows.strip()]
+    lines += ["", "Must be found, and nothing else above info:", ""]
+    for expect in scenario.expect:
+        span = _span(expect.since, expect.until)
+        words = [f"`{said.rule}` of `{said.subject}`, {said.severity}" for said in expect.found]
+        lines.append(f"- {span}: {'; '.join(words) or 'nothing'}")
+        lines += [f"  (`{said.rule}` of `{said.subject}` may be said, too)" for said in expect.allowed]
+    return "\n".join(lines) + "\n"
+
+
+def _span(since: float | None, until: float | None) -> str:
+    if since is None and until is None:
+        return "at the end"
+    return f"from {since or 0:g} s to {'the end' if until is None else f'{until:g} s'}"

@@ -1,0 +1,178 @@
+"""Verdict: what a scenario expects, held against what sdstop found in the guest and finds here in the same capture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from sdstop.capture import open_capture
+from sdstop.collectors import BUILTIN
+from sdstop.diagnosis import Judgement
+from sdstop.evidence import Frame
+from sdstop.finding import Finding, Severity
+from sdstop.rules import RULES
+from sdstop.session import Session
+from tests.vm.machine import Run
+from tests.vm.scenario import SEVERITIES, Expect, Said, Scenario
+
+AT_ONCE = 10.0
+"""Seconds in which the dashboard must be gone after `q`: all takes an emulated processor ten times as long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """A capture, judged frame by frame: `seconds[i]` after the first frame, `judgements[i]` was in force."""
+
+    session: Session
+    frames: Sequence[Frame]
+    seconds: Sequence[float]
+    judgements: Sequence[Judgement]
+
+
+def course(capture: Path) -> Course:
+    """Replay a capture."""
+    origin, frames = open_capture(capture)
+    session = Session(origin, BUILTIN, RULES)
+    judgements = [session.feed(frame).judgement for frame in frames]
+    return Course(session, frames, [frame.monotonic - frames[0].monotonic for frame in frames], judgements)
+
+
+def judge(scenario: Scenario, run: Run) -> list[str]:
+    """Return what is not as the scenario expects, nothing if all is."""
+    said = list(_conducted(scenario, run))
+    capture = run.out / "capture"
+    if not capture.is_dir():
+        return [*said, "there is no capture"]
+    replayed = course(capture)
+    said += expected(scenario, replayed)
+    said += _same(replayed.session, json.loads((capture / "findings.json").read_text()))
+    if scenario.report:
+        said += _reported(scenario, json.loads((run.out / "report.json").read_text()))
+    for step in scenario.steps:
+        if step.screen:
+            text = (run.out / f"screen-{step.screen}.txt").read_text()
+            said += [f"screen {step.screen}: no {words!r}" for words in step.shows if words not in text]
+            said += [f"screen {step.screen}: still {words!r}" for words in step.hides if words in text]
+    return said
+
+
+def expected(scenario: Scenario, course: Course) -> list[str]:
+    """Return where a course differs from what a scenario expects."""
+    said: list[str] = []
+    spans = [(expect, _places(expect, course)) for expect in scenario.expect]
+    for expect, places in spans:
+        if not places:
+            said.append(f"{_span(expect)}: no frame")
+            continue
+        said += [f"{_span(expect)}: {line}" for line in _held(expect, places, course)]
+    covered = {place for _, places in spans for place in places}
+    anywhere = [said for expect in scenario.expect for said in (*expect.found, *expect.allowed)]
+    rest = [place for place in range(len(course.frames)) if place not in covered]
+    return said + list(_alarms(rest, anywhere, course))
+
+
+def _places(expect: Expect, course: Course) -> list[int]:
+    since = -1.0 if expect.since is None else expect.since
+    until = float("inf") if expect.until is None else expect.until
+    return [place for place, second in enumerate(course.seconds) if since <= second <= until]
+
+
+def _span(expect: Expect) -> str:
+    if expect.since is None and expect.until is None:
+        return "in all"
+    return f"{'the start' if expect.since is None else f'{expect.since:g} s'} to " + (
+        "the end" if expect.until is None else f"{expect.until:g} s"
+    )
+
+
+def _held(expect: Expect, places: Sequence[int], course: Course) -> Iterator[str]:
+    last = course.judgements[places[-1]]
+    for wanted in expect.found:
+        if not any(_is(wanted, finding) for finding in last.findings):
+            near = [f"{f.severity.value} {f.rule} {f.subject}" for f in last.findings]
+            near += [f"unchecked {u.rule}: {u.reason}" for u in last.unchecked if u.rule == wanted.rule]
+            near += [f"ruled out {r.subject}: {r.summary}" for r in last.ruled_out if r.rule == wanted.rule]
+            yield f"missing: {wanted} (in force: {'; '.join(near) or 'nothing'})"
+    yield from _alarms(places, [*expect.found, *expect.allowed], course)
+    for place in places:
+        for finding in course.judgements[place].findings:
+            if any(_names(words, finding.rule, finding.subject) for words in expect.never):
+                yield f"at {course.seconds[place]:.0f} s: never: {finding.rule} {finding.subject}: {finding.summary}"
+    for words in expect.looked:
+        if not any(_names(words, r.rule, r.subject) for r in last.ruled_out):
+            why = [f"{u.reason}" for u in last.unchecked if u.rule == words[0]]
+            yield f"could not look: {' '.join(words)}{f' ({why[0]})' if why else ''}"
+
+
+def _alarms(places: Iterable[int], known: Sequence[Said], course: Course) -> Iterator[str]:
+    """Yield each false alarm once."""
+    told: set[str] = set()
+    for place in places:
+        for finding in course.judgements[place].findings:
+            if finding.severity is Severity.INFO or any(_covers(said, finding) for said in known) or finding.id in told:
+                continue
+            told.add(finding.id)
+            yield (
+                f"at {course.seconds[place]:.0f} s: not expected: {finding.severity.value} {finding.rule} "
+                f"{finding.subject}: {finding.summary}"
+            )
+
+
+def _is(said: Said, finding: Finding) -> bool:
+    return said.severity == finding.severity.value and _names((said.rule, said.subject), finding.rule, finding.subject)
+
+
+def _covers(said: Said, finding: Finding) -> bool:
+    """Whether a finding is one that is expected, and no worse."""
+    return SEVERITIES.index(said.severity) >= finding.severity.rank and _names(
+        (said.rule, said.subject), finding.rule, finding.subject
+    )
+
+
+def _names(words: Sequence[str], rule: str, subject: str) -> bool:
+    return words[0] == rule and (len(words) < 2 or fnmatchcase(subject, words[1]))
+
+
+def _conducted(scenario: Scenario, run: Run) -> Iterator[str]:
+    if "error" in run.result:
+        yield f"the scenario itself failed: {run.result['error']}"
+        return
+    if run.result["capture"]:
+        said = (run.out / "capture.txt").read_text(errors="replace")[-500:]
+        yield f"sdstop capture: exit {run.result['capture']}: {said}"
+    if not run.result["load_lives"]:
+        yield "the load ended before the recording did"
+    if scenario.report and run.result["report"]:
+        yield f"sdstop report: exit {run.result['report']}: {(run.out / 'report.err').read_text()[-500:]}"
+    if scenario.dashboard:
+        left = run.result["left_after"]
+        if left is None or left > AT_ONCE:
+            yield f"the dashboard took {left} s to end"
+        said = (run.out / "dashboard.err").read_text(errors="replace").strip()
+        if said:
+            yield f"the dashboard said: {said[-500:]}"
+
+
+def _same(session: Session, document: Any) -> Iterator[str]:
+    """Yield where the guest's own findings differ from those of the replay."""
+    here = {(e.finding.rule, e.finding.subject, e.finding.severity.value) for e in session.episodes()}
+    there = {(f["rule"], f["subject"], f["severity"]) for f in document["findings"]}
+    for what, only in (("only here", here - there), ("only in the guest", there - here)):
+        for words in sorted(only):
+            yield f"{what}: {' '.join(words)}"
+
+
+def _reported(scenario: Scenario, report: Any) -> Iterator[str]:
+    """Yield where the guest's live report differs from what is expected at the end."""
+    last = scenario.expect[-1]
+    now = {(f["rule"], f["subject"]): f["severity"] for f in report["findings"] if f["severity"] != "info"}
+    for wanted in last.found:
+        if wanted.severity != "info" and not any(_names((wanted.rule, wanted.subject), *key) for key in now):
+            yield f"the report lacks: {wanted}"
+    for rule, subject in now:
+        if not any(_names((said.rule, said.subject), rule, subject) for said in (*last.found, *last.allowed)):
+            yield f"the report says: {rule} {subject}"
