@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sdstop import format as human
 from sdstop.collectors.links import InterfaceLink
 from sdstop.collectors.network import Interface
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
@@ -14,6 +15,8 @@ _ID = "mtu-mismatch"
 _FORWARDS = frozenset({"bridge"})
 _BUNDLES = frozenset({"bond", "team"})
 _UPON = frozenset({"vlan", "macvlan", "macvtap", "ipvlan"})
+_FEW = 4
+"""Interfaces that are named; a host of containers has hundreds."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -36,6 +39,29 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(_ID, upper, f"{relation} and what it is made of agree: MTU {_listed([top, *lower])}")
         elif not found:
             yield RuledOut(_ID, f"{names[0]}/{upper}", f"both ends of the pair have MTU {top.mtu}")
+    yield from _elsewhere(window)
+
+
+def _elsewhere(window: Window) -> Iterator[Unchecked]:
+    """Say once what is joined to another network namespace, as every container is: its MTU cannot be read here."""
+    links = window.rows(InterfaceLink).values()
+    joined = {link.upper for link in links if link.relation != "veth"}
+    joined |= {name for link in links if link.relation == "veth" for name in (link.interface, link.upper)}
+    names = [
+        row.interface
+        for row in window.rows(Interface).values()
+        if row.kind in _UPON | {"veth"} and row.interface not in joined
+    ]
+    if not names:
+        return
+    names = sorted(map(human.safe, names))
+    more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
+    verb = "is" if len(names) == 1 else "are"
+    yield Unchecked(
+        _ID,
+        f"{', '.join(names[:_FEW])}{more} {verb} joined to something that is not in this network namespace, and what "
+        "MTU that has cannot be seen",
+    )
 
 
 def _mtu(interface: Interface) -> int:
@@ -182,5 +208,5 @@ MTU_MISMATCH = Rule(
     "the parts of a bond, bridge, VLAN or veth pair do not agree on the MTU",
     Severity.WARNING,
     _check,
-    (InterfaceLink, Interface),
+    (Interface, InterfaceLink),
 )

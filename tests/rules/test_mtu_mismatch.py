@@ -134,3 +134,42 @@ def test_single_interfaces_have_nothing_to_agree_with() -> None:
 def test_an_mtu_that_is_not_known_is_not_called_good() -> None:
     nics = bond(9000, 9000, 9000)
     assert "not known" in judged(*nics, more={f"{CLASS}/eth1/mtu": ""}).unchecked("bond0").reason
+
+
+def far(*names: str, kind: str = "veth", ip: bool = True) -> tuple[list[Nic], dict[str, str]]:
+    """Return interfaces whose other end is in another network namespace, and what tells so."""
+    more = {f"{CLASS}/{name}/iflink": "2\n" for name in names}
+    if kind != "veth":
+        more |= {f"{CLASS}/{name}/uevent": f"DEVTYPE={kind}\nINTERFACE={name}\n" for name in names}
+    if ip:
+        rows = [{"ifname": n, "link_index": 2, "link_netnsid": 0, "linkinfo": {"info_kind": kind}} for n in names]
+        more["cmd:ip -j -d link show"] = json.dumps(rows)
+    return [Nic(name, 1500, kind) for name in names], more
+
+
+@pytest.mark.parametrize("ip", [True, False])
+def test_a_pair_whose_other_end_is_elsewhere_is_not_called_good(ip: bool) -> None:  # noqa: FBT001  # a table
+    # The number of its peer is one of another namespace: here it is the number of eth0, which is no end of it.
+    nics, more = far("v0", ip=ip)
+    said = judged(Nic("eth0", 9000), *nics, more=more)
+    assert said.unchecked("").reason.startswith("v0 is joined to something that is not in this network namespace")
+    assert len(said.all) == 1
+
+
+def test_what_is_built_upon_an_interface_elsewhere() -> None:
+    nics, more = far("eth0.7", kind="vlan")
+    assert judged(Nic("eth1", 9000), *nics, more=more).unchecked("").reason.startswith("eth0.7 is joined")
+
+
+def test_hundreds_of_containers_are_one_line() -> None:
+    nics, more = far(*(f"v{n:03}" for n in range(300)))
+    said = judged(Nic("eth0", 9000), *nics, more=more)
+    assert said.unchecked("").reason.startswith("v000, v001, v002, v003 and 296 more are joined")
+    assert len(said.all) == 1
+
+
+def test_beside_what_could_be_checked() -> None:
+    nics, more = far("v0")
+    said = judged(*bond(9000, 9000, 9000), *nics, more={**more, f"{CLASS}/v0/iflink": "77\n"})
+    said.ruled_out("bond0")
+    said.unchecked("")
