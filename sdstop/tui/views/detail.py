@@ -21,8 +21,9 @@ def detail_rows(drive: Drive, scene: Scene) -> list[Row]:
         _line("sits", _place(drive, palette), palette),
         _line("part of", _relations(drive, scene), palette),
         _line("queue", _queue(drive.device), palette),
-        _line("I/O by", list(busiest(scene, 4)), palette),
     ]
+    if not _idle(drive):
+        lines.append(_line("I/O by", _whole_node(scene, 4), palette))
     return [words(line) for line in lines]
 
 
@@ -113,8 +114,20 @@ def busy_processes(scene: Scene) -> list[ProcessActivity]:
     return sorted(busy, key=lambda p: -(p.read_bytes_per_second + p.write_bytes_per_second))
 
 
+def _idle(drive: Drive) -> bool:
+    """Whether nobody did I/O to a device of late: who does some elsewhere says nothing of it."""
+    row = drive.activity
+    return row is not None and not drive.stale and not row.completed_per_second and not row.in_flight and not row.queue
+
+
+def _whole_node(scene: Scene, most: int) -> list[str]:
+    """Return the node's busiest processes, and whose they are: the kernel does not tell which device they are at."""
+    facts = list(busiest(scene, most))
+    return [f"the whole node: {facts[0]}", *facts[1:]] if facts else []
+
+
 def busiest(scene: Scene, most: int) -> Iterator[str]:
-    """Yield the node's busiest processes: the kernel does not tell which device they are busy with."""
+    """Yield the node's busiest processes, on whatever device."""
     for p in busy_processes(scene)[:most]:
         read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
