@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from statistics import median
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from sdstop.stripe import Member, Second, StripeLimits
+from sdstop.column import Member, Second, StripeLimits
 
 
 @dataclass(frozen=True, slots=True)

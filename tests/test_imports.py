@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
+import graphlib
 import importlib
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -46,3 +50,31 @@ def test_names_are_unique() -> None:
     rules = [rule.id for rule in sdstop.rules.RULES]
     assert len(collectors) == len(set(collectors)) > 0
     assert len(rules) == len(set(rules)) > 0
+
+
+def imports_of(path: Path, known: Collection[str]) -> Iterator[str]:
+    """Yield the modules of the project that a file names, for types only or at run time."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            # `from sdstop import stripe` is of the module stripe, not of the package.
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in known else node.module for name in names]
+        yield from (name for name in names if name in known)
+
+
+def test_no_two_modules_need_each_other_not_even_for_types() -> None:
+    root = Path(sdstop.rules.__file__).parent.parent
+    paths = {
+        ".".join(("sdstop", *path.relative_to(root).with_suffix("").parts)): path
+        for part in ("*.py", "rules/*.py", "collectors/*.py", "exporters/*.py", "tui/*.py", "tui/views/*.py")
+        for path in root.glob(part)
+        if path.stem != "__init__"
+    }
+    needs = {name: set(imports_of(path, paths)) for name, path in paths.items()}
+    assert "sdstop.column" in needs["sdstop.laggard"]
+    assert len(needs) > 50
+    try:
+        tuple(graphlib.TopologicalSorter(needs).static_order())
+    except graphlib.CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))

@@ -10,7 +10,8 @@ from sdstop.collectors.mdraid import Array
 from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.stripe import Kind, Wait
+from sdstop.laggard import Wait
+from sdstop.stripe import Kind
 from sdstop.striped import Striped, striped_arrays, thresholds
 
 _ID = "slow-stripe-member"
