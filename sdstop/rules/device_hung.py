@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold,
 from sdstop.history import Moment, Window
 
 _ID = "device-hung"
+_GRACE = 0.5
+"""Seconds that a window may lack: frames an interval apart come a little early or late."""
 
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something else (a file, a person) or for nothing."""
@@ -67,8 +70,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
             yield Unchecked(_ID, "the kernel counts nothing of it (queue/iostats is 0)", device.device)
     span = moments[-1].started - moments[0].started
-    if span < limits["seconds"]:
-        yield Unchecked(_ID, f"needs {limits['seconds']:g} s of frames, has {span:.0f} s")
+    short = limits["seconds"] - span
+    if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
+        yield Unchecked(_ID, f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
     elif not hung:
         yield RuledOut(_ID, "disks", _good(len(moments[-1].rows), list(silent.values())))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from sdstop.tui.palette import FAINT, STRONG, Palette, text
 from sdstop.tui.pane import Row, words
 
@@ -56,16 +58,19 @@ MARKS = (
     ("x2.4", "as many times the median of its peers in the array"),
 )
 
+_MARGIN = 19
+"""Cells before what a key does."""
 
-def help_rows(palette: Palette, version: str) -> list[Row]:
-    """Return the help screen's lines."""
+
+def help_rows(palette: Palette, version: str, width: int) -> list[Row]:
+    """Return the help screen's lines; what is too long for the width goes on in the next one."""
     rows = [words(())]
-    for title, keys in KEYS:
+    for title, explained in (*KEYS, ("Marks", MARKS)):
         rows.append(words(text((f"  {title}", STRONG))))
-        rows.extend(words(text(f"    {key:<15}", (what, FAINT))) for key, what in keys)
+        for name, what in explained:
+            lines = textwrap.wrap(what, max(width - _MARGIN - 1, 10))
+            rows.append(words(text(f"    {name:<15}", (lines[0], FAINT))))
+            rows.extend(words(text((" " * _MARGIN + line, FAINT))) for line in lines[1:])
         rows.append(words(()))
-    rows.append(words(text(("  Marks", STRONG))))
-    rows.extend(words(text(f"    {mark:<15}", (what, FAINT))) for mark, what in MARKS)
-    rows.append(words(()))
     rows.append(words(text((f"  sdstop {palette.word(version)}: it changes nothing on the node.", FAINT))))
     return rows

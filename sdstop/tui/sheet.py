@@ -93,8 +93,7 @@ class HelpSheet(Sheet):
 
     def fill(self, scene: Scene, width: int) -> None:
         """Put the rows."""
-        del width
-        self.pane.put(help_rows(scene.palette, self.version), scene.palette)
+        self.pane.put(help_rows(scene.palette, self.version, width), scene.palette)
 
 
 class WhySheet(Sheet):

@@ -57,14 +57,23 @@ def status_line(scene: Scene, width: int) -> Line:
     left.append(Segment(scene.palette.fit(name, min(len(name), room)), STRONG))
     left.append(Segment("  "))
     left.extend(moment_line(scene, brief=brief))
-    note = _note(scene)
-    if note and width_of(left) + width_of(right) + len(note) + 6 < width:
-        left.append(Segment(f"  {note}", FAINT))
+    for note in _notes(scene):
+        if width_of(left) + width_of(right) + len(note) + 6 < width:
+            left.append(Segment(f"  {note}", FAINT))
     gap = width - width_of(left) - width_of(right) - 1
     if gap < 1:
         right = counts_line(scene, brief=True)
         gap = max(width - width_of(left) - width_of(right) - 1, 1)
     return (*left, Segment(" " * gap), *right)
+
+
+def _notes(scene: Scene) -> list[str]:
+    """Return what else is to be known of the moment, the least important last: where there is no room it is left out.
+
+    Who is not root sees less than there is; which sources that concerns, the view of the host says.
+    """
+    unprivileged = scene.session.origin.privileged is False
+    return [note for note in (_note(scene), "not root" if unprivileged else "") if note]
 
 
 def _note(scene: Scene) -> str:

@@ -74,6 +74,18 @@ def test_ten_seconds(seconds: int, fires: bool) -> None:  # noqa: FBT001  # a ta
         assert not [v for v in said.all if v.subject == "sdb"]
 
 
+@pytest.mark.parametrize("span", [9.5, 9.93])
+def test_frames_that_came_a_little_early_are_enough_to_find_nothing(span: float) -> None:
+    shown = frames(10, {"sdb": "works"})
+    judged([*shown[:-1], (span, shown[-1][1])]).ruled_out("disks")
+
+
+def test_frames_that_came_a_little_early_are_not_enough_to_clear_what_stood_all_the_time() -> None:
+    shown = frames(10, {"sdb": "hangs"})
+    said = judged([*shown[:-1], (9.93, shown[-1][1])]).unchecked("")
+    assert said.reason == "needs 10 s of frames, has 9.9 s"
+
+
 def test_just_below_the_threshold_is_ruled_out_with_the_figure() -> None:
     # The 500 of a hang equals what a working device has at 50: from here on it stands.
     shown = [*frames(10, {"sdb": "works"}, start=40), *frames(8, {"sdb": "hangs"}, start=51)]

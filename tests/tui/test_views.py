@@ -61,7 +61,7 @@ BLIND = Unchecked("hot-stripe-member", "diskstats: denied, needs root")
 async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
     async with screen(Node().session(3, [says(FINE)])) as shown:
         assert "no findings" in shown.lines()[0]
-        assert "nothing wrong found; 1 things looked at and found good" in shown.text()
+        assert "nothing wrong found; 1 thing looked at and found good" in shown.text()
 
 
 async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:

@@ -245,14 +245,15 @@ def _stack(scene: Scene) -> Iterator[Row]:
         again = number(activity.retransmitted_per_second) if activity else "-"
         share = percent(activity.retransmitted_ratio) if activity else "-"
         line = text((" tcp      ", FAINT), f"{sent} segments/s, {again}/s sent again ({share} %)")
-        if tcp is not None:
-            more = f"   {number(tcp.established)} connections, {number(tcp.timeouts)} timeouts since boot"
-            line = (*line, *text((more, FAINT)))
         yield words(line, "tcp", Quote("/proc/net/snmp", scene.now.number, "Tcp:"))
+    if tcp is not None:
+        more = f"{number(tcp.established)} connections, {number(tcp.timeouts)} timeouts since boot"
+        yield words(text(" " * 10, more), "tcp totals", Quote("/proc/net/netstat", scene.now.number, "TcpExt:"))
     dropped = sum(s.dropped for s in rows(scene, Softnet)[0].values())
     squeezed = sum(s.squeezed for s in rows(scene, Softnet)[0].values())
     if rows(scene, Softnet)[0]:
-        line = text((" backlog  ", FAINT), f"{number(dropped)} packets dropped, {number(squeezed)} times out of budget")
+        said = f"{number(dropped)} packets dropped, {number(squeezed)} times out of budget since boot"
+        line = text((" backlog  ", FAINT), said)
         yield words(line, "softnet", Quote("/proc/net/softnet_stat", scene.now.number))
     run = scene.now.run_of(PathMtu)
     for path in rows(scene, PathMtu)[0].values():

@@ -85,6 +85,11 @@ PROCESSES = (
 )  # fmt: skip
 
 
+def hidden_to(scene: Scene) -> str:
+    """Return from whom processes hide: root alone sees all, and in a container not even root."""
+    return "even from root" if scene.session.origin.privileged else "only root sees them"
+
+
 def process_rows(scene: Scene) -> tuple[list[Row], str]:
     """Return the rows of who does the I/O, and a note about those that are hidden."""
     listed = [
@@ -92,10 +97,12 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
         for p in busy_processes(scene)
     ]
     summary = next(iter(rows(scene, ProcessSummary)[0].values()), None)
-    note = f"{summary.denied} hidden, asks for root" if summary is not None and summary.denied else ""
+    hidden = summary.denied if summary is not None else 0
+    note = f"{hidden} hidden: {hidden_to(scene)}" if hidden else ""
     if not listed:
         known = scene.now.run_of(ProcessActivity) is not None
-        listed = [note_row("no process does any I/O now" if known else "not known yet: needs two looks", scene)]
+        seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
+        listed = [note_row(seen if known else "not known yet: needs two looks", scene)]
     return listed, note
 
 
@@ -140,7 +147,8 @@ class Overview(View):
         rows_ = claim_rows(claims, scene)
         if not scene.findings():
             good = len(scene.look.judgement.ruled_out)
-            rows_.insert(0, note_row(f"nothing wrong found; {good} things looked at and found good (!)", scene))
+            things = f"{good} thing{'s' * (good != 1)} looked at and found good (!)"
+            rows_.insert(0, note_row(f"nothing wrong found; {things}", scene))
         height = self.app.size.height
         self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9) // 2) + 3
         self.main.put(rows_, scene.palette)
