@@ -8,11 +8,36 @@ from typing import Annotated, ClassVar
 
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
-from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading
+from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
 
 _COUNTER = Kind.COUNTER
 _TICK = 0.01
 """Seconds of a tick in /proc/stat: USER_HZ is 100 on every architecture that carries storage nodes."""
+
+STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
+HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
+PRESSURES = "/proc/pressure"
+_SOURCES = {
+    "hostname": (HOSTNAME, ""),
+    "kernel": (RELEASE, ""),
+    "boot_time": (STAT, "btime "),
+    "uptime": (UPTIME, ""),
+    "cpus": (STAT, "cpu"),
+    **dict.fromkeys(("load1", "load5", "load15"), (LOADAVG, "")),
+    "tasks_running": (STAT, "procs_running "),
+    "tasks_blocked": (STAT, "procs_blocked "),
+    "memory_total": (MEMINFO, "MemTotal:"),
+    "memory_available": (MEMINFO, "MemAvailable:"),
+    "memory_dirty": (MEMINFO, "Dirty:"),
+    "memory_writeback": (MEMINFO, "Writeback:"),
+    "swap_total": (MEMINFO, "SwapTotal:"),
+    "swap_free": (MEMINFO, "SwapFree:"),
+}
+_LOAD = "Tasks that run, are ready to run or sleep uninterruptibly, fading mean"
+_SPENT = "Seconds since boot spent"
+_SHARE = "Share of the processor's time, 0 to 1,"
+_SOME = "in which one task or more was stalled for want of the resource"
+_FULL = "in which all tasks that are not idle were stalled at once for want of the resource"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,23 +50,40 @@ class Node(Reading):
     hostname: Annotated[str | None, Fact("Host", "Host name")] = None
     kernel: Annotated[str | None, Fact("Kernel", "Kernel release")] = None
     boot_time: Annotated[
-        int | None, Metric("Booted", "Unix time of boot", "seconds", name="sdstop_node_boot_time_seconds")
+        int | None,
+        Metric("Booted", "Unix time of boot, seconds (btime)", "seconds", name="sdstop_node_boot_time_seconds"),
     ] = None
-    uptime: Annotated[float | None, Metric("Up", "Time since boot", "seconds", export=False)] = None
-    cpus: Annotated[int | None, Metric("CPUs", "Processors online")] = None
-    load1: Annotated[float | None, Metric("Load 1", "Tasks running or in disk sleep, 1 min mean")] = None
-    load5: Annotated[float | None, Metric("Load 5", "Tasks running or in disk sleep, 5 min mean")] = None
-    load15: Annotated[float | None, Metric("Load 15", "Tasks running or in disk sleep, 15 min mean")] = None
-    tasks_running: Annotated[int | None, Metric("Running", "Tasks running or ready to run")] = None
-    tasks_blocked: Annotated[int | None, Metric("Blocked", "Tasks that wait for I/O")] = None
-    memory_total: Annotated[int | None, Metric("Memory", "Memory", "bytes")] = None
-    memory_available: Annotated[int | None, Metric("Available", "Memory that can be had without swapping", "bytes")] = (
-        None
-    )
-    memory_dirty: Annotated[int | None, Metric("Dirty", "Page cache that must still be written", "bytes")] = None
-    memory_writeback: Annotated[int | None, Metric("Writeback", "Page cache being written now", "bytes")] = None
-    swap_total: Annotated[int | None, Metric("Swap", "Swap", "bytes")] = None
-    swap_free: Annotated[int | None, Metric("Swap free", "Swap not in use", "bytes")] = None
+    uptime: Annotated[float | None, Metric("Up", "Seconds since boot, sleep included", "seconds", export=False)] = None
+    cpus: Annotated[int | None, Metric("CPUs", "Processors online, counted by their lines")] = None
+    load1: Annotated[float | None, Metric("Load 1", f"{_LOAD} of the last minute")] = None
+    load5: Annotated[float | None, Metric("Load 5", f"{_LOAD} of the last 5 minutes")] = None
+    load15: Annotated[float | None, Metric("Load 15", f"{_LOAD} of the last 15 minutes")] = None
+    tasks_running: Annotated[
+        int | None, Metric("Running", "Tasks that run or are ready to run, at this moment (procs_running)")
+    ] = None
+    tasks_blocked: Annotated[
+        int | None, Metric("Blocked", "Tasks that sleep until their I/O is done, at this moment (procs_blocked)")
+    ] = None
+    memory_total: Annotated[
+        int | None, Metric("Memory", "Bytes of memory that the kernel manages (MemTotal)", "bytes")
+    ] = None
+    memory_available: Annotated[
+        int | None,
+        Metric("Available", "Bytes that programs can have without swapping, an estimate (MemAvailable)", "bytes"),
+    ] = None
+    memory_dirty: Annotated[
+        int | None, Metric("Dirty", "Bytes of page cache that wait to be written to storage (Dirty)", "bytes")
+    ] = None
+    memory_writeback: Annotated[
+        int | None, Metric("Writeback", "Bytes of page cache being written to storage now (Writeback)", "bytes")
+    ] = None
+    swap_total: Annotated[int | None, Metric("Swap", "Bytes of swap space (SwapTotal)", "bytes")] = None
+    swap_free: Annotated[int | None, Metric("Swap free", "Bytes of swap space not in use (SwapFree)", "bytes")] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file that holds the field, and the name of its line where it has one."""
+        known = _SOURCES.get(field)
+        return Source(*known) if known is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +95,21 @@ class Cpu(Reading):
     exported: ClassVar[bool] = False  # node_exporter has it, and the row of all beside its parts would count twice
 
     cpu: Annotated[str, Label("CPU", "Number of the processor, or all")]
-    user: Annotated[int, Metric("User", "Programs", "seconds", _COUNTER, _TICK)]
-    nice: Annotated[int, Metric("Nice", "Programs of low priority", "seconds", _COUNTER, _TICK)]
-    system: Annotated[int, Metric("System", "The kernel", "seconds", _COUNTER, _TICK)]
-    idle: Annotated[int, Metric("Idle", "Nothing to do", "seconds", _COUNTER, _TICK)]
-    iowait: Annotated[int, Metric("I/O wait", "Idle while I/O is outstanding", "seconds", _COUNTER, _TICK)]
-    irq: Annotated[int, Metric("IRQ", "Hardware interrupts", "seconds", _COUNTER, _TICK)]
-    softirq: Annotated[int, Metric("Soft IRQ", "Software interrupts", "seconds", _COUNTER, _TICK)]
-    steal: Annotated[int, Metric("Steal", "Taken by the hypervisor", "seconds", _COUNTER, _TICK)]
+    user: Annotated[int, Metric("User", f"{_SPENT} in programs", "seconds", _COUNTER, _TICK)]
+    nice: Annotated[int, Metric("Nice", f"{_SPENT} in programs of low priority", "seconds", _COUNTER, _TICK)]
+    system: Annotated[int, Metric("System", f"{_SPENT} in the kernel, without interrupts", "seconds", _COUNTER, _TICK)]
+    idle: Annotated[int, Metric("Idle", f"{_SPENT} with nothing to do", "seconds", _COUNTER, _TICK)]
+    iowait: Annotated[
+        int, Metric("I/O wait", f"{_SPENT} idle while a task of it waited for I/O", "seconds", _COUNTER, _TICK)
+    ]
+    irq: Annotated[int, Metric("IRQ", f"{_SPENT} in hardware interrupts", "seconds", _COUNTER, _TICK)]
+    softirq: Annotated[int, Metric("Soft IRQ", f"{_SPENT} in software interrupts", "seconds", _COUNTER, _TICK)]
+    steal: Annotated[int, Metric("Steal", f"{_SPENT} by the hypervisor on others", "seconds", _COUNTER, _TICK)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the processor's line of /proc/stat."""
+        del field
+        return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +121,18 @@ class CpuActivity(Reading):
     exported: ClassVar[bool] = False
 
     cpu: Annotated[str, Label("CPU", "Number of the processor, or all")]
-    busy: Annotated[float, Metric("Busy", "Anything but idle and I/O wait", "ratio")]
-    user: Annotated[float, Metric("User", "Programs, low priority included", "ratio")]
-    system: Annotated[float, Metric("System", "The kernel, interrupts included", "ratio")]
-    irq: Annotated[float, Metric("IRQ", "Hardware and software interrupts", "ratio")]
-    iowait: Annotated[float, Metric("I/O wait", "Idle while I/O is outstanding", "ratio")]
-    steal: Annotated[float, Metric("Steal", "Taken by the hypervisor", "ratio")]
-    idle: Annotated[float, Metric("Idle", "Nothing to do", "ratio")]
+    busy: Annotated[float, Metric("Busy", f"{_SHARE} neither idle nor waiting for I/O", "ratio")]
+    user: Annotated[float, Metric("User", f"{_SHARE} in programs, low priority included", "ratio")]
+    system: Annotated[float, Metric("System", f"{_SHARE} in the kernel, interrupts included", "ratio")]
+    irq: Annotated[float, Metric("IRQ", f"{_SHARE} in hardware and software interrupts", "ratio")]
+    iowait: Annotated[float, Metric("I/O wait", f"{_SHARE} idle while a task of it waited for I/O", "ratio")]
+    steal: Annotated[float, Metric("Steal", f"{_SHARE} spent by the hypervisor on others", "ratio")]
+    idle: Annotated[float, Metric("Idle", f"{_SHARE} with nothing to do", "ratio")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the processor's line of /proc/stat."""
+        del field
+        return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,25 +146,51 @@ class Pressure(Reading):
     title: ClassVar[str] = "Pressure"
 
     resource: Annotated[str, Label("Resource", "io, memory, cpu or irq")]
-    some_avg10: Annotated[float | None, Metric("Some, 10 s", "Share of the last 10 s", "ratio")] = None
-    some_avg60: Annotated[float | None, Metric("Some, 60 s", "Share of the last 60 s", "ratio")] = None
-    some_avg300: Annotated[float | None, Metric("Some, 300 s", "Share of the last 300 s", "ratio")] = None
+    some_avg10: Annotated[
+        float | None, Metric("Some, 10 s", f"Share of time, 0 to 1, fading mean of 10 s, {_SOME} (avg10)", "ratio")
+    ] = None
+    some_avg60: Annotated[
+        float | None, Metric("Some, 60 s", f"Share of time, 0 to 1, fading mean of 60 s, {_SOME} (avg60)", "ratio")
+    ] = None
+    some_avg300: Annotated[
+        float | None, Metric("Some, 300 s", f"Share of time, 0 to 1, fading mean of 300 s, {_SOME} (avg300)", "ratio")
+    ] = None
     some_total: Annotated[
         int | None,
-        Metric("Some", "Time", "seconds", _COUNTER, 1e-6, "sdstop_pressure_some_seconds_total"),
+        Metric(
+            "Some",
+            f"Seconds since boot {_SOME} (total)",
+            "seconds",
+            _COUNTER,
+            1e-6,
+            "sdstop_pressure_some_seconds_total",
+        ),
     ] = None
-    full_avg10: Annotated[float | None, Metric("Full, 10 s", "Share of the last 10 s", "ratio")] = None
-    full_avg60: Annotated[float | None, Metric("Full, 60 s", "Share of the last 60 s", "ratio")] = None
-    full_avg300: Annotated[float | None, Metric("Full, 300 s", "Share of the last 300 s", "ratio")] = None
+    full_avg10: Annotated[
+        float | None, Metric("Full, 10 s", f"Share of time, 0 to 1, fading mean of 10 s, {_FULL} (avg10)", "ratio")
+    ] = None
+    full_avg60: Annotated[
+        float | None, Metric("Full, 60 s", f"Share of time, 0 to 1, fading mean of 60 s, {_FULL} (avg60)", "ratio")
+    ] = None
+    full_avg300: Annotated[
+        float | None, Metric("Full, 300 s", f"Share of time, 0 to 1, fading mean of 300 s, {_FULL} (avg300)", "ratio")
+    ] = None
     full_total: Annotated[
         int | None,
-        Metric("Full", "Time", "seconds", _COUNTER, 1e-6, "sdstop_pressure_full_seconds_total"),
+        Metric(
+            "Full",
+            f"Seconds since boot {_FULL} (total)",
+            "seconds",
+            _COUNTER,
+            1e-6,
+            "sdstop_pressure_full_seconds_total",
+        ),
     ] = None
 
-
-STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
-HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
-PRESSURES = "/proc/pressure"
+    def source(self, field: str = "") -> Source | None:
+        """Return the resource's file in /proc/pressure, and the line that holds the field."""
+        kind = field.partition("_")[0]
+        return Source(f"{PRESSURES}/{self.resource}", f"{kind} " if kind in {"some", "full"} else "")
 
 
 def _ints(words: Iterable[str]) -> list[int]:

@@ -18,7 +18,7 @@ from sdstop.collectors.node import (
 )
 from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Absent, Denied, Malformed, TimedOut
-from sdstop.model import Reading, schema
+from sdstop.model import Metric, Reading, schema
 from sdstop.replay import EvidenceHost
 
 STAT = """\
@@ -193,3 +193,40 @@ def test_no_text_breaks_it(text: str) -> None:
 @given(st.sampled_from(sorted(FILES)), st.text(max_size=50))
 def test_no_file_breaks_the_rest(key: str, text: str) -> None:
     assert node({**FILES, "/proc/version": "Linux version 1 (", key: text}) != Node()
+
+
+# --- what is declared -----------------------------------------------------------------------------------------
+
+UNITS = {"seconds": "econds", "bytes": "Bytes", "ratio": "Share of", "": ""}
+
+
+@pytest.mark.parametrize("family", [Node, Cpu, CpuActivity, Pressure])
+def test_each_figure_says_its_unit_and_what_it_is_of(family: type[Reading]) -> None:
+    metrics = [column for column in schema(family).columns if isinstance(column.mark, Metric)]
+    assert metrics
+    for column in metrics:
+        assert UNITS[column.unit] in column.mark.help, column
+        assert len(column.mark.help.split()) >= 3, column
+    assert len({column.mark.help for column in metrics}) == len(metrics)
+
+
+def test_each_figure_of_the_node_names_its_line() -> None:
+    row = node(FILES)
+    for column in schema(Node).columns:
+        source = row.source(column.name)
+        assert source is not None, column
+        assert source.needle in FILES[source.key], source
+    assert row.source("nothing") is None
+
+
+def test_processors_and_pressures_name_their_line() -> None:
+    for cpu, line in (("all", "cpu  300 10"), ("1", "cpu1 200")):
+        source = Cpu(cpu, 0, 0, 0, 0, 0, 0, 0, 0).source("user")
+        assert source is not None
+        assert next(text for text in STAT.splitlines() if source.needle in text).startswith(line)
+        assert CpuActivity(cpu, *[0.0] * 7).source("busy") == source
+    source = Pressure("io").source("full_avg60")
+    assert source is not None
+    assert (source.key, [text for text in IO.splitlines() if source.needle in text]) == (
+        "/proc/pressure/io", IO.splitlines()[1:],
+    )  # fmt: skip
