@@ -12,6 +12,7 @@ from sdstop.collectors.node import Node
 from sdstop.diagnosis import Episode
 from sdstop.exporters.exposition import number
 from sdstop.finding import Unchecked
+from sdstop.format import duration
 from sdstop.model import Reading, schema
 from sdstop.session import Session
 from sdstop.snapshot import Snapshot
@@ -56,10 +57,22 @@ def host_of(session: Session, shot: Snapshot) -> dict[str, Any]:
         "kernel": node.kernel if node is not None else None,
         "live": origin.live,
         "complete": origin.complete,
-        "note": origin.note,
+        "note": "; ".join(filter(None, (origin.note, _clock_note(session)))),
         "privileged": origin.privileged,
         "facts": dict(origin.facts),
     }
+
+
+def _clock_note(session: Session) -> str:
+    """Say it where Unix times of this session are no order: whoever takes one from another gets less than nothing."""
+    if session.ran_back < _NOTABLE:
+        return ""
+    back = duration(session.ran_back)
+    return f"the wall clock ran back {back} meanwhile: times are as it showed them, spans are of one that never does"
+
+
+_NOTABLE = 0.05
+"""Seconds: less is shown as none."""
 
 
 def _finding(episode: Episode) -> dict[str, Any]:

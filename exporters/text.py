@@ -61,12 +61,12 @@ def plural(count: int, word: str) -> str:
 
 def _head(session: Session, shot: Snapshot, width: int) -> list[str]:
     host, episodes = host_of(session, shot), session.episodes()
-    started = session.started if session.started is not None else shot.taken
     name = safe(host["name"], 64)
     frames = plural(session.frames_seen, "frame")
     when = timestamp(shot.taken)
     if session.frames_seen > 1:
-        when = f"over {duration(shot.taken - started)}, {timestamp(started)} to {when}"
+        started = session.started if session.started is not None else shot.taken
+        when = f"over {duration(shot.monotonic - session.began)}, {timestamp(started)} to {when}"
     facts = [f"kernel {safe(host['kernel'], 64)}"] if host["kernel"] else []
     facts.append("live" if session.origin.live else "from a capture")
     lines = [f"{name}: {counted([e.finding for e in episodes])}"]
@@ -75,8 +75,8 @@ def _head(session: Session, shot: Snapshot, width: int) -> list[str]:
         lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
     if not session.origin.complete:
         lines += table.wrapped("The capture is not complete.", width)
-    if session.origin.note:
-        lines += table.wrapped(f"Note: {safe(session.origin.note, 1000)}", width)
+    if host["note"]:
+        lines += table.wrapped(f"Note: {safe(host['note'], 1000)}", width)
     return lines
 
 
@@ -119,10 +119,10 @@ def _quoted(line: str, width: int) -> Iterator[str]:
 
 def _when(episode: Episode, shot: Snapshot) -> str:
     sure = f", confidence {percent(episode.finding.confidence)} %" if episode.finding.confidence is not None else ""
-    since = timestamp(episode.since)[11:]
+    since, lasted = timestamp(episode.since)[11:], duration(episode.lasted(shot.monotonic))
     if episode.until is None:
-        return f"since {since} ({duration(shot.taken - episode.since)}){sure}"
-    return f"over: {since} to {timestamp(episode.until)[11:]}{sure}"
+        return f"since {since} ({lasted}){sure}"
+    return f"over: {since} to {timestamp(episode.until)[11:]} ({lasted}){sure}"
 
 
 def _compared(value: Value) -> tuple[str, str, str]:

@@ -30,16 +30,24 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A finding with its time: Unix seconds; `until` None while it is in force.
+    """A finding with its time; `until` and `ended` None while it is in force.
 
-    `finding` is as it was, at `frame`, when it was worst.
+    `since` and `until` are Unix seconds, for people; `began`, `ended` and `seen` (when it was last in force) are
+    monotonic ones, by which spans are measured: the other clock may be set back at any moment. `finding` is as it
+    was, at `frame`, when it was worst.
     """
 
     finding: Finding
     since: float
     until: float | None = None
+    began: float = 0.0
+    ended: float | None = None
     seen: float = 0.0
     frame: int = 0
+
+    def lasted(self, now: float) -> float:
+        """Return for how many seconds it was in force by a moment (monotonic seconds)."""
+        return max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
 def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
@@ -115,22 +123,22 @@ class Diagnosis:
     def add(self, window: Window) -> Judgement:
         """Judge a window that ends one frame later than the last one."""
         self.now = judge(window, self.rules, self.configured)
-        taken = window.now.taken
+        taken, now = window.now.taken, window.now.monotonic
         for finding in self.now.findings:
             known = self.episodes.get(finding.id)
-            if known is None or taken - known.seen > BRIDGE:
+            if known is None or now - known.seen > BRIDGE:
                 if known is not None:
                     self.past.append(known)
-                self.episodes[finding.id] = Episode(finding, taken, None, taken, window.now.number)
+                self.episodes[finding.id] = Episode(finding, taken, None, now, None, now, window.now.number)
             else:
-                kept = replace(known, until=None, seen=taken)
+                kept = replace(known, until=None, ended=None, seen=now)
                 if finding.severity.rank >= known.finding.severity.rank:
                     kept = replace(kept, finding=finding, frame=window.now.number)
                 self.episodes[finding.id] = kept
         current = {finding.id for finding in self.now.findings}
         for key, episode in self.episodes.items():
             if episode.until is None and key not in current:
-                self.episodes[key] = replace(episode, until=taken)
+                self.episodes[key] = replace(episode, until=taken, ended=now)
         return self.now
 
     def ordered(self) -> list[Episode]:
@@ -142,7 +150,7 @@ class Diagnosis:
                 -e.finding.severity.rank,
                 e.finding.rule,
                 e.finding.subject,
-                e.since,
+                e.began,
             ),
         )
 

@@ -228,10 +228,12 @@ class Replay:
                 if earlier is not None:
                     tables[derivation.target] = Derived(derivation, earlier, base[derivation.source], seconds)
         taken = frame.taken - (frame.monotonic - mark.started)
-        since = before.since if before is not None and before.outcome is outcome else taken
+        since, began = taken, mark.started
+        if before is not None and before.outcome is outcome:
+            since, began = before.since, before.began
         return Run(
             collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
-            None if outcome is Outcome.OK else last, recorded,
+            None if outcome is Outcome.OK else last, recorded, began,
         )  # fmt: skip
 
     def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:

@@ -102,13 +102,19 @@ class Session:
         *,
         remember: float | None = None,
     ) -> None:
-        """Start before the first frame; `remember` is how many seconds of frames are kept (None: all)."""
+        """Start before the first frame; `remember` is how many seconds of frames are kept (None: all).
+
+        `started` is Unix time and `began` monotonic of the first frame; by `ran_back` seconds the wall clock ran
+        back since, in all.
+        """
         self.origin = origin
         self.collectors = tuple(collectors)
         self.rules = tuple(rules)
         self.timeline = Timeline(remember)
         self.diagnosis = Diagnosis(rules, dict(thresholds or {}))
         self.started: float | None = None
+        self.began = 0.0
+        self.ran_back = 0.0
         self.frames_seen = 0
         self._providers = providers_of(collectors)
         self._replay = Replay(collectors)
@@ -118,7 +124,9 @@ class Session:
     def feed(self, frame: Frame) -> Look:
         """Take over the next frame and judge the window that ends with it."""
         if self.started is None:
-            self.started = frame.taken
+            self.started, self.began = frame.taken, frame.monotonic
+        else:
+            self.ran_back += max(self.timeline.frames[-1].taken - frame.taken, 0.0)
         self.frames_seen += 1
         self.timeline.append(frame)
         shot = self._replay.feed(frame)
@@ -172,8 +180,8 @@ class Session:
         return replay, history
 
     def episodes(self, until: float | None = None) -> list[Episode]:
-        """Return the findings that were ever in force up to a moment (Unix seconds), those in force first."""
-        return [e for e in self.diagnosis.ordered() if until is None or e.since <= until]
+        """Return the findings that were ever in force up to a moment (monotonic seconds), those in force first."""
+        return [e for e in self.diagnosis.ordered() if until is None or e.began <= until]
 
 
 class _Packed(Evidence):

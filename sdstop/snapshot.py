@@ -108,8 +108,9 @@ def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
 class Run:
     """One run of a collector.
 
-    `started` is monotonic, `taken` and `since` (when this outcome began) Unix seconds; `duration` None: not
-    known, or still hanging. `seconds` lie between this run and the good one before it, None for the first.
+    `started` and `began` (when this outcome did) are monotonic, `taken` and `since` (the same as `began`) Unix
+    seconds; `duration` None: not known, or still hanging. `seconds` lie between this run and the good one before
+    it, None for the first.
     `tables` hold the readings by family; `last` is the last good run where this one is not.
     """
 
@@ -125,6 +126,7 @@ class Run:
     keys: frozenset[str] = frozenset()
     last: Run | None = None
     recorded: bool = True
+    began: float = 0.0
     memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
     """What others worked out of this run alone, kept while a window may ask for it again."""
 

@@ -190,6 +190,13 @@ def test_a_clock_that_does_not_go_forward(tmp_path: Path) -> None:
     assert origin.note == "frames whose clock does not go forward, taken as 1 s apart: 2"
 
 
+def test_a_wall_clock_that_alone_is_known_and_runs_back(tmp_path: Path) -> None:
+    entries = [{"taken": 100.0 + n} for n in (0, 2, -5, -4)]
+    origin, frames = open_capture(make(tmp_path / "c", {"manifest.json": {"frames": entries}, "static/x": ""}))
+    assert [(f.taken, f.monotonic) for f in frames] == [(100, 0), (102, 2), (95, 3), (96, 4)]
+    assert origin.note == "frames whose clock does not go forward, taken as 1 s apart: 1"
+
+
 def test_gaps_are_said(tmp_path: Path) -> None:
     files = {f"frames/{n}/x": "" for n in ("0003", "4", "0000010", "12", "14", "16", "18")}
     origin, frames = open_capture(make(tmp_path / "c", files))

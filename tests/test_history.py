@@ -205,7 +205,7 @@ def test_episodes_have_a_beginning_and_an_end_and_bridge_a_short_gap() -> None:
     given.feed_all(frame(n, c) for n, c in enumerate(counts, 1))
     (episode,) = given.episodes()
     assert (episode.since, episode.until) == (1002.0, 1006.0)
-    assert given.episodes(until=1001.0) == []
+    assert given.episodes(until=1.0) == []
 
 
 def test_a_finding_that_comes_back_later_is_a_second_episode() -> None:

@@ -141,7 +141,7 @@ def clocked(
         monotonic, ran = moment.monotonic, moment.ran
         if frames and monotonic is None and moment.taken is not None and moment.taken > last.taken:
             monotonic = last.monotonic + (moment.taken - last.taken)
-        elif frames and monotonic is not None and monotonic <= last.monotonic:
+        elif frames and (moment.taken is not None if monotonic is None else monotonic <= last.monotonic):
             backward += 1
             monotonic, ran = None, None
         if monotonic is None:

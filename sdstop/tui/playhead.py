@@ -50,7 +50,7 @@ class Playhead:
         """Seconds between the moment looked at and the newest one."""
         frames = self.session.timeline.frames
         look = self.look
-        return frames[-1].taken - look.now.taken if look is not None and frames else 0.0
+        return frames[-1].monotonic - look.now.monotonic if look is not None and frames else 0.0
 
     @property
     def at_end(self) -> bool:
@@ -74,20 +74,21 @@ class Playhead:
 
     def go(self, taken: float) -> bool:
         """Go to the last frame that was taken by then (Unix seconds), or to the oldest."""
-        times = [frame.taken for frame in self.session.timeline.frames]
-        return bool(times) and self._go(max(bisect_right(times, taken + 0.0005) - 1, 0))
+        frames = self.session.timeline.frames
+        until = (n for n in reversed(range(len(frames))) if frames[n].taken <= taken + 0.0005)
+        return bool(frames) and self._go(next(until, 0))  # no bisection: the clock may have been set back
 
     def event(self, direction: int) -> bool:
         """Go to the next (1) or the previous (-1) moment at which a finding began or ended; False if there is none."""
         look = self.look
         if look is None:
             return False
-        times = {e.since for e in self.session.episodes()}
-        times |= {e.until for e in self.session.episodes() if e.until is not None}
-        now = look.now.taken
-        oldest = self.session.timeline.frames[0].taken
-        ahead = sorted(t for t in times if (t > now if direction > 0 else oldest <= t < now))
-        return bool(ahead) and self.go(ahead[0] if direction > 0 else ahead[-1])
+        times = {e.began for e in self.session.episodes()}
+        times |= {e.ended for e in self.session.episodes() if e.ended is not None}
+        frames = [frame.monotonic for frame in self.session.timeline.frames]
+        now = look.now.monotonic
+        ahead = sorted(t for t in times if (t > now if direction > 0 else frames[0] <= t < now))
+        return bool(ahead) and self._go(max(bisect_right(frames, ahead[0 if direction > 0 else -1]) - 1, 0))
 
     def _go(self, index: int) -> bool:
         self.following = False
@@ -105,7 +106,8 @@ class Playhead:
         ago = _AGO.match(text)
         if ago:
             seconds = sum(float(count) * _SECONDS[unit] for count, unit in _PART.findall(ago[2]))
-            return newest - seconds if ago[1] == "-" else (newest - self.behind) + seconds
+            look = self.look
+            return newest - seconds if ago[1] == "-" or look is None else look.now.taken + seconds
         clock = _CLOCK.match(text)
         if clock is None:
             raise ValueError("a time is 13:58, 13:58:02, 2026-11-21 13:58, -5m (before now) or +30s (from here)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
+from sdstop.diagnosis import Episode
 from sdstop.evidence import Outcome
 from sdstop.finding import Finding, Severity
 from sdstop.history import Window
@@ -28,7 +29,8 @@ class Mode(enum.StrEnum):
 class Claim:
     """A line of the list of findings.
 
-    `severity` None: unknown. `since` and `until` are Unix seconds. `finding` or `run` is what it opens.
+    `severity` None: unknown. `since` and `until` are Unix seconds, `began` and `ended` the same in monotonic ones.
+    `finding` or `run` is what it opens.
     """
 
     key: str
@@ -39,6 +41,12 @@ class Claim:
     until: float | None = None
     finding: Finding | None = None
     run: Run | None = None
+    began: float | None = None
+    ended: float | None = None
+
+    def lasted(self, now: float) -> float | None:
+        """Return for how many seconds it was so by a moment (monotonic seconds); None where nobody knows."""
+        return None if self.began is None else max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +79,30 @@ class Scene:
         """Runs of collectors that leave something unknown."""
         return [run for run in self.now.runs.values() if run.outcome in BAD]
 
-    def since(self) -> dict[str, float]:
-        """Return when each finding that is in force began, by its id."""
-        began: dict[str, float] = {}
-        for episode in self.session.episodes(self.now.taken):
-            began[episode.finding.id] = max(episode.since, began.get(episode.finding.id, episode.since))
-        return began
+    def episodes(self) -> dict[str, Episode]:
+        """Return the latest episode of each finding that had begun by this moment, by its id."""
+        latest: dict[str, Episode] = {}
+        for episode in self.session.episodes(self.now.monotonic):
+            known = latest.get(episode.finding.id)
+            if known is None or known.began < episode.began:
+                latest[episode.finding.id] = episode
+        return latest
 
     def findings(self) -> list[Claim]:
         """Return the findings in force, worst first."""
-        began = self.since()
-        return [
-            Claim(f.id, f.severity, f.summary, f.subject, began.get(f.id, self.now.taken), None, f)
-            for f in self.look.judgement.findings
-        ]
+        known = self.episodes()
+        claims = []
+        for f in self.look.judgement.findings:
+            episode = known.get(f.id)
+            since, began = (episode.since, episode.began) if episode else (self.now.taken, self.now.monotonic)
+            claims.append(Claim(f.id, f.severity, f.summary, f.subject, since, None, f, began=began))
+        return claims
 
     def unknown(self) -> list[Claim]:
         """Return what could not be seen: collectors in trouble, and rules that could not look, by reason."""
         claims = [
-            Claim(f"run:{run.collector}", None, f"{run.outcome.value}: {run.reason}", run.collector, run.since, run=run)
-            for run in self.troubled
+            Claim(f"run:{r.collector}", None, f"{r.outcome}: {r.reason}", r.collector, r.since, run=r, began=r.began)
+            for r in self.troubled
         ]
         said = {run.collector for run in self.troubled}
         reasons: dict[str, list[str]] = {}
@@ -108,11 +120,12 @@ class Scene:
         """Return findings that were in force before the moment looked at, the last first."""
         current = {f.id for f in self.look.judgement.findings}
         claims = [
-            Claim(f"ended:{f.id}:{e.since}", f.severity, f.summary, f.subject, e.since, e.until, f)
-            for e in self.session.episodes(self.now.taken)
-            if (f := e.finding).id not in current and e.until is not None and e.until <= self.now.taken
-        ]
-        return sorted(claims, key=lambda claim: -(claim.until or 0.0))
+            Claim(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject, e.since,
+                  e.until, e.finding, began=e.began, ended=e.ended)
+            for e in self.session.episodes(self.now.monotonic)
+            if e.finding.id not in current and e.ended is not None and e.ended <= self.now.monotonic
+        ]  # fmt: skip
+        return sorted(claims, key=lambda claim: -(claim.ended or 0.0))
 
     def worst(self) -> dict[str, Severity]:
         """Return the worst severity said of each thing, by subject and by each part of it (`md2/sdc`: sdc)."""

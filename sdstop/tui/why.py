@@ -56,7 +56,7 @@ def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
     page = _Page(scene.palette, min(width - 4, WIDEST))
     page.prose(claim.summary, STRONG)
     page.blank()
-    page.line(_when(claim, scene.now.taken))
+    page.line(_when(claim, scene.now.monotonic))
     if claim.finding is not None:
         _finding(page, claim.finding, scene)
     elif claim.run is not None:
@@ -68,11 +68,12 @@ def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
 
 
 def _when(claim: Claim, now: float) -> str:
-    if claim.since is None:
+    lasted = claim.lasted(now)
+    if claim.since is None or lasted is None:
         return "no time is known"
     if claim.until is None:
-        return f"since {clock(claim.since)}Z, for {duration(max(now - claim.since, 0.0))}"
-    return f"from {clock(claim.since)}Z to {clock(claim.until)}Z, for {duration(claim.until - claim.since)}"
+        return f"since {clock(claim.since)}Z, for {duration(lasted)}"
+    return f"from {clock(claim.since)}Z to {clock(claim.until)}Z, for {duration(lasted)}"
 
 
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, r
 
 LOUD = Meter("a", count=3, level=0.9, mood=Mood.LOUD)
 CALM = Meter("a", count=5, level=0.1, mood=Mood.CALM)
+BEE = Meter("b", count=3, level=0.9, mood=Mood.LOUD)
 
 
 def test_json_has_the_documented_form_and_nothing_else() -> None:
@@ -156,7 +158,24 @@ def test_text_of_a_finding() -> None:
 
 def test_a_finding_that_ended_says_when() -> None:
     shown = text_report(session(frame(1, [LOUD]), frame(2, [CALM])))
-    assert "  CRITICAL  too-loud  a  over: 08:00:01Z to 08:00:02Z, confidence 90.0 %\n" in shown
+    assert "  CRITICAL  too-loud  a  over: 08:00:01Z to 08:00:02Z (1.0 s), confidence 90.0 %\n" in shown
+
+
+def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
+    """Spans are of the monotonic clock, and the wall clock that ran back is worth a word."""
+    back = [replace(f, taken=f.taken - 10) for f in (frame(3, [LOUD]), frame(4, [CALM]), frame(5, [LOUD, BEE]))]
+    made = session(frame(1, [CALM]), frame(2, [LOUD]), *back)
+    shown = text_report(made)
+    assert "5 frames over 4.0 s, 2027-01-15 08:00:01Z to 2027-01-15 07:59:55Z, from a" in shown
+    assert "\nNote: the wall clock ran back 9.0 s meanwhile: times are as it showed them, spans are of one" in shown
+    assert "too-loud  a  since 08:00:02Z (3.0 s)" in shown
+    assert "too-loud  b  since 07:59:55Z (0.0 s)" in shown
+    assert not re.search(r"-\d[\d.]* ?[smhd]", shown)
+    ended = session(frame(1, [CALM]), frame(2, [LOUD]), *back[:2])
+    assert "over: 08:00:02Z to 07:59:54Z (2.0 s)" in text_report(ended)
+    assert document(made)["host"]["note"].startswith("the wall clock ran back 9.0 s meanwhile: ")
+    assert [f["since"] for f in document(made)["findings"]] == [1_800_000_002.0, 1_799_999_995.0]
+    assert document(session(frame(1, [CALM]), frame(2, [CALM])))["host"]["note"] == ""
 
 
 def test_nothing_wrong_and_nothing_judged_are_two_things() -> None:

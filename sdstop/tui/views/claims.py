@@ -48,11 +48,8 @@ def _since(item: Said, width: int) -> Cell:
 
 def _age(item: Said, width: int) -> Cell:
     del width
-    claim = item.claim
-    if claim.since is None:
-        return ""
-    until = claim.until if claim.until is not None else item.scene.now.taken
-    return text((duration(until - claim.since), FAINT))
+    lasted = item.claim.lasted(item.scene.now.monotonic)
+    return "" if lasted is None else text((duration(lasted), FAINT))
 
 
 def _figures(item: Said, width: int) -> Cell:
@@ -70,7 +67,7 @@ COLUMNS = (
     Column("finding", "FINDING", 44, _summary, widest=110),
     Column("figures", "COMPARED", 50, _figures, keep=1, widest=70),
     Column("since", "SINCE", 8, _since, lambda i: i.claim.since, keep=3),
-    Column("age", "FOR", 8, _age, lambda i: i.claim.since, keep=2, rising=True),
+    Column("age", "FOR", 8, _age, lambda i: i.claim.lasted(i.scene.now.monotonic), keep=2, rising=True),
 )
 
 

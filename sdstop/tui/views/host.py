@@ -42,7 +42,7 @@ class Source:
         bad = self.run.outcome in BAD
         said = f"{self.run.outcome.value}: {self.run.reason}" if self.run.reason else self.run.outcome.value
         return Claim(f"{'run' if bad else 'source'}:{self.run.collector}", None, said, self.run.collector,
-                     self.run.since, run=self.run)  # fmt: skip
+                     self.run.since, run=self.run, began=self.run.began)  # fmt: skip
 
 
 def _outcome(item: Source, width: int) -> Cell:

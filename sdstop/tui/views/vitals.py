@@ -100,7 +100,10 @@ def _stalled(scene: Scene, resource: str) -> float | None:
 def _uptime(n: Node | None, scene: Scene) -> float | None:
     if n is None:
         return None
-    return n.uptime if n.uptime is not None else scene.now.taken - n.boot_time if n.boot_time else None
+    if n.uptime is not None:
+        return n.uptime
+    up = scene.now.taken - n.boot_time if n.boot_time else -1.0
+    return up if up >= 0 else None  # the clock was set back: nobody knows
 
 
 def _io_line(scene: Scene, width: int) -> Line:
