@@ -25,9 +25,9 @@ TOOLS = {
 """Programs that are wanted here, and the packages that bring them."""
 PACKAGES = (
     "bcache-tools", "dmidecode", "dmsetup", "drbd-utils", "ethtool", "fio", "iproute2", "iputils-ping", "kmod",
-    "lsscsi", "lvm2", "mdadm", "nbd-client", "nbd-server", "numactl", "nvme-cli", "open-iscsi", "pciutils", "procps",
-    "python3", "sg3-utils", "smartmontools", "smp-utils", "sysstat", "systemd-sysv", "targetcli-fb", "thin-provisioning-tools",
-    "tmux", "udev", "util-linux", "vblade", "zfsutils-linux",
+    "lsscsi", "lvm2", "mdadm", "nbd-client", "nbd-server", "numactl", "nvme-cli", "open-iscsi", "pciutils",
+    "procps", "python3", "sg3-utils", "smartmontools", "smp-utils", "sysstat", "systemd-sysv", "targetcli-fb",
+    "thin-provisioning-tools", "tmux", "udev", "util-linux", "vblade", "zfsutils-linux",
 )  # fmt: skip
 _BOOT_MODULES = ("virtio_pci", "virtio_blk", "ext4", "overlay", "9pnet_virtio", "9p")
 _USELESS = (  # of the kernel's modules, of which there are 400 MB

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 from tests.vm import smbios
 from tests.vm.guest import Guest, pack
 from tests.vm.scenario import Disk, Scenario
+from tests.vm.spindle import Spindle, served
 
 INSIDE = Path(__file__).parent / "inside"
 PROJECT = Path(__file__).parent.parent.parent
@@ -99,7 +100,8 @@ def _disk(disk: Disk, number: int, work: Path) -> list[str]:
     image = work / f"{disk.name}.img"
     with image.open("wb") as file:
         file.truncate(disk.size)
-    drive = f"file={image},if=none,id={disk.name},format=raw,cache=unsafe,discard=unmap"
+    source = f"nbd:unix:{_socket(disk, work)}" if disk.seek else image
+    drive = f"file={source},if=none,id={disk.name},format=raw,cache=unsafe,discard=unmap"
     drive += f",throttling.iops-total={disk.iops}" if disk.iops else ""
     drive += f",throttling.bps-total={disk.bps}" if disk.bps else ""
     argv = ["-drive", drive]
@@ -122,6 +124,10 @@ def _disk(disk: Disk, number: int, work: Path) -> list[str]:
     return argv
 
 
+def _socket(disk: Disk, work: Path) -> Path:
+    return work / f"{disk.name}.sock"
+
+
 def run(scenario: Scenario, guest: Guest, site: Path, out: Path) -> Run:
     """Boot, wait for the end, bring back. `out` must not exist. Raises Crashed."""
     with tempfile.TemporaryDirectory(prefix=f"sdstop-vm-{scenario.name}-") as name:
@@ -135,7 +141,11 @@ def run(scenario: Scenario, guest: Guest, site: Path, out: Path) -> Run:
         argv = command_line(scenario, guest, site, work)
         began = time.monotonic()
         console = work / "console.log"
-        with console.open("wb") as log, _machine(argv, log) as process:
+        arms = {
+            _socket(disk, work): Spindle(work / f"{disk.name}.img", disk.size, disk.seek / 1000)
+            for disk in scenario.disks if disk.seek
+        }  # fmt: skip
+        with console.open("wb") as log, served(arms), _machine(argv, log) as process:
             _attend(process, work, scenario.seconds + scenario.report + LONGEST, console)
         seconds = time.monotonic() - began
         result = json.loads((share / "result.json").read_text())

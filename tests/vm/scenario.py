@@ -29,15 +29,17 @@ class Misdeclared(Exception):  # noqa: N818
 class Disk:
     """A disk of the machine.
 
-    `size` in bytes; `iops` and `bps` are limits that the machine enforces, None: none. `on` is `virtio`, `slot` (a
-    virtio disk that can be unplugged), `nvme`, `none` (a drive that `qemu` attaches), or a SCSI bus (`scsi0.0`), and
-    properties of QEMU's device after a comma (`nvme,bus=rp2`).
+    `size` in bytes; `iops` and `bps` are limits that the machine enforces, None: none. `seek` is how many ms a request
+    takes more that does not begin where the last one ended (spindle.py), 0: it is all the same. `on` is `virtio`,
+    `slot` (a virtio disk that can be unplugged), `nvme`, `none` (a drive that `qemu` attaches), or a SCSI bus
+    (`scsi0.0`), and properties of QEMU's device after a comma (`nvme,bus=rp2`).
     """
 
     name: str
     size: int
     iops: int | None = None
     bps: int | None = None
+    seek: float = 0.0
     on: str = "virtio"
 
 
@@ -99,7 +101,7 @@ class Scenario:
     load: str = ""
     seconds: float = 20.0
     interval: float = 1.0
-    warm: float = 2.0  # seconds of load before the recording starts
+    warm: float = 2.0  # seconds of load before the recording starts; negative: so late it starts
     cpus: str = "2"
     memory: str = "1G"
     qemu: tuple[str, ...] = ()
@@ -197,10 +199,12 @@ def _disks(lines: Sequence[str]) -> list[Disk]:
                     disk = replace(disk, iops=int(value))
                 elif key == "bps":
                     disk = replace(disk, bps=int(value))
+                elif key == "seek":
+                    disk = replace(disk, seek=float(value))
                 elif key == "on":  # the rest of the word, with its own equals signs
                     disk = replace(disk, on=value)
                 else:
-                    raise ValueError(f"disks: {line!r}: {key} is neither iops, bps nor on")
+                    raise ValueError(f"disks: {line!r}: {key} is neither iops, bps, seek nor on")
             if disk is None:
                 raise ValueError(f"disks: {line!r}: no size")
             found[name] = disk

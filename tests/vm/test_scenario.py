@@ -155,6 +155,24 @@ def test_a_run_that_went_wrong_is_no_success(tmp_path: Path) -> None:
         assert words in said
 
 
+# --- what was recorded ------------------------------------------------------------------------------------
+
+
+def test_every_scenario_was_recorded() -> None:
+    """test_stories.py shows each of them in every view."""
+    recorded = {path.parent.name for path in FIXTURES.glob("vm-*/expected.json")}
+    assert recorded == {f"vm-{name}" for name in scenario.names() if scenario.load(name).fixture}
+
+
+@pytest.mark.parametrize("name", [name for name in scenario.names() if scenario.load(name).fixture])
+def test_a_recording_is_still_judged_as_its_scenario_expects(name: str) -> None:
+    folder = FIXTURES / f"vm-{name}"
+    assert expected(scenario.load(name), course(folder)) == []
+    assert (folder / "capture.tar.gz").stat().st_size < 400_000
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    assert " ".join(scenario.load(name).about.split()) in " ".join(readme.split())
+
+
 def test_what_a_fixture_says_is_found_is_what_is_found() -> None:
     found = fixture.found(course(FIXTURES / "vm-md-slow-member"))
     assert found["found"] == found["at_end"] == [["slow-stripe-member", "critical", "md0/vde"]]

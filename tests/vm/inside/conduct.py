@@ -28,18 +28,15 @@ def main() -> None:
     environment = {**os.environ, **scenario["env"], **disks(scenario["disks"]), "OUT": str(OUT)}
     environment |= {"PYTHONPATH": "/opt/sdstop", "SECONDS_RECORDED": str(scenario["seconds"])}
     result: dict[str, Any] = {"steps": []}
-    load: subprocess.Popen[bytes] | None = None
+    load = Load(scenario["load"], scenario["warm"], environment)
     try:
         shell("setup", scenario["setup"], environment)
-        if scenario["load"]:
-            load = start(scenario["load"], environment, OUT / "load.txt")
-            time.sleep(scenario["warm"])
+        load.before()
         record(scenario, environment, result, load)
     except Broken as error:
         result["error"] = str(error)
     finally:
-        if load is not None:
-            end(load)
+        load.end()
     (OUT / "dmesg.txt").write_bytes(subprocess.run(["dmesg"], capture_output=True, check=False).stdout)
     (VM / "result.new").write_text(json.dumps(result))
     (VM / "result.new").rename(VM / "result.json")
@@ -75,22 +72,43 @@ def shell(what: str, script: str, environment: dict[str, str]) -> None:
         raise Broken(f"{what}: exit {done.returncode}: {done.stdout.decode('utf-8', 'replace')[-800:]}")
 
 
-def start(script: str, environment: dict[str, str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as file:
-        return subprocess.Popen(
-            ["sh", "-c", script], env=environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
-            start_new_session=True,
-        )  # fmt: skip
+class Load:
+    """What keeps the disks busy: it starts before the recording, or `warm` is negative and it starts so late in it."""
+
+    def __init__(self, script: str, warm: float, environment: dict[str, str]) -> None:
+        self._script = script
+        self._warm = warm
+        self._environment = environment
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def before(self) -> None:
+        if self._warm >= 0:
+            self.start()
+            time.sleep(self._warm)
+
+    def steps(self) -> list[dict[str, Any]]:
+        return [{"at": -self._warm, "load": True}] if self._warm < 0 else []
+
+    def start(self) -> None:
+        if not self._script:
+            return
+        with (OUT / "load.txt").open("wb") as file:
+            self._process = subprocess.Popen(
+                ["sh", "-c", self._script], env=self._environment, stdin=subprocess.DEVNULL, stdout=file, stderr=file,
+                start_new_session=True,
+            )  # fmt: skip
+
+    def lives(self) -> bool:
+        """Whether it goes on, as it should until it is ended; none at all is as good."""
+        return not self._script or (self._process is not None and self._process.poll() is None)
+
+    def end(self) -> None:
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def record(
-    scenario: dict[str, Any], environment: dict[str, str], result: dict[str, Any], load: subprocess.Popen[bytes] | None
-) -> None:
+def record(scenario: dict[str, Any], environment: dict[str, str], result: dict[str, Any], load: Load) -> None:
     screens = Screens(scenario["dashboard"], environment) if scenario["dashboard"] else None
     if screens is not None:
         screens.wait_for("1 Overview", 90)
@@ -103,17 +121,20 @@ def record(
     wait("the first frame", lambda: (CAPTURE / "frames/0001").exists() or capture.poll() is not None, 120)
     result["zero"] = time.time()
     zero = time.monotonic()
-    for step in scenario["steps"]:
+    for step in sorted([*scenario["steps"], *load.steps()], key=lambda step: step["at"]):
         time.sleep(max(0.0, zero + step["at"] - time.monotonic()))
         before = time.monotonic() - zero
-        take(step, environment, screens)
+        if step.get("load"):
+            load.start()
+        else:
+            take(step, environment, screens)
         result["steps"].append([step["at"], before, time.monotonic() - zero])
     try:
         result["capture"] = capture.wait(scenario["seconds"] + 240)
     except subprocess.TimeoutExpired:
         capture.kill()
         raise Broken("sdstop capture did not end") from None
-    result["load_lives"] = load is None or load.poll() is None
+    result["load_lives"] = load.lives()
     if scenario["report"]:
         report(scenario["report"], environment, result)
     if screens is not None:
