@@ -62,7 +62,7 @@ def choice(table: Mapping[str, Any], collectors: Sequence[Collector]) -> Choice:
             raise ConfigError(f"export.exclude.{name}: no such family; there are {', '.join(sorted(known))}")
         try:
             exclude[name] = re.compile(pattern)
-        except (re.error, TypeError, RecursionError) as error:
+        except (re.error, TypeError, OverflowError, RecursionError) as error:
             raise ConfigError(f"export.exclude.{name} must be a regular expression: {error}") from error
     return Choice(limit, exclude)
 

@@ -5,6 +5,12 @@ deficit = 0.08
 
 [sampler]
 interval = 1.0
+
+[export]
+limit = 5000
+
+What cannot be honoured is refused in one line that names the file and the key: what is written there and does
+nothing would be believed. `[export]` is read by the exporter that it is for.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ class ConfigError(Exception):
 class Config:
     """What the file sets.
 
-    `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds.
+    `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds; `export` as it stands.
     """
 
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -47,13 +53,10 @@ def load(path: Path | None, rules: Sequence[Rule]) -> Config:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}") from error
-    unknown = sorted(table.keys() - {"rules", "sampler", "export"})
-    if unknown:
-        raise ConfigError(f"{path}: [{unknown[0]}] is no section; there are [rules.ID], [sampler], [export]")
-    interval = _section(path, table, "sampler").get("interval", 1.0)
-    if not isinstance(interval, int | float) or isinstance(interval, bool) or not 0.1 <= interval <= 3600:
-        raise ConfigError(f"{path}: sampler.interval must be seconds from 0.1 to 3600")
-    return Config(_thresholds(path, table, rules), float(interval), _section(path, table, "export"))
+    for name in sorted(table.keys() - {"rules", "sampler", "export"}):
+        what = f"[{name}] is no section" if isinstance(table[name], dict) else f"{name} stands in no section"
+        raise ConfigError(f"{path}: {what}; there are [rules.ID], [sampler], [export]")
+    return Config(_thresholds(path, table, rules), _interval(path, table), _section(path, table, "export"))
 
 
 def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -61,6 +64,16 @@ def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, An
     if not isinstance(section, dict):
         raise ConfigError(f"{path}: [{name}] must be a table")
     return section
+
+
+def _interval(path: Path, table: Mapping[str, Any]) -> float:
+    sampler = _section(path, table, "sampler")
+    for name in sorted(sampler.keys() - {"interval"}):
+        raise ConfigError(f"{path}: sampler.{name}: there is no such setting; there is interval")
+    interval = sampler.get("interval", 1.0)
+    if not isinstance(interval, int | float) or isinstance(interval, bool) or not 0.1 <= interval <= 3600:
+        raise ConfigError(f"{path}: sampler.interval must be seconds from 0.1 to 3600")
+    return float(interval)
 
 
 def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> dict[str, dict[str, float]]:
@@ -73,10 +86,11 @@ def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> 
             raise ConfigError(f"{path}: [rules.{rule}] must be a table")
         for name, value in values.items():
             if name not in known[rule]:
-                raise ConfigError(f"{path}: {rule} has no threshold {name!r}; it has {', '.join(sorted(known[rule]))}")
+                has = ", ".join(sorted(known[rule])) or "none"
+                raise ConfigError(f"{path}: rules.{rule}.{name}: there is no such threshold; {rule} has {has}")
             if not isinstance(value, int | float) or isinstance(value, bool):
                 raise ConfigError(f"{path}: rules.{rule}.{name} must be a number")
-            if not -_LARGEST <= value <= _LARGEST:  # nan is neither: it would switch the rule off without a word
-                raise ConfigError(f"{path}: rules.{rule}.{name} must be a number from -1e18 to 1e18")
+            if not 0 <= value <= _LARGEST:  # nan is neither: it would switch the rule off without a word
+                raise ConfigError(f"{path}: rules.{rule}.{name} must be a number from 0 to 1e18")
             chosen.setdefault(rule, {})[name] = float(value)
     return chosen

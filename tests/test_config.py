@@ -31,16 +31,24 @@ def test_thresholds_and_interval(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("[rules.too-cold]\nx=1", "no such rule"),
-        ("[rules.too-hot]\nkelvin=1", "degrees"),
+        ("[rules.too-hot]\nkelvin=1", "rules.too-hot.kelvin: there is no such threshold; too-hot has degrees"),
         ("[rules.too-hot]\ndegrees='hot'", "must be a number"),
         ("[rules.too-hot]\ndegrees=true", "must be a number"),
-        ("[rules.too-hot]\ndegrees=nan", "from -1e18 to 1e18"),
-        ("[rules.too-hot]\ndegrees=-inf", "from -1e18 to 1e18"),
-        (f"[rules.too-hot]\ndegrees=1{'0' * 400}", "from -1e18 to 1e18"),
+        ("[rules.too-hot]\ndegrees=nan", "rules.too-hot.degrees must be a number from 0 to 1e18"),
+        ("[rules.too-hot]\ndegrees=inf", "from 0 to 1e18"),
+        ("[rules.too-hot]\ndegrees=-inf", "from 0 to 1e18"),
+        ("[rules.too-hot]\ndegrees=-1", "from 0 to 1e18"),
+        (f"[rules.too-hot]\ndegrees=1{'0' * 400}", "from 0 to 1e18"),
         ("[rules]\ntoo-hot=1", "must be a table"),
         ("rules=1", "must be a table"),
         ("[sampler]\ninterval=0", "0.1 to 3600"),
-        ("[nonsense]", "no section"),
+        ("[sampler]\ninterval=nan", "sampler.interval must be seconds from 0.1 to 3600"),
+        ("[sampler]\ninterval=-1", "0.1 to 3600"),
+        ("[sampler]\nintervall=2", "sampler.intervall: there is no such setting"),
+        ("sampler=2", r"\[sampler\] must be a table"),
+        ("export=2", r"\[export\] must be a table"),
+        ("[nonsense]", r"\[nonsense\] is no section"),
+        ("interval=2", "interval stands in no section"),
         ("[[[", "sdstop.toml"),
         ("\udcff", "sdstop.toml"),
     ],
@@ -48,7 +56,8 @@ def test_thresholds_and_interval(tmp_path: Path) -> None:
 def test_mistakes_are_named(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError, match=says) as caught:
         loaded(tmp_path, text)
-    assert "\n" not in str(caught.value).replace("\n", "", 0) or says == "sdstop.toml"
+    assert "sdstop.toml: " in str(caught.value)
+    assert "\n" not in str(caught.value) or says == "sdstop.toml"
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

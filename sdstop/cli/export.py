@@ -8,10 +8,9 @@ from pathlib import Path
 
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import Watch, begin
+from sdstop.cli.watch import Watch, begin, exported
 from sdstop.collectors import BUILTIN
-from sdstop.config import ConfigError
-from sdstop.exporters.prometheus import Exposition, choice
+from sdstop.exporters.prometheus import Exposition
 from sdstop.format import safe
 
 LISTEN = ("127.0.0.1", 10042)
@@ -22,11 +21,7 @@ ONCE_SECONDS = 2.0
 def run(options: argparse.Namespace) -> int:
     """Serve, or print once. Raises Problem."""
     with begin(options) as watch:
-        try:
-            chosen = choice(watch.config.export, BUILTIN)
-        except ConfigError as error:
-            raise Problem(f"{safe(options.config)}: {error}", 2) from error
-        exposition = Exposition(watch.session(), BUILTIN, chosen, watch.interval)
+        exposition = Exposition(watch.session(), BUILTIN, exported(options, watch.config), watch.interval)
         if options.once:
             return _once(options, watch, exposition)
         if watch.sampler is None:

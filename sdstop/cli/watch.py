@@ -22,6 +22,7 @@ from sdstop.rules import RULES
 from sdstop.session import Session
 
 if TYPE_CHECKING:
+    from sdstop.exporters.prometheus import Choice
     from sdstop.sampler import Sampler
 
 PATIENCE = 10.0
@@ -135,9 +136,22 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
 def configured(options: argparse.Namespace) -> Config:
     """Return what the config file says. Raises Problem: what it says wrongly is a usage error."""
     try:
-        return load(options.config, RULES)
+        config = load(options.config, RULES)
     except ConfigError as error:
         raise Problem(safe(error, 500), 2) from error
+    if config.export:
+        exported(options, config)
+    return config
+
+
+def exported(options: argparse.Namespace, config: Config) -> Choice:
+    """Return what the config file says of the exporter. Raises Problem."""
+    from sdstop.exporters.prometheus import choice
+
+    try:
+        return choice(config.export, BUILTIN)
+    except ConfigError as error:
+        raise Problem(f"{safe(options.config)}: {safe(error, 500)}", 2) from error
 
 
 def watched(watch: Watch, session: Session, seconds: float, told: Callable[[float], None] = lambda _: None) -> None:

@@ -93,17 +93,32 @@ def test_report_goes_into_a_file(capture: str, tmp_path: Path, capsys: pytest.Ca
     [
         ("[[[", "sdstop.toml: "),
         ("[rules.nonsense]\nx = 1\n", "there is no such rule"),
+        ("[rules.too-loud]\nlevel = -1\n", "rules.too-loud.level must be a number from 0"),
+        ("[rules.too-loud]\nloudness = 1\n", "rules.too-loud.loudness: there is no such threshold"),
         ("[sampler]\ninterval = 0\n", "sampler.interval must be"),
+        ("[sampler]\npace = 1\n", "sampler.pace: there is no such setting"),
         ("[export]\nlimit = 0\n", "export.limit must be a whole number"),
+        ("[export]\nlimit = nan\n", "export.limit must be a whole number"),
+        ("[export]\nlimits = 1\n", "export.limits: there is no such setting"),
+        ("[export]\nexclude = 'x'\n", "export.exclude must be a table"),
+        ("[export.exclude]\nnonsense = 'x'\n", "export.exclude.nonsense: no such family"),
+        ("[export.exclude]\nmeter = 5\n", "export.exclude.meter must be a regular expression"),
+        ("[export.exclude]\nmeter = 'a{99999999999}'\n", "export.exclude.meter must be a regular expression"),
+        ("[exporter]\nlimit = 1\n", "[exporter] is no section"),
     ],
 )
+@pytest.mark.parametrize("words", [["export", "--once"], ["report"], ["check"], ["metrics"]])
 def test_wrong_config_is_a_usage_error(
-    text: str, complaint: str, capture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, complaint: str, words: list[str], capture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Also what is said of the exporter, by every command: one that took it silently would vouch for it."""
     config = tmp_path / "sdstop.toml"
     config.write_text(text)
-    assert execute(["export", "--once", "--from", capture, "--config", str(config)]) == 2
-    assert complaint in one_line(capsys.readouterr().err)
+    source = [] if words == ["metrics"] else ["--from", capture]
+    assert execute([*words, *source, "--config", str(config)]) == (3 if words == ["check"] else 2)
+    said = one_line("".join(capsys.readouterr()))
+    assert complaint in said
+    assert str(config) in said
 
 
 def test_an_internal_error_is_one_line(
