@@ -25,6 +25,11 @@ COMMANDS: Mapping[str, str] = {
 }
 _WATCHING = (DASHBOARD, "report", "capture", "check", "export", "doctor")
 _TIMED = ("report", "capture")
+SECONDS = 10.0
+"""How long is watched live where nothing else is said."""
+ONCE_SECONDS = 2.0
+"""How long `export --once` watches: rates need two frames; slow sources are waited for a little longer."""
+
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -83,7 +88,7 @@ def _options(parser: Parser, command: str) -> None:
     if command == "capture":
         add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
     if command in _TIMED:
-        add("--duration", type=watching, default=10.0, metavar="TIME", help="how long to watch live, default 10s")
+        add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
     if command in {*_TIMED, "export"}:
         add("--interval", type=interval, metavar="TIME", help="time between samples, default 1s")
     if command == "check":
@@ -152,13 +157,30 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 
 
 def _agree(options: argparse.Namespace) -> None:
-    """Raise Usage for options that contradict each other."""
+    """Raise Usage for options that contradict each other, or of which one would do nothing beside the other."""
     given: Any = vars(options)
     sources = given.get("source") or []
     if len(sources) > 1:
         raise Usage("--from was given twice; this version opens one capture at a time")
     options.source = sources[0] if sources else None
-    if options.source is not None and options.root is not None:
-        raise Usage("--from and --root exclude each other: choose the capture or the folder")
+    if options.source is not None:
+        for name, why in _LIVE.items():
+            if given.get(name) is not None:
+                raise Usage(f"--from and --{name} exclude each other: {why}")
+        if options.command == "capture" and options.collectors is not None:
+            raise Usage("--from and --collectors exclude each other: all evidence of a capture is copied")
     if given.get("once") and given.get("listen"):
         raise Usage("--once and --listen exclude each other: print the page, or serve it")
+    if options.command in _TIMED and options.duration is None:
+        options.duration = SECONDS
+    seconds = ONCE_SECONDS if given.get("once") else given.get("duration")
+    if seconds is not None and (given.get("interval") or 0.0) > seconds:
+        raise Usage(f"--interval is longer than the {seconds:g} s of watching: there would be one sample, and no rate")
+
+
+_LIVE = {
+    "root": "choose the capture or the folder",
+    "duration": "a capture is looked at as a whole",
+    "interval": "a capture has the interval it was recorded with",
+}
+"""Options of watching a live node, and why they mean nothing for a capture."""

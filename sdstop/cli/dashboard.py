@@ -6,6 +6,7 @@ import argparse
 
 import sdstop
 from sdstop.cli import output, report
+from sdstop.cli.arguments import SECONDS
 from sdstop.cli.watch import begin
 from sdstop.session import RING_SECONDS
 
@@ -18,7 +19,7 @@ def run(options: argparse.Namespace) -> int:
     with begin(options) as watch:
         if reason is not None:
             output.say(f"sdstop: {reason}, so this is the text report instead of the dashboard")
-            session = report.seen(watch, watch.session(report.whole(watch)), report.SECONDS)
+            session = report.seen(watch, watch.session(report.whole(watch)), SECONDS)
             output.write(report.text(session, coloured=output.colours(options)))
             return 0
         from sdstop import tui  # after the sampler's process: what it imports is large

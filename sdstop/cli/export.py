@@ -7,6 +7,7 @@ import signal
 from pathlib import Path
 
 from sdstop.cli import output
+from sdstop.cli.arguments import ONCE_SECONDS
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin, exported
 from sdstop.collectors import BUILTIN
@@ -14,8 +15,6 @@ from sdstop.exporters.prometheus import Exposition
 from sdstop.format import safe
 
 LISTEN = ("127.0.0.1", 10042)
-ONCE_SECONDS = 2.0
-"""How long `--once` watches: rates need two frames; slow sources are waited for a little longer."""
 
 
 def run(options: argparse.Namespace) -> int:

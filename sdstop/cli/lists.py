@@ -6,14 +6,17 @@ import argparse
 
 from sdstop.cli import output
 from sdstop.cli.watch import chosen, configured
+from sdstop.diagnosis import providers_of
 from sdstop.exporters import catalogue
 from sdstop.exporters.text import WIDTH
 from sdstop.rules import RULES
 
 
 def rules(options: argparse.Namespace) -> int:
-    """Print every rule, with the thresholds that are in force. Raises Problem."""
-    output.write(catalogue.rules_text(RULES, configured(options).thresholds, output.width(WIDTH)))
+    """Print every rule that the chosen sources can serve, with the thresholds in force. Raises Problem."""
+    served = providers_of(chosen(options.collectors))
+    rules_ = [rule for rule in RULES if served.keys() >= set(rule.needs)]
+    output.write(catalogue.rules_text(rules_, configured(options).thresholds, output.width(WIDTH)))
     return 0
 
 

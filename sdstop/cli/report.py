@@ -5,11 +5,9 @@ from __future__ import annotations
 import argparse
 
 from sdstop.cli import output
+from sdstop.cli.arguments import SECONDS
 from sdstop.cli.watch import Watch, begin, watched
 from sdstop.session import Session
-
-SECONDS = 10.0
-"""How long to watch where nothing else is said."""
 
 
 def run(options: argparse.Namespace) -> int:

@@ -21,6 +21,9 @@ def test_rules_and_metrics_list_everything() -> None:
     rules = run("rules")
     assert (rules.returncode, rules.stderr) == (0, "")
     assert re.search(r"(?m)^stripe-convoy  \(at worst critical\)\n  \S", rules.stdout)
+    some = run("rules", "--collectors", "network").stdout
+    assert "stripe-convoy" not in some
+    assert re.search(r"(?m)^frames-dropped  ", some)
     metrics = run("metrics")
     assert (metrics.returncode, metrics.stderr) == (0, "")
     assert re.search(r"(?m)^sdstop_disk_reads_total\{device\}  \(counter\)\n    .*/proc/diskstats", metrics.stdout)
