@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from sdstop.cli import output
-from sdstop.cli.arguments import SECONDS
 from sdstop.cli.watch import Watch, begin, watched
 from sdstop.session import Session
 
