@@ -12,6 +12,7 @@ from textual import events
 from sdstop.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.commands import Commands
+from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.facts import Thing
 from sdstop.tui.main import Main
 from sdstop.tui.palette import Palette
@@ -38,7 +39,7 @@ class Dashboard(Commands):
     def __init__(self, session: Session, frames: FrameFeed | None, options: Options) -> None:
         """Watch a session; `frames` feeds it, None if it has all its frames."""
         # Without a theme of the user's the terminal's own colours are used, which Textual must know at once.
-        super().__init__(ansi_color=None if options.theme else True)
+        super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
         self.session = session
         self.feed = frames
         self.options = options

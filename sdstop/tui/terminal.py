@@ -22,7 +22,7 @@ class Options:
 
 def usable_terminal() -> str | None:
     """Return None if the dashboard can be shown here, else why not, in one line."""
-    for name, stream in (("input", sys.stdin), ("output", sys.stdout), ("error output", sys.stderr)):
+    for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if not _is_terminal(stream):
             return f"standard {name} is no terminal"
     kind = os.environ.get("TERM", "")
@@ -40,7 +40,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 def needs_ascii() -> bool:
     """Return whether the terminal's encoding has no glyphs but ASCII."""
-    encoding = (getattr(sys.__stderr__, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
+    encoding = (getattr(sys.__stdout__, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
     return encoding not in {"utf8", "utf16", "utf32"}
 
 

@@ -199,6 +199,15 @@ def test_a_quiet_second_costs_few_bytes() -> None:
         assert len(shown.sent) - before < 5000  # the clock's line, and nothing else
 
 
+def test_a_glyph_that_the_encoding_lacks_ends_nothing() -> None:
+    with terminal(environment={"PYTHONIOENCODING": "latin-1"}, size=(200, 60)) as shown:
+        shown.press("2a")
+        shown.until(lambda sent: b"\\u2500" in sent)
+        shown.press("q")
+        assert shown.wait() == 0
+        assert restored(shown.sent)
+
+
 # --- where there is no terminal ---------------------------------------------------------------------------
 
 
@@ -222,8 +231,9 @@ def test_dumb_terminals_and_terminals_unknown(monkeypatch: pytest.MonkeyPatch) -
     primary, secondary = pty.openpty()
     try:
         with open(secondary, "r+b", buffering=0, closefd=False) as stream:
-            for name in ("stdin", "stdout", "stderr"):
+            for name in ("stdin", "stdout"):
                 monkeypatch.setattr(sys, name, stream)
+            monkeypatch.setattr(sys, "stderr", None)
             for kind in ("dumb", "", "unknown"):
                 monkeypatch.setenv("TERM", kind)
                 assert "cannot move its cursor" in str(usable_terminal())
@@ -255,7 +265,7 @@ def test_colour_and_glyphs_follow_options_and_environment(monkeypatch: pytest.Mo
     assert not wants_no_colour(Options())
     monkeypatch.setenv("NO_COLOR", "1")
     assert wants_no_colour(Options())
-    monkeypatch.setattr(sys, "__stderr__", None)
+    monkeypatch.setattr(sys, "__stdout__", None)
     assert needs_ascii()
 
 
@@ -298,8 +308,8 @@ def tmux(tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
     assert shutil.which("tmux"), "these tests need tmux"
     started: list[Tmux] = []
 
-    def start(size: tuple[int, int] = (80, 24), prefix: str = "") -> Tmux:
-        started.append(Tmux(tmp_path, size, f"{prefix}{' '.join(WATCH)}"))
+    def start(size: tuple[int, int] = (80, 24), prefix: str = "", suffix: str = "") -> Tmux:
+        started.append(Tmux(tmp_path, size, f"{prefix}{' '.join(WATCH)}{suffix}"))
         return started[-1]
 
     yield start
@@ -326,6 +336,29 @@ def test_it_runs_in_tmux_and_leaves_the_screen_as_it_was(tmux: Callable[..., Tmu
     assert "Worst" not in shown
     window.press("typed")
     window.until("typed")
+
+
+@pytest.mark.parametrize("where", ["{}", "/dev/full", "&-"])
+def test_errors_that_go_elsewhere_leave_the_screen_where_it_is(
+    where: str, tmux: Callable[..., Tmux], tmp_path: Path
+) -> None:
+    errors = tmp_path / "errors"
+    errors.touch()
+    window = tmux(prefix="echo before; ", suffix=f" 2>{where.format(errors)}")
+    window.until("test-node", "LIVE", "Worst devices", "sdd")
+    window.press("2")
+    window.until("Arrays and disks")
+    window.press("q")
+    assert "before" in window.until("left with 0")
+    assert errors.read_bytes() == b""
+    window.press("typed")
+    window.until("typed")
+
+
+@pytest.mark.parametrize("where", [" | cat", " > {0}; cat {0}"])
+def test_output_that_goes_elsewhere_is_no_dashboard(where: str, tmux: Callable[..., Tmux], tmp_path: Path) -> None:
+    window = tmux(suffix=where.format(tmp_path / "out"))
+    assert "no dashboard: standard output is no terminal" in window.until("left with")
 
 
 def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:
