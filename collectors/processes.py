@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collector import Collector, Need
 from sdstop.host import Host, Malformed
-from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source
 
 QUESTION = "psutil.processes"
 PACE = 5.0
@@ -130,6 +130,14 @@ def read(host: Host) -> Iterable[Reading]:
     return parse(host.answer(QUESTION))
 
 
+def lacks(tables: Mapping[type[Reading], Rows]) -> str:
+    """Return of how many processes the counters were denied, "" if of none."""
+    for row in tables[ProcessSummary].values():
+        if isinstance(row, ProcessSummary) and row.denied:
+            return f"answer:{QUESTION}: denied for {row.denied} of {row.processes} processes"
+    return ""
+
+
 PROCESSES = Collector(
     "processes",
     "Processes' I/O",
@@ -139,4 +147,5 @@ PROCESSES = Collector(
     PACE,
     deadline=10.0,
     derives=(Derivation(ProcessIo, ProcessActivity, rate),),
+    lacks=lacks,
 )

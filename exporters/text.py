@@ -148,7 +148,7 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
     for collector in session.collectors:
         run = shot.runs.get(collector.name)
         took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
-        outcome = run.outcome.value if run is not None else "waiting"
+        outcome = run.word if run is not None else "waiting"
         reason = NOT_YET if run is None else safe(run.reason, 500)
         if run is not None and run.outcome is Outcome.TIMEOUT:
             reason += f", since {timestamp(run.since)[11:]}"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 
 from sdstop.host import Host
-from sdstop.model import Derivation, Reading
+from sdstop.model import Derivation, Reading, Rows
 
 LIVE = 1.0
 """Seconds between runs of what the kernel answers from memory."""
@@ -36,8 +36,9 @@ class Collector:
     `pace` is seconds between runs (at least: the sampler's interval may be longer), `deadline` the seconds
     after which a run counts as hung. `fingerprint`, where given, is asked every interval, cheaply; when its
     answer changes the collector runs at once (this is how hot-plug reaches slow collectors). `derives` are
-    families that follow from two successive runs. `eager`: all reading is done when `read` returns, so that who only
-    wants the evidence need not have it parsed.
+    families that follow from two successive runs. `lacks` says of a good run's tables what of them was denied, "" if
+    nothing was; files that were denied need no words of it. `eager`: all reading is done when `read` returns, so that
+    who only wants the evidence need not have it parsed.
     """
 
     name: str
@@ -49,4 +50,5 @@ class Collector:
     deadline: float = 2.0
     fingerprint: Callable[[Host], Hashable] | None = None
     derives: tuple[Derivation, ...] = ()
+    lacks: Callable[[Mapping[type[Reading], Rows]], str] | None = None
     eager: bool = False

@@ -34,6 +34,7 @@ class EvidenceHost(Host):
         """Start from some evidence; `apply` brings more."""
         self.state: dict[str, Evidence] = {}
         self.touched: set[str] = set()
+        self.denied: set[str] = set()
         self._links: dict[str, str] = {}
         self._folders: dict[str, set[str]] | None = None
         self.apply(evidence)
@@ -54,7 +55,13 @@ class EvidenceHost(Host):
             before = self.state.get(key)
             self.state[key] = item
             changed.add(key)
-            if key.startswith(("/", "link:")) and (before is None or before.outcome is not item.outcome):
+            if before is not None and before.outcome is item.outcome:
+                continue
+            if item.outcome is Outcome.DENIED:
+                self.denied.add(key)
+            elif self.denied:
+                self.denied.discard(key)
+            if key.startswith(("/", "link:")):
                 changed.add(_TREE)
                 if key.startswith("link:"):
                     self._links.pop(key[5:], None)
@@ -254,4 +261,13 @@ class Replay:
         except Exception as error:  # noqa: BLE001  # a bug in one collector costs that collector alone
             return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
         else:
-            return Outcome.OK, "", dict(tables), True
+            return Outcome.OK, self._lacking(collector, tables), dict(tables), True
+
+    def _lacking(self, collector: Collector, tables: Mapping[type[Reading], Rows]) -> str:
+        """Return what a good run would have read too and was denied."""
+        said = [collector.lacks(tables)] if collector.lacks is not None else []
+        keys = sorted(self.host.touched & self.host.denied)
+        if keys:
+            first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"
+            said.append(first if len(keys) == 1 else f"{first}; and {len(keys) - 1} more denied")
+        return "; ".join(filter(None, said))

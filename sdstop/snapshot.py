@@ -110,7 +110,7 @@ class Run:
 
     `started` and `began` (when this outcome did) are monotonic, `taken` and `since` (the same as `began`) Unix
     seconds; `duration` None: not known, or still hanging. `seconds` lie between this run and the good one before
-    it, None for the first.
+    it, None for the first. `reason` says why the run was not good, or what a good one lacks.
     `tables` hold the readings by family; `last` is the last good run where this one is not.
     """
 
@@ -134,6 +134,16 @@ class Run:
     def ok(self) -> bool:
         """Whether the run brought readings."""
         return self.outcome is Outcome.OK
+
+    @property
+    def partial(self) -> bool:
+        """Whether it brought readings, and lacks what was denied; `reason` says what."""
+        return self.ok and bool(self.reason)
+
+    @property
+    def word(self) -> str:
+        """The outcome as people are told it: what lacks something is not called ok."""
+        return "partly" if self.partial else self.outcome.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,25 +34,33 @@ def examination(session: Session, width: int) -> str:
     for collector in session.collectors:
         run = runs.get(collector.name)
         took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
-        outcome = run.outcome.value if run is not None else "waiting"
+        outcome = run.word if run is not None else "waiting"
         rows.append((collector.name, outcome, took, _said(collector, run, root=session.origin.privileged)))
     origin = session.origin
     kind = "live" if origin.live else "from a capture"
     root = (
         {True: ", as root", False: ", not as root"}.get(origin.privileged, "") if origin.privileged is not None else ""
     )
-    working = sum(run.ok for run in runs.values())
-    head = f"{safe(origin.name)}, {kind}{root}: {working} of {plural(len(session.collectors), 'source')} work"
+    head = f"{safe(origin.name)}, {kind}{root}: {_counted(session)}"
     return (
         "\n".join([head, "", *listing(rows, width, ("SOURCE", "OUTCOME", "TOOK", "WHAT IT IS, AND WHAT TO DO"))]) + "\n"
     )
+
+
+def _counted(session: Session) -> str:
+    """Return how many sources work, and of those that do not how many have nothing to read here."""
+    runs = session.head().now.runs.values()
+    partly = sum(run.partial for run in runs)
+    absent = sum(run.outcome is Outcome.ABSENT for run in runs)
+    said = f"{sum(run.ok for run in runs)} of {plural(len(session.collectors), 'source')} work"
+    return said + (f", {partly} of them partly" if partly else "") + (f", {absent} absent" if absent else "")
 
 
 def _said(collector: Collector, run: Run | None, *, root: bool | None) -> str:
     parts = [collector.title]
     if run is None:
         parts.append(f"It {NOT_YET}")
-    elif not run.ok:
+    elif run.reason:
         parts.append(safe(run.reason, 500))
     if run is not None:
         parts += _remedy(collector, run, root=root)
@@ -62,14 +70,18 @@ def _said(collector: Collector, run: Run | None, *, root: bool | None) -> str:
 def _remedy(collector: Collector, run: Run, *, root: bool | None) -> list[str]:
     match run.outcome:
         case Outcome.DENIED:
-            needs = [f"{need.what} needs {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
-            return ["; ".join(needs)] if needs else []
+            return _needs(collector)
         case Outcome.TIMEOUT:
             return ["It hangs: look at dmesg, and at the device behind it"]
         case Outcome.ABSENT if run.recorded:
             return ["Nothing to do: this node has none"]
         case Outcome.OK if not root:
-            needs = [f"{need.what} with {need.privilege}: {need.why}" for need in collector.needs if need.privilege]
-            return [f"More with privilege: {'; '.join(needs)}"] if needs else []
+            return _needs(collector)
         case _:
             return []
+
+
+def _needs(collector: Collector) -> list[str]:
+    """Return what of a source needs which privilege, and what it adds."""
+    needs = [f"{need.what} needs {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
+    return ["; ".join(needs)] if needs else []

@@ -184,7 +184,7 @@ def test_doctor_says_what_to_do(outcome: Outcome, said: str, meters: Make, capsy
 
 def test_doctor_says_what_a_privilege_would_add(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert execute(["doctor", "--from", meters(frame(1, [CALM]))]) == 0
-    assert "Meters. More with privilege: /meters with root: all of it\n" in capsys.readouterr().out
+    assert "Meters. /meters needs root (all of it)\n" in capsys.readouterr().out
 
 
 def test_rules_show_the_thresholds_in_force(meters: Make, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -40,7 +40,7 @@ class Source:
     def opens(self) -> Claim:
         """What a choice of the row leads to."""
         bad = self.run.outcome in BAD
-        said = f"{self.run.outcome.value}: {self.run.reason}" if self.run.reason else self.run.outcome.value
+        said = f"{self.run.word}: {self.run.reason}" if self.run.reason else self.run.word
         return Claim(f"{'run' if bad else 'source'}:{self.run.collector}", None, said, self.run.collector,
                      self.run.since, run=self.run, began=self.run.began)  # fmt: skip
 
@@ -50,8 +50,12 @@ def _outcome(item: Source, width: int) -> Cell:
     run, palette = item.run, item.scene.palette
     if run.outcome in BAD:
         return text((f"?{run.outcome.value}", palette.severity(None)))
-    shown = run.outcome.value if run.recorded else "not recorded"
-    return text((shown, PLAIN if run.outcome is Outcome.OK else FAINT))
+    return text((run.word if run.recorded else "not recorded", PLAIN if run.outcome is Outcome.OK else FAINT))
+
+
+def _badness(item: Source) -> int:
+    """Return the place in the order from bad to good."""
+    return BAD.index(item.run.outcome) if item.run.outcome in BAD else len(BAD) + (not item.run.partial)
 
 
 def _reason(item: Source, width: int) -> Cell:
@@ -67,8 +71,7 @@ def _pace(item: Source, width: int) -> Cell:
 _SOURCES = (
     Column("source", "SOURCE", 11, lambda i, _: i.scene.palette.word(i.run.collector, 30), lambda i: i.run.collector,
            widest=14, rising=True),
-    Column("outcome", "OUTCOME", 12, _outcome, lambda i: BAD.index(i.run.outcome) if i.run.outcome in BAD else 9,
-           rising=True),
+    Column("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
     Column("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
     Column("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4),
     Column("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
@@ -104,9 +107,14 @@ class Host(View):
             Row(run.collector, Source(run, scene, paces.get(run.collector, 0.0)), None, f"{run.collector} {run.reason}")
             for run in scene.now.runs.values()
         ]
-        good = sum(run.ok for run in scene.now.runs.values())
+        partly = sum(run.partial for run in scene.now.runs.values())
+        good = sum(run.ok for run in scene.now.runs.values()) - partly
         waiting = len(scene.session.collectors) - len(scene.now.runs)
-        note = f"{good} ok" + (f", {waiting} not answered yet" if waiting else "")
+        note = (
+            f"{good} ok"
+            + (f", {partly} partly" if partly else "")
+            + (f", {waiting} not answered yet" if waiting else "")
+        )
         self.main.put(sources, scene.palette, note)
 
 

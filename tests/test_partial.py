@@ -1,0 +1,109 @@
+"""A source that brought something and was denied the rest: no view calls it good without a word."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from sdstop.cli.doctor import examination
+from sdstop.collector import Collector
+from sdstop.collectors.processes import PROCESSES
+from sdstop.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.exporters.report import document
+from sdstop.exporters.text import text_report
+from sdstop.host import Host
+from sdstop.model import Reading
+from sdstop.replay import Replay
+from sdstop.session import Session
+from sdstop.snapshot import Run
+from tests.exporters.meters import Meter, Mood
+
+PROC = "answer:psutil.processes"
+
+
+def read(host: Host) -> Iterable[Reading]:
+    for name in ("a", "b", "c"):
+        host.maybe(f"/sys/{name}")
+    yield Meter("a", count=1, mood=Mood.CALM)
+
+
+SOURCE = Collector("files", "Files", read, (Meter,), ())
+
+
+def denied(key: str) -> Evidence:
+    return Evidence(key, Outcome.DENIED, detail="needs root")
+
+
+def frame(number: int, *evidence: Evidence) -> Frame:
+    return Frame(number, 1000.0 + number, float(number), evidence)
+
+
+def process(pid: int, moved: int | None) -> dict[str, object]:
+    return {"pid": pid, "name": "x", "started": 1.0, "user": "u", "read_bytes": moved, "write_bytes": moved}
+
+
+def processes(*moved: int | None) -> Evidence:
+    return Evidence(PROC, data=json.dumps([process(pid, m) for pid, m in enumerate(moved, 1)]).encode())
+
+
+def runs(collector: Collector, *frames: Frame) -> list[Run]:
+    replay = Replay((collector,))
+    return [replay.feed(each).runs[collector.name] for each in frames]
+
+
+def test_files_that_were_denied_are_told_until_they_are_not() -> None:
+    told = runs(
+        SOURCE,
+        frame(1, Evidence("/sys/a", data=b"1"), Evidence("/sys/b", data=b"1")),
+        frame(2, denied("/sys/b")),
+        frame(3, denied("/sys/a"), denied("/sys/other")),
+        frame(4, Evidence("/sys/b", data=b"1"), Evidence("/sys/a", Outcome.ABSENT)),
+    )
+    assert [run.outcome for run in told] == [Outcome.OK] * 4
+    assert [run.word for run in told] == ["ok", "partly", "partly", "ok"]
+    assert [run.reason for run in told] == [
+        "",
+        "/sys/b: denied, needs root",
+        "/sys/a: denied, needs root; and 1 more denied",
+        "",
+    ]
+
+
+def test_processes_that_hide_make_their_source_partial() -> None:
+    told = runs(PROCESSES, frame(1, processes(5, 6)), frame(2, processes(5, None, None)), frame(3, processes(None)))
+    assert [run.reason for run in told] == [
+        "",
+        "answer:psutil.processes: denied for 2 of 3 processes",
+        "answer:psutil.processes: denied for 1 of 1 processes",
+    ]
+    assert [run.partial for run in told] == [False, True, True]
+
+
+def test_a_source_that_is_not_good_is_called_what_it_is() -> None:
+    (run,) = runs(PROCESSES, frame(1, denied(PROC)))
+    assert (run.word, run.partial) == ("denied", False)
+
+
+def session(*, privileged: bool) -> Session:
+    made = Session(Origin("node", live=True, privileged=privileged), (PROCESSES, SOURCE), ())
+    made.feed(frame(1, processes(5, None), Evidence("/sys/a", data=b"1")))
+    return made
+
+
+def test_the_views_do_not_call_it_ok() -> None:
+    made = session(privileged=False)
+    (line,) = (line.split(maxsplit=2) for line in text_report(made).splitlines() if line.startswith("  processes "))
+    assert line[1:] == ["partly", "answer:psutil.processes: denied for 1 of 2 processes"]
+    (row, files) = document(made)["collectors"]
+    assert (row["outcome"], row["reason"]) == ("ok", "answer:psutil.processes: denied for 1 of 2 processes")
+    assert (files["outcome"], files["reason"]) == ("ok", "")
+
+
+def test_doctor_says_what_root_would_add_to_whom_is_not_root() -> None:
+    said = examination(session(privileged=False), 300)
+    assert said.startswith("node, live, not as root: 2 of 2 sources work, 1 of them partly\n")
+    (line,) = (line for line in said.splitlines() if line.startswith("processes"))
+    assert line.split()[1] == "partly"
+    assert "Processes' I/O. answer:psutil.processes: denied for 1 of 2 processes. " in line
+    assert f"{PROC} needs root, for other users' processes (which processes do the I/O)" in line
+    assert "needs root" not in examination(session(privileged=True), 300)
