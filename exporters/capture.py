@@ -25,7 +25,10 @@ from sdstop.capture.layout import Place, Slugs, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.evidence import Evidence, Frame, RunMark, slug
+from sdstop.exporters.report import document, plain
+from sdstop.exporters.text import markdown
 from sdstop.format import safe
+from sdstop.session import Session
 
 ARCHIVES = (".tar.gz", ".tgz")
 """A path that ends so becomes an archive, any other a folder."""
@@ -115,7 +118,7 @@ class CaptureWriter:
         self._moments.append({"number": frame.number, **moment})
 
     def finish(self, findings: Any, report: str) -> None:
-        """Write what was found, as JSON data, and the report in Markdown: the capture is complete."""
+        """Write what was found, as JSON data, and the report in Markdown (see `conclusions`): it is complete."""
         if not self._moments:
             raise Unwritable(self.path, "would hold no frame")
         with self._guarded():
@@ -162,6 +165,17 @@ class CaptureWriter:
         except OSError as error:
             self._failure = f"cannot be written: {error.strerror}{self._kept()}"
             raise Unwritable(self.path, self._failure) from error
+
+
+def conclusions(session: Session, kept: int | None = None) -> tuple[Any, str]:
+    """Return what every capture of a session ends with: what was found, as JSON data, and the report in Markdown.
+
+    `kept` is how many of its frames the capture has, None for all: that others are not there is said. LookupError
+    before the first frame.
+    """
+    gone = session.frames_seen - kept if kept is not None else 0
+    note = f"this is of {session.frames_seen} frames, and the capture has the last {kept} of them" if gone > 0 else ""
+    return plain(document(session, readings=False, note=note)), markdown(session, note)
 
 
 @dataclass(frozen=True, slots=True)

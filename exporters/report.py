@@ -22,16 +22,16 @@ SCHEMA = "sdstop.report/1"
 NOT_YET = "has not answered yet"
 
 
-def document(session: Session, *, readings: bool = True) -> dict[str, Any]:
+def document(session: Session, *, readings: bool = True, note: str = "") -> dict[str, Any]:
     """Return the report of a session; `readings` are the last frame's. LookupError before the first frame.
 
-    Numbers are in base units, times are Unix seconds; what is not known is None.
+    Numbers are in base units, times are Unix seconds; what is not known is None. `note` is what else is to be known.
     """
     look = session.head()
     judgement = look.judgement
     return {
         "schema": SCHEMA,
-        "host": host_of(session, look.now),
+        "host": host_of(session, look.now, note),
         "started": session.started,
         "ended": look.now.taken,
         "frames": session.frames_seen,
@@ -48,7 +48,7 @@ def reason_of(verdict: Unchecked) -> str:
     return f"{verdict.subject}: {verdict.reason}" if verdict.subject else verdict.reason
 
 
-def host_of(session: Session, shot: Snapshot) -> dict[str, Any]:
+def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
     """Return what is known of the node, and how far what is told of it can be relied on."""
     origin = session.origin
     node = shot.get(Node, ())
@@ -57,7 +57,7 @@ def host_of(session: Session, shot: Snapshot) -> dict[str, Any]:
         "kernel": node.kernel if node is not None else None,
         "live": origin.live,
         "complete": origin.complete,
-        "note": "; ".join(filter(None, (origin.note, _clock_note(session)))),
+        "note": "; ".join(filter(None, (origin.note, _clock_note(session), note))),
         "privileged": origin.privileged,
         "facts": dict(origin.facts),
     }

@@ -36,15 +36,26 @@ def coloured(text: str, severity: Severity) -> str:
     return f"\x1b[{_SGR[severity]}m{text}\x1b[0m"
 
 
-def text_report(session: Session, width: int = WIDTH, paint: Paint = plain, *, tables: bool = True) -> str:
-    """Return the whole report; `tables`: with the readings. LookupError before the first frame."""
+def text_report(
+    session: Session, width: int = WIDTH, paint: Paint = plain, *, tables: bool = True, note: str = ""
+) -> str:
+    """Return the whole report; `tables`: with the readings, `note`: what else is to be known.
+
+    LookupError before the first frame.
+    """
     width = max(width, 40)
     shot = session.head().now
-    sections = [_head(session, shot, width), _findings(session, shot, width, paint), *_judged(session, width)]
+    sections = [_head(session, shot, width, note), _findings(session, shot, width, paint), *_judged(session, width)]
     sections.append(["SOURCES", *_sources(session, shot, width)])
     if tables:
         sections += _readings(session, shot, width)
     return "\n".join("\n".join([*lines, ""]) for lines in sections if lines)
+
+
+def markdown(session: Session, note: str = "") -> str:
+    """Return the report as a block of code: whatever foreign names are made of is no markup there."""
+    lines = text_report(session, note=note).splitlines()
+    return "# sdstop report\n\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines)
 
 
 def counted(findings: list[Finding]) -> str:
@@ -59,8 +70,8 @@ def plural(count: int, word: str) -> str:
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
-def _head(session: Session, shot: Snapshot, width: int) -> list[str]:
-    host, episodes = host_of(session, shot), session.episodes()
+def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
+    host, episodes = host_of(session, shot, note), session.episodes()
     name = safe(host["name"], 64)
     frames = plural(session.frames_seen, "frame")
     when = timestamp(shot.taken)

@@ -11,9 +11,8 @@ from types import FrameType
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
-from sdstop.exporters.capture import CaptureWriter, Unwritable
-from sdstop.exporters.report import document, plain
-from sdstop.exporters.text import plural, text_report
+from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
+from sdstop.exporters.text import plural
 from sdstop.format import safe
 from sdstop.session import Session
 
@@ -27,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
                 _record(watch, session, writer, ended, options.duration)
                 if not session.frames_seen:
                     raise Problem("ended before the first frame", ended.code)
-                writer.finish(plain(document(session, readings=False)), _markdown(session))
+                writer.finish(*conclusions(session))
         except Unwritable as error:
             raise Problem(str(error)) from error
     output.say(
@@ -86,9 +85,3 @@ def _record(watch: Watch, session: Session, writer: CaptureWriter, ended: _End, 
     finally:
         ended.waiting = False
         output.clear_progress()
-
-
-def _markdown(session: Session) -> str:
-    """Return the report as a block of code: whatever foreign names are made of is no markup there."""
-    lines = text_report(session).splitlines()
-    return "# sdstop report\n\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines)

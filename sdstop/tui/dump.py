@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from sdstop.diagnosis import Episode
-from sdstop.format import moment, safe
+from sdstop.evidence import Origin
+from sdstop.format import moment
 from sdstop.session import Session, Timeline
 
 
@@ -17,27 +18,36 @@ def capture_name(session: Session) -> str:
     return f"sdstop-{host}-{moment(session.timeline.frames[-1].taken):%Y%m%dT%H%M%SZ}.tar.gz"
 
 
-def kept(session: Session) -> Timeline:
-    """Return what is remembered now, apart from what comes while it is written."""
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """All that is remembered of a session at a moment, and what was found until then."""
+
+    origin: Origin
+    timeline: Timeline
+    findings: Any
+    report: str
+
+
+def dump(session: Session) -> Dump:
+    """Return what is known now, apart from what comes while it is written. LookupError before the first frame."""
+    from sdstop.exporters.capture import conclusions  # noqa: PLC0415  # seldom needed
+
     known = session.timeline
-    return Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
+    timeline = Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
+    return Dump(session.origin, timeline, *conclusions(session, len(timeline.frames)))
 
 
-def write_capture(path: str, host: str, timeline: Timeline, found: Sequence[Episode]) -> str:
-    """Write frames as a capture; return "" or, in one line, why it could not be."""
-    from sdstop.exporters.capture import CaptureWriter, Unwritable  # noqa: PLC0415  # seldom needed
+def write_capture(path: str, dumped: Dump) -> str:
+    """Write it as a capture; return "" or, in one line, why it could not be."""
+    from sdstop.exporters.capture import CaptureWriter, Unwritable  # noqa: PLC0415
 
-    findings = [
-        {"rule": e.finding.rule, "severity": e.finding.severity.value, "subject": e.finding.subject,
-         "summary": e.finding.summary, "since": e.since, "until": e.until}
-        for e in found
-    ]  # fmt: skip
-    report = "".join(f"- {safe(e.finding.subject)}: {safe(e.finding.summary, 2000)}\n" for e in found)
+    origin, frames = dumped.origin, dumped.timeline
     try:
-        with CaptureWriter(Path(path).expanduser(), host) as writer:
-            for frame in timeline.recall(0, len(timeline.frames)):
+        target = Path(path).expanduser()
+        with CaptureWriter(target, origin.name, privileged=origin.privileged, facts=origin.facts) as writer:
+            for frame in frames.recall(0, len(frames.frames)):
                 writer.add(frame)
-            writer.finish(findings, f"# {safe(host)}\n\n{report or 'Nothing was found.'}\n")
+            writer.finish(dumped.findings, dumped.report)
     except (Unwritable, RuntimeError) as error:  # RuntimeError: a home that cannot be told
         return str(error)
     return ""

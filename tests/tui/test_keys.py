@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from sdstop.capture import open_capture
+from sdstop.evidence import Cite, Origin
+from sdstop.exporters.capture import CaptureWriter, conclusions
+from sdstop.finding import Finding, Rule, Severity, Value
+from sdstop.session import Session
 from sdstop.tui.help import KEYS
 from sdstop.tui.terminal import Options
 from tests.tui.nodes import Load, Node
@@ -263,6 +268,50 @@ async def test_what_is_remembered_is_written_as_a_capture(tmp_path: Path) -> Non
     assert origin.name == "node-1"
     assert len(frames) == 5
     assert frames[0].evidence
+
+
+HOT = Finding(
+    "odd", Severity.WARNING, "sda", "sda is odd", (Value("level", "level", 0.9, "ratio", 0.5),),
+    (Cite("/proc/diskstats", 2, "   8       0 sda 0 0 0", " sda "),), ("look at it",), "an even one", 0.87,
+)  # fmt: skip
+
+
+async def test_what_is_written_is_what_capture_writes(tmp_path: Path) -> None:
+    """The same findings with their evidence, the same report, and who it was that looked."""
+    rule = Rule("odd", "is odd", Severity.WARNING, lambda _window, _limits: (HOT,), ())
+    origin = Origin("node-1", privileged=False, facts={"kernel": "6.1"})
+    session = Session(origin, Node().session(0).collectors, [rule])
+    session.feed_all(Node(DISKS, busy).frames(4))
+    async with screen(session, (200, 30)) as shown:
+        await shown.press("w", "end", "ctrl+u")
+        await shown.type(str(tmp_path / "dump"))
+        await shown.app.workers.wait_for_complete()
+    with CaptureWriter(tmp_path / "other", "node-1", privileged=False, facts={"kernel": "6.1"}) as writer:
+        for frame in session.timeline.frames:
+            writer.add(frame)
+        writer.finish(*conclusions(session))
+    for name in ("findings.json", "report.md", "manifest.json", "index.jsonl"):
+        assert (tmp_path / "dump" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
+    (finding,) = json.loads((tmp_path / "dump" / "findings.json").read_text())["findings"]
+    assert finding["evidence"] == [{"key": "/proc/diskstats", "frame": 2, "excerpt": "   8       0 sda 0 0 0"}]
+    assert (finding["advice"], finding["values"]) == (["look at it"], {"level": 0.9})
+    report = (tmp_path / "dump" / "report.md").read_text()
+    assert "Evidence: /proc/diskstats, frame 2" in report
+    assert "capture has the last" not in report
+    opened, _ = open_capture(tmp_path / "dump")
+    assert (opened.privileged, opened.facts) == (False, {"kernel": "6.1"})
+
+
+async def test_a_capture_without_the_oldest_frames_says_so(tmp_path: Path) -> None:
+    session = Node(DISKS, busy).session(4, live=True)
+    session.timeline.frames.popleft()
+    async with screen(session, (200, 30)) as shown:
+        await shown.press("w", "end", "ctrl+u")
+        await shown.type(str(tmp_path / "dump"))
+        await shown.app.workers.wait_for_complete()
+    said = "this is of 5 frames, and the capture has the last 4 of them"
+    assert said in (tmp_path / "dump" / "report.md").read_text()
+    assert json.loads((tmp_path / "dump" / "findings.json").read_text())["host"]["note"] == said
 
 
 async def test_a_screen_is_saved_as_text_and_never_over_another_file(tmp_path: Path) -> None:
