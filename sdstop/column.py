@@ -119,10 +119,21 @@ class StripeLimits:
     """Up to here the share of I/O is equal."""
     slow_wait: float = 3.0
     """Wait of a slow disk, times the median of its peers."""
+    slow_of_three: float = 4.0
+    """The same where there are but two peers, times the wait of the one that waits longer."""
     slow_service: float = 2.0
     """Busy time that it spends on each request, times the median of its peers."""
     slow_seek: float = 0.02
     """Seconds of busy time on each request that are no more than a rotational disk needs to seek for each."""
+    slow_seeking: float = 2.5
+    """Busy time on each request, times the peers', that is slow where these seek as well: turn included, the longest
+    seeks of a disk take 2.4 times what the shortest do."""
+    slow_turn: float = 0.002
+    """Seconds, beside the transfer, that a request takes at least which seeks: half a turn of the fastest disks."""
+    slow_varies: float = 0.5
+    """Largest variance of the peers' requests, in squares of their mean, that says that they all seek."""
+    slow_samples: float = 16
+    """Fewest readings of peers by which that is said."""
     slow_excess: float = 0.005
     """Seconds by which it must wait longer, rotational members."""
     slow_excess_flash: float = 0.0005

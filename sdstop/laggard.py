@@ -9,6 +9,11 @@ from statistics import median
 
 from sdstop.column import Member, Second, StripeLimits
 
+FEWEST = 3
+"""Disks among which a slow one can be told: of two, nobody knows which is as usual."""
+_ENOUGH = 3
+"""Peers whose median one of them alone does not move."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wait:
@@ -102,11 +107,42 @@ def _works_longer(
     if len(ratios) < limits.crowded * len(seconds):
         return False
     if sum(ratio >= limits.slow_service for ratio in ratios) >= limits.fixed * len(ratios):
-        return not rotational or median(services) >= limits.slow_seek
+        if not rotational or median(services) >= limits.slow_seek:
+            return True
+        far = sum(ratio >= limits.slow_seeking for ratio in ratios) >= limits.fixed * len(ratios)
+        return far and _all_seek(seconds, disk, limits)
     waits = _ratios(rows, disk)
     if rotational or sum(ratio >= limits.slow_wait for ratio in waits) < limits.fixed * len(waits):
         return False
     return median(queues) <= _LITTLE or median(ratios) >= limits.equal_ios
+
+
+_SLOWEST_TRANSFER = 100e6
+"""Bytes per second: a rotational disk in use transfers faster, so that what is left of its busy time is no transfer."""
+
+
+def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> bool:
+    """Whether the peers of a disk seek for every request, or nearly.
+
+    Then their busy time on a request is more than a transfer takes, and it is much the same in each second and on each
+    disk: of n requests that each seek, the mean varies by a third of itself over the root of n (seek and turn are
+    spread evenly). Where some seek and others follow a stream, it varies several times as much, for a few long ones
+    make the mean; and where all follow one, nothing but the transfer is left.
+    """
+    found = []
+    for second in seconds:
+        for member in (member for column in second.columns for member in column.members):
+            requests = member.reads + member.writes
+            if member.name != disk and requests >= limits.slow_ios:
+                size = (member.read_bytes + member.write_bytes) / requests
+                found.append((member.busy / requests, requests, size / _SLOWEST_TRANSFER))
+    if len(found) < limits.slow_samples:
+        return False
+    mean = sum(busy * requests for busy, requests, _ in found) / sum(requests for _, requests, _ in found)
+    if not mean or median(busy - transfer for busy, _, transfer in found) < limits.slow_turn:
+        return False
+    varies = sum(requests * (busy / mean - 1) ** 2 for busy, requests, _ in found) / (len(found) - 1)
+    return varies <= limits.slow_varies
 
 
 def _answered(second: Second, requests: _Requests, least: float) -> _Row:
@@ -141,12 +177,19 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
     """Return the disk that stands out, its wait and its peers' (medians over the seconds)."""
     least = limits.crowded * len(rows)
     waits = {disk: median(found) for disk, found in _waits(rows).items() if len(found) >= least}
-    if len(waits) < 4:
+    if len(waits) < FEWEST:
         return None
     disk = max(waits, key=waits.__getitem__)
     peers = [other for other in waits if other != disk]
     middle = median(waits[other] for other in peers)
-    if waits[disk] < limits.slow_wait * middle or waits[disk] < middle + excess:
+    times, always = limits.slow_wait, limits.equal_ios
+    if len(peers) < _ENOUGH:
+        # Two peers have no middle that one of them could not move: both must wait alike, and the nearer one counts.
+        middle, least_waiting = (extreme(waits[other] for other in peers) for extreme in (max, min))
+        if middle > limits.equal_ios * least_waiting:
+            return None
+        times, always = limits.slow_of_three, limits.slow_wait
+    if waits[disk] < times * middle or waits[disk] < middle + excess:
         return None
 
     def of(name: str, value: Callable[[Member], float]) -> float:
@@ -160,5 +203,5 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
     # Nor for far less: the leg of a mirror to which reads seldom go seeks for each of them.
     equal = equal and of(disk, rate) * limits.equal_ios >= others(rate)
     ratios = _ratios(rows, disk)
-    steady = sum(ratio >= limits.equal_ios for ratio in ratios) >= limits.fixed * len(ratios)
+    steady = sum(ratio >= always for ratio in ratios) >= limits.fixed * len(ratios)
     return (disk, waits[disk], middle) if equal and steady else None

@@ -40,6 +40,7 @@ _HELP = {
     "hot_ios": ("requests of the fullest column, times the others' median, that make it hot", ""),
     "equal_ios": ("up to here a member's share of I/O is equal to its peers'", ""),
     "slow_wait": ("a slow disk's wait, times its peers' median", ""),
+    "slow_of_three": ("the same of three members, times the wait of the slower of the other two", ""),
     "slow_service": ("busy time that it spends on each request, times its peers' median", ""),
     "slow_excess": ("and longer by, rotational members", "seconds"),
     "slow_excess_flash": ("and longer by, flash members", "seconds"),

@@ -15,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdstop.stripe import Column, Kind, Member, Second, StripeLimits, Verdict, judge
-from tests.arrays.measure import member, rows
+from tests.arrays import SAS_15K, SATA_7200, ArraySpec, Clones, Level, Media, Random, member_name, simulate
+from tests.arrays.measure import member, rows, seconds
+from tests.arrays.spec import KIB
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -182,6 +184,82 @@ def test_a_crowd_that_only_seeks_is_not_a_slow_disk() -> None:
     verdict = judged(run(standing))
     assert verdict.wait is None
     assert verdict.kind is Kind.UNCLEAR
+
+
+def takes(service: float, peers: Callable[[int, int], float], size: int = 8192) -> list[Second]:
+    """Make seconds of RAID0 in which disk 2 works so many seconds on a request, and waits; the peers as told."""
+
+    def load(column: int, second: int) -> Member:
+        each = service if column == 2 else peers(column, second)
+        made = disk(column, queue=4.0 if column == 2 else 0.25, busy=min(1.0, 50 * each), ios=50.0)
+        return replace(made, read_bytes=25.0 * size, write_bytes=25.0 * size)
+
+    return run(load)
+
+
+@pytest.mark.parametrize(("service", "slow"), [(0.018, True), (0.0104, True), (0.0096, False)])
+def test_fast_disks_that_all_seek_need_no_longer_a_seek_of_a_slow_one(service: float, slow: bool) -> None:  # noqa: FBT001
+    verdict = judged(takes(service, lambda *_: 0.004))
+    assert (verdict.kind is Kind.SLOW) is slow
+    assert slow is (verdict.wait is not None)
+
+
+@pytest.mark.parametrize(("varies", "slow"), [(0.05, True), (0.3, False)])
+def test_peers_of_which_some_follow_a_stream_prove_nothing(varies: float, slow: bool) -> None:  # noqa: FBT001
+    def some(column: int, second: int) -> float:
+        return 0.004 * (1 + varies if (column + second) % 2 else 1 - varies)
+
+    assert (judged(takes(0.018, some)).kind is Kind.SLOW) is slow
+
+
+@pytest.mark.parametrize(("size", "slow"), [(8 << 10, True), (150 << 10, True), (250 << 10, False)])
+def test_peers_that_transfer_and_do_not_seek_prove_nothing(size: int, slow: bool) -> None:  # noqa: FBT001
+    assert (judged(takes(0.018, lambda *_: 0.004, size)).kind is Kind.SLOW) is slow
+
+
+def test_what_takes_longer_than_any_seek_needs_no_peers_that_seek() -> None:
+    assert judged(takes(0.0201, lambda *_: 0.0005)).kind is Kind.SLOW
+    assert judged(takes(0.0199, lambda *_: 0.0005)).kind is not Kind.SLOW
+
+
+FAST = replace(SAS_15K, seek=(0.0008, 0.0025))
+
+
+@pytest.mark.parametrize("level", list(Level))
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slow_one_of_fast_disks_is_found(level: Level, seed: int) -> None:
+    spec = ArraySpec(level=level, disks=8, media=FAST, random=Random(rate=100.0), slow=((3, 4.5),))
+    verdict = judged(list(seconds(simulate(spec, seed, 10), spec)))
+    assert verdict.wait is not None
+    assert verdict.wait.disk == member_name(3)
+
+
+@pytest.mark.parametrize("media", [FAST, SATA_7200], ids=["15k", "7200"])
+@pytest.mark.parametrize("background", [0.0, 60.0, 200.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_crowd_of_streams_beside_other_load_is_no_slow_disk(media: Media, background: float, seed: int) -> None:
+    clones = Clones(count=8, size=32 * KIB, same_phase=True)
+    spec = ArraySpec(level=Level.RAID6, disks=8, media=media, random=Random(rate=background), clones=clones)
+    assert judged(list(seconds(simulate(spec, seed, 10), spec))).kind is not Kind.SLOW
+
+
+@pytest.mark.parametrize("level", [Level.RAID0, Level.RAID5])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_slow_one_of_three_disks_is_found(level: Level, seed: int) -> None:
+    spec = ArraySpec(level=level, disks=3, random=Random(rate=20.0), slow=((1, 6.0),))
+    verdict = judged(list(seconds(simulate(spec, seed, 10), spec)))
+    assert verdict.kind is Kind.SLOW
+    assert verdict.wait is not None
+    assert verdict.wait.disk == member_name(1)
+
+
+@pytest.mark.parametrize("level", [Level.RAID0, Level.RAID5])
+@pytest.mark.parametrize("phase", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_crowd_before_one_of_three_disks_is_no_slow_one(level: Level, phase: bool, seed: int) -> None:  # noqa: FBT001
+    clones = Clones(count=5, same_phase=phase)
+    spec = ArraySpec(level=level, disks=3, random=Random(rate=20.0), clones=clones)
+    assert judged(list(seconds(simulate(spec, seed, 10), spec))).kind is Kind.TOO_FEW
 
 
 def test_a_fixed_queue_without_a_cause_is_unclear() -> None:

@@ -10,13 +10,11 @@ from sdstop.collectors.mdraid import Array
 from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.laggard import Wait
+from sdstop.laggard import FEWEST, Wait
 from sdstop.stripe import Kind
 from sdstop.striped import Striped, striped_arrays, thresholds
 
 _ID = "slow-stripe-member"
-_FEWEST = 4
-"""Members among which sdstop.laggard can tell a slow one: of three, who is to say which is as usual?"""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -27,7 +25,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(_ID, striped.unchecked, name)
         elif spread.wait is not None and spread.kind is Kind.SLOW:
             yield _slow(window, striped, spread.wait, limits)
-        elif (disks := sum(map(len, striped.columns))) < _FEWEST:
+        elif (disks := sum(map(len, striped.columns))) < FEWEST:
             yield Unchecked(_ID, f"{disks} members are too few to tell which of them is slow", name)
         else:
             yield RuledOut(_ID, name, _good(striped, limits))
@@ -43,14 +41,15 @@ def _good(striped: Striped, limits: Limits) -> str:
         return "no member was asked for anything in the last reading"
     slowest = max(waits, key=waits.__getitem__)
     peers = median([wait for disk, wait in waits.items() if disk != slowest] or [0.0])
-    if waits[slowest] >= limits["slow_wait"] * peers > 0:
+    times = limits["slow_of_three" if len(waits) <= FEWEST else "slow_wait"]
+    if waits[slowest] >= times * peers > 0:
         return (
             f"{slowest} waited {human.wait(waits[slowest])} ms at the last reading, its peers {human.wait(peers)} ms; "
             "but not in most readings, not at an equal share of I/O, or with no more work on each request than a seek "
             "takes"
         )
     return (
-        f"no member waits {human.number(limits['slow_wait'])} times as long as its peers at an equal share; the "
+        f"no member waits {human.number(times)} times as long as its peers at an equal share; the "
         f"longest wait of the last reading is {human.wait(waits[slowest])} ms ({slowest})"
     )
 
@@ -89,5 +88,5 @@ SLOW_STRIPE_MEMBER = Rule(
     Severity.CRITICAL,
     _check,
     (Array, DiskActivity),
-    thresholds("slow_wait", "slow_service", "slow_excess", "slow_excess_flash", "equal_ios"),
+    thresholds("slow_wait", "slow_of_three", "slow_service", "slow_excess", "slow_excess_flash", "equal_ios"),
 )

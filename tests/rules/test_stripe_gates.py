@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -144,12 +144,40 @@ def test_a_slow_disk_is_found_where_columns_are_too_few_for_a_convoy() -> None:
     assert got == {("slow-stripe-member", "warning", f"md0/{member_name(5)}")}
 
 
-@pytest.mark.parametrize("disks", [2, 3])
-def test_of_three_members_none_is_called_slow_and_none_good(disks: int) -> None:
-    def load(member: int, second: int) -> Load:
-        return Load(wait=100.0, busy=0.95) if member == 1 else Load()
+def one_of_three(wait: float, other: float = 10.0) -> Callable[[int, int], Load]:
+    """Let one of three members answer in `wait` ms, one in `other` and one in 10."""
+    waits = (10.0, other, wait)
 
-    judgement = judged(made(ArraySpec(level=Level.RAID0, disks=disks), load)).head().judgement
+    def load(member: int, second: int) -> Load:
+        return Load(wait=waits[member], busy=min(1.0, 0.04 * waits[member]))
+
+    return load
+
+
+@pytest.mark.parametrize(("wait", "found"), [(39.0, False), (41.0, True)])
+def test_a_slow_one_of_three_must_wait_four_times_as_long(wait: float, found: bool) -> None:  # noqa: FBT001
+    judgement = judged(made(ArraySpec(level=Level.RAID5, disks=3), one_of_three(wait))).head().judgement
+    assert said(judgement) == ({("slow-stripe-member", "warning", f"md0/{member_name(2)}")} if found else set())
+    good = [r.summary for r in judgement.ruled_out if r.rule == "slow-stripe-member"]
+    assert found or good[0].startswith("no member waits 4 times as long as its peers"), good
+
+
+def test_of_three_members_that_all_differ_none_is_called_slow() -> None:
+    judgement = judged(made(ArraySpec(level=Level.RAID5, disks=3), one_of_three(80.0, 15.5))).head().judgement
+    assert said(judgement) == set()
+
+
+def test_of_three_members_one_is_slow_beside_both_others_not_beside_their_middle() -> None:
+    # Four times the mean of 10 and 14 ms, but not four times 14.
+    judgement = judged(made(ArraySpec(level=Level.RAID5, disks=3), one_of_three(52.0, 14.0))).head().judgement
+    assert said(judgement) == set()
+
+
+def test_of_two_members_none_is_called_slow_and_none_good() -> None:
+    def load(member: int, second: int) -> Load:
+        return Load(wait=90.0 if member == 1 else 9.0, busy=1.0 if member == 1 else 0.4)
+
+    judgement = judged(made(ArraySpec(level=Level.RAID0, disks=2), load)).head().judgement
     assert said(judgement) == set()
     assert "too few to tell" in unchecked(judgement)["slow-stripe-member"]
     four = judged(made(ArraySpec(level=Level.RAID0, disks=4), load)).head().judgement
