@@ -1,0 +1,115 @@
+"""An ordinary user of this machine, and sdstop where that user may run it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NOBODY = 65534
+PATIENCE = 120.0
+"""Seconds after which something that must come is given up."""
+
+
+@dataclass(frozen=True)
+class User:
+    """Who runs sdstop: number, an own folder, and the copy of sdstop with all that it needs."""
+
+    number: int
+    home: Path
+    copy: Path
+    python: str
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Nothing of the tests' own environment but the language."""
+        return {"PATH": "/usr/bin:/bin", "HOME": str(self.home), "LC_ALL": "C.UTF-8", "PYTHONPATH": str(self.copy),
+                "PYTHONDONTWRITEBYTECODE": "1", "TERM": "xterm-256color"}  # fmt: skip
+
+    def start(self, *arguments: str | Path, **keywords: Any) -> subprocess.Popen[str]:
+        """Start sdstop as this user."""
+        argv = [self.python, "-m", "sdstop", *map(str, arguments)]
+        keywords = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | keywords
+        return subprocess.Popen(
+            argv, text=True, env=dict(self.environment), cwd=self.home, **self.becoming(), **keywords
+        )
+
+    def becoming(self) -> dict[str, Any]:
+        """Return how a process becomes this user, if it is not."""
+        if self.number == os.geteuid():
+            return {}
+        return {"user": self.number, "group": self.number, "extra_groups": []}
+
+    def line(self, *arguments: str | Path) -> str:
+        """Return a line for a shell of root or of this user that runs sdstop as this user."""
+        become = ["setpriv", f"--reuid={self.number}", f"--regid={self.number}", "--clear-groups"]
+        words = ["env", "-i", *(f"{name}={value}" for name, value in self.environment.items())]
+        words += [self.python, "-m", "sdstop", *map(str, arguments)]
+        return shlex.join([*(become if self.becoming() else []), *words])
+
+    def others(self) -> list[int]:
+        """Return the processes of everybody else."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                if entry.name.isdecimal() and entry.stat().st_uid != self.number:
+                    found.append(int(entry.name))
+            except OSError:  # it ended
+                continue
+        return found
+
+
+def settle(folder: Path) -> User:
+    """Put sdstop into a folder that everybody may enter, and return an ordinary user who may run it.
+
+    That is nobody, or whoever runs the tests if that is not root. The tests' own interpreter and packages may lie
+    where others may not look: the packages are copied, and Debian's interpreter is the second choice.
+    """
+    number = os.geteuid() or NOBODY
+    folder.chmod(0o755)
+    copy, home = folder / "lib", folder / "home"
+    home.mkdir()
+    os.chown(home, number, number if os.geteuid() == 0 else -1)
+    shutil.copytree(ROOT / "sdstop", copy / "sdstop", ignore=shutil.ignore_patterns("__pycache__"))
+    for name in {"sdstop", *_needed("sdstop")}:
+        _install(importlib.metadata.distribution(name), copy)
+    for path in (copy, *copy.rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    for python in (os.path.realpath(sys.executable), "/usr/bin/python3"):
+        user = User(number, home, copy, python)
+        try:
+            with user.start("--version") as process:
+                said = process.communicate(timeout=PATIENCE)
+        except PermissionError:
+            continue
+        assert process.returncode == 0, said
+        return user
+    raise AssertionError("no Python that an ordinary user may run")
+
+
+def _needed(name: str, extras: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Yield the names of all that a distribution needs."""
+    for text in importlib.metadata.requires(name) or ():
+        need = Requirement(text)
+        if need.marker is None or any(need.marker.evaluate({"extra": extra}) for extra in extras or {""}):
+            yield need.name
+            yield from _needed(need.name, frozenset(need.extras))
+
+
+def _install(distribution: importlib.metadata.Distribution, folder: Path) -> None:
+    for file in distribution.files or ():
+        if ".." in file.parts or file.suffix == ".pth" or "__pycache__" in file.parts:
+            continue  # a script, or what leads back to the checkout
+        place = folder / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file.locate(), place)

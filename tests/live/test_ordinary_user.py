@@ -1,0 +1,253 @@
+"""sdstop in the hands of somebody who is not root: nothing fails, and what could not be read is said to be denied.
+
+Who runs the tests as root sees an ordinary user's sdstop beside root's own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import stat
+import subprocess
+import tarfile
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.live.ordinary import PATIENCE, User, settle
+from tests.tui.screens import SMALL, WIDE
+from tests.tui.test_hotplug import Plug, listed, until
+from tests.tui.test_terminal import Tmux
+
+pytestmark = pytest.mark.live
+
+HINT = "answer:psutil.processes needs root, for other users' processes (which processes do the I/O)"
+
+
+@pytest.fixture(scope="module")
+def user() -> Iterator[User]:
+    folder = Path(tempfile.mkdtemp(prefix="ordinary-"))  # below pytest's own only its user may look
+    yield settle(folder)
+    shutil.rmtree(folder)
+
+
+def done(process: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=PATIENCE)
+    assert "Traceback" not in err
+    return process.returncode, out, err
+
+
+def one_space(text: str) -> str:
+    return " ".join(text.split())
+
+
+@pytest.fixture(scope="module")
+def report(user: User) -> dict[str, Any]:
+    code, out, err = done(user.start("report", "--format", "json", "--duration", "1s"))
+    assert (code, err) == (0, "")
+    found: dict[str, Any] = json.loads(out)
+    return found
+
+
+def test_doctor_says_what_root_would_add(user: User) -> None:
+    code, out, err = done(user.start("doctor"))
+    assert (code, err) == (0, "")
+    assert re.match(r"\S+, live, not as root: \d+ of \d+ sources work, \d+ of them partly", out)
+    said = one_space(out)
+    assert HINT in said
+    assert re.search(
+        r" processes partly \S+ ms Processes' I/O\. answer:psutil\.processes: denied for \d+ of \d+ ", said
+    )
+    assert not re.search(r"^\S+ +failed ", out, re.MULTILINE)
+
+
+def test_the_report_says_so_at_its_top(user: User) -> None:
+    code, out, err = done(user.start("report", "--duration", "1s"))
+    assert (code, err) == (0, "")
+    assert "Not privileged: what needs root was not seen; `sdstop doctor` says what." in one_space(out)
+    assert re.search(r"^  processes +partly .*answer:psutil.processes: denied for \d+ of \d+ ", out, re.MULTILINE)
+
+
+def test_what_was_denied_is_no_row_and_no_zero(user: User, report: dict[str, Any]) -> None:
+    assert report["host"]["privileged"] is False
+    readings = report["readings"]
+    (summary,) = readings["process_summary"]
+    assert 0 < summary["denied"] < summary["processes"]
+    shown = {row["pid"] for row in readings["process_io"]}
+    assert shown
+    assert len(shown) == summary["processes"] - summary["denied"]
+    assert not shown & set(user.others())
+    (source,) = (row for row in report["collectors"] if row["name"] == "processes")
+    assert source["outcome"] == "ok"
+    assert re.fullmatch(r"answer:psutil\.processes: denied for \d+ of \d+ processes", source["reason"])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="there is no root to compare with")
+def test_all_else_is_as_root_sees_it(user: User, report: dict[str, Any]) -> None:
+    root = User(0, user.home, user.copy, user.python)
+    code, out, err = done(root.start("report", "--format", "json", "--duration", "1s"))
+    assert (code, err) == (0, "")
+    seen = json.loads(out)
+    assert seen["host"]["privileged"] is True
+    for row, roots_row in zip(report["collectors"], seen["collectors"], strict=True):
+        # whoever is slow on a busy machine is slow for one of them alone
+        assert row["outcome"] == roots_row["outcome"] or "timeout" in {row["outcome"], roots_row["outcome"]}
+    for family in ("block_device", "network_interface"):
+        known, roots_own = ({json.dumps(row) for row in r["readings"].get(family, [])} for r in (report, seen))
+        # what others plug and unplug meanwhile is of one of them alone
+        assert len(known & roots_own) >= min(len(known), len(roots_own)) * 0.8
+        assert {key for row in known for key in json.loads(row)} == {
+            key for row in roots_own for key in json.loads(row)
+        }
+    hidden = seen["readings"]["process_summary"][0]["denied"]
+    assert hidden < report["readings"]["process_summary"][0]["denied"]
+
+
+@pytest.mark.parametrize("name", ["made.tar.gz", "made"])
+def test_captures_are_for_their_owner_alone(user: User, name: str) -> None:
+    path = user.home / name
+    code, out, err = done(user.start("capture", "--duration", "1s", "-o", path, umask=0))
+    assert (code, out) == (0, "")
+    assert re.fullmatch(rf"sdstop: {path}: \d+ frames?\n", err)
+    for each in (path, *path.rglob("*")):
+        kept = each.stat()
+        assert kept.st_uid == user.number
+        assert stat.S_IMODE(kept.st_mode) == (0o700 if each.is_dir() else 0o600)
+    code, out, err = done(user.start("report", "--from", path))
+    assert (code, err) == (0, "")
+    assert "Not privileged: what needs root was not seen" in out
+    assert re.search(r"^  processes +partly ", out, re.MULTILINE)
+    if name == "made.tar.gz":
+        with tarfile.open(path) as archive:
+            assert all(member.mode & 0o077 == 0 for member in archive)
+
+
+@pytest.mark.parametrize(("command", "words"), [("capture", ["-o"]), ("report", ["--duration", "0s", "-o"]),
+                                                ("export", ["--once", "--textfile"])])  # fmt: skip
+def test_where_one_may_not_write_is_said_in_a_line(user: User, command: str, words: list[str]) -> None:
+    if os.geteuid() == 0:
+        (user.copy.parent / "roots").mkdir(exist_ok=True)
+        (user.copy.parent / "roots").chmod(0o755)
+    else:
+        (user.copy.parent / "roots").mkdir(mode=0o500, exist_ok=True)
+    path = user.copy.parent / "roots" / "made"
+    code, out, err = done(user.start(command, *words, path))
+    assert (code, out) == (1, "")
+    assert re.fullmatch(rf"sdstop: {path}.*cannot be written: Permission denied\n", err)
+    assert not path.exists()
+
+
+def test_check_judges_what_may_be_seen(user: User) -> None:
+    code, out, err = done(user.start("check"))
+    assert err == ""
+    word = re.fullmatch(r"SDSTOP (OK|WARNING|CRITICAL|UNKNOWN) - .* \| critical=\d+ .*\n", out)
+    assert word is not None, out
+    assert word[1] == ("OK", "WARNING", "CRITICAL", "UNKNOWN")[code]
+    assert "denied" not in out
+
+
+def scraped(address: str) -> str:
+    """Return the page, "" as long as there is none."""
+    try:
+        with urllib.request.urlopen(address, timeout=PATIENCE) as answer:  # noqa: S310  # our own
+            page: str = answer.read().decode()
+            return page
+    except urllib.error.HTTPError as error:
+        if error.code != 503:
+            raise
+        return ""
+
+
+def test_the_exporter_counts_who_hides(user: User) -> None:
+    process = user.start("export", "--listen", "127.0.0.1:0")
+    try:
+        assert process.stderr is not None
+        found = re.fullmatch(r"sdstop: serving (http://127\.0\.0\.1:\d+/metrics)\n", process.stderr.readline())
+        assert found is not None
+        page, deadline = "", time.monotonic() + PATIENCE
+        while "sdstop_processes_hidden " not in page:
+            assert time.monotonic() < deadline, page
+            page = scraped(found[1])
+            time.sleep(0.1)
+    finally:
+        process.terminate()
+        code, _, err = done(process)
+    assert (code, err) == (0, "")
+    hidden = re.search(r"^sdstop_processes_hidden (\S+)$", page, re.MULTILINE)
+    assert hidden is not None
+    assert float(hidden[1]) > 0
+    assert re.search(r"^sdstop_disk_reads_total\{", page, re.MULTILINE)
+    assert 'sdstop_collector_success{collector="processes"} 1.0\n' in page
+
+
+@pytest.fixture
+def window(user: User, tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
+    assert shutil.which("tmux"), "these tests need tmux"
+    started: list[Tmux] = []
+
+    def start(size: tuple[int, int], *arguments: str | Path) -> Tmux:
+        started.append(Tmux(tmp_path, size, f"cd {user.home}; {user.line(*arguments)}"))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.run("kill-server")
+
+
+@pytest.mark.parametrize("size", [SMALL, WIDE])
+def test_the_dashboard_says_it_on_every_screen(window: Callable[..., Tmux], size: tuple[int, int]) -> None:
+    shown = window(size)
+    shown.until("LIVE", "not root", "Worst devices")
+    for key, title in (
+        ("2", "Arrays and disks"),
+        ("4", "Interfaces"),
+        ("!", "Looked at and found good"),
+        ("?", "Help"),
+    ):
+        shown.press(key)
+        assert "not root" in shown.until(title).splitlines()[0]
+    shown.press("6")
+    text = shown.until("Sources of evidence", "hidden: only root sees them", "partly")
+    assert re.search(r"^.*[ ▸]processes +partly ", text, re.MULTILINE)  # what is not good comes first
+    assert "Traceback" not in text
+    shown.press("q")
+    shown.until("left with 0")
+
+
+def test_a_story_opens(window: Callable[..., Tmux], user: User) -> None:
+    shutil.copytree(Path(__file__).parent.parent.parent / "fixtures/clone-convoy", user.home / "clone-convoy")
+    for path in (user.home / "clone-convoy", *(user.home / "clone-convoy").rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    shown = window(SMALL, "--from", "clone-convoy")
+    shown.until("REPLAY", "!CRIT md0")
+    shown.press("q")
+    shown.until("left with 0")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root can plug nothing")
+async def test_uevents_reach_who_is_not_root(window: Callable[..., Tmux], user: User, tmp_path: Path) -> None:
+    (user.home / "slow.toml").write_text("[sampler]\ninterval = 3600.0\n")
+    behind = tmp_path / "behind"
+    behind.write_bytes(bytes(1 << 20))
+    plug = Plug(behind)
+    shown = window(SMALL, "--config", "slow.toml")
+    shown.until("every 3600 s")
+    shown.press("2")
+    shown.until("Arrays and disks")
+    shown.press("/", *"loop4712", "Enter")
+    shown.until("filter 'loop4712'")
+    try:
+        plug.insert()
+        await until(lambda: listed(shown.screen().splitlines()), shown.screen)
+    finally:
+        plug.pull()
+        os.close(plug.control)
+    await until(lambda: not listed(shown.screen().splitlines()), shown.screen)
