@@ -241,7 +241,10 @@ def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     word = ("OK", "WARNING", "CRITICAL", "UNKNOWN")[STORIES[name].code]
     assert text.startswith(f"SDSTOP {word} - ")
     assert (code, err) == (STORIES[name].code, "")
-    assert text.count("\n") == 1
+    first, *more = text.splitlines()
+    assert len(first) < 600
+    assert re.search(r" \| critical=\d+ warning=\d+ info=\d+ unchecked=\d+$", first)
+    assert all(re.match(r"(CRITICAL|WARNING|NOT SEEN|NOT CHECKED): [^|]+$", line) for line in more)
     for rule, _, subject in STORIES[name].last:
         assert f"{rule} {subject}: " in text
 

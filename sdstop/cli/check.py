@@ -1,6 +1,10 @@
 """`sdstop check`: one line and an exit code, as monitoring systems want them from a plugin.
 
-SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ... | critical=1 warning=0 info=0 unchecked=0
+The line has how much there is of what and the worst of it; what there is more to say follows on lines of its own,
+which such systems show where somebody asks for details.
+
+    SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ...; 2 rules not checked | critical=1 warning=0 info=0 unchecked=2
+    NOT CHECKED: device-hung, rebuild-slow (needs 10 s of frames, has 2 s)
 """
 
 from __future__ import annotations
@@ -8,14 +12,16 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sdstop.cli import output
 from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Outcome
-from sdstop.exporters.report import reason_of
-from sdstop.finding import Severity, Unchecked
+from sdstop.exporters.report import NOT_YET, reason_of
+from sdstop.exporters.text import plural
+from sdstop.finding import Finding, Severity, Unchecked
 from sdstop.format import safe
 from sdstop.session import Session
 
@@ -26,22 +32,44 @@ OK, WARNING, CRITICAL, UNKNOWN = range(4)
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _CODES = {Severity.CRITICAL: CRITICAL, Severity.WARNING: WARNING}
 _MOST = 5
+"""Things that the line names; the lines below have them all."""
+_LONGEST = 240
+"""Characters of the line that the worst finding may take."""
+_LINES = 50
+"""Lines below it, at most: what reads them is often bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What is said: an exit code, its words for the first line, and lines of details."""
+
+    code: int
+    said: str
+    details: tuple[str, ...] = ()
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the line. Raises Problem."""
+    """Print the line, and what follows it. Raises Problem."""
     with begin(options) as watch:
         session = seen(watch, watch.session(whole(watch), rules=()), SECONDS)
         judgement = watch.judge(session.head().window)
-    code, said = verdict(session, judgement, strict=options.strict)
-    output.write(line(code, said, numbers(judgement)))
-    return code
+    answer = verdict(session, judgement, strict=options.strict)
+    output.write(line(answer.code, answer.said, numbers(judgement)) + below(answer.details))
+    return answer.code
 
 
 def line(code: int, said: str, counts: str = "") -> str:
     """Return the line; a bar is where a plugin's numbers begin, so what is said has none."""
     bar = f" | {counts}" if counts else ""
-    return f"SDSTOP {_WORDS[code]} - {safe(said, 2000).replace('|', '/')}{bar}\n"
+    return f"SDSTOP {_WORDS[code]} - {safe(said, 1000).replace('|', '/')}{bar}\n"
+
+
+def below(details: Sequence[str]) -> str:
+    """Return the lines of details; a bar would begin more numbers, so they have none either."""
+    shown = list(details[:_LINES])
+    if len(details) > _LINES:
+        shown.append(f"and {len(details) - _LINES} more; sdstop report has them all")
+    return "".join(f"{safe(detail, 1000).replace('|', '/')}\n" for detail in shown)
 
 
 def numbers(judgement: Judgement) -> str:
@@ -51,46 +79,67 @@ def numbers(judgement: Judgement) -> str:
     return " ".join([*parts, f"unchecked={len(judgement.unchecked)}"])
 
 
-def verdict(session: Session, judgement: Judgement, *, strict: bool) -> tuple[int, str]:
-    """Return the exit code and what is said: what is wrong, the worst of it first, and what was not seen."""
+def verdict(session: Session, judgement: Judgement, *, strict: bool) -> Answer:
+    """Return the answer: what is wrong, the worst of it first, and what was not seen."""
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     unseen = _unseen(session, strict=strict)
     denied = any(run.outcome is Outcome.DENIED for run in session.head().now.runs.values())
     blind = bool(judgement.unchecked) and not judgement.ran and not denied
     code = _CODES[bad[0].severity] if bad else UNKNOWN if unseen or blind else OK
-    parts = []
+    parts, details = [], []
     if bad:
-        told = [f"{f.rule} {f.subject}: {f.summary}" for f in bad[:_MOST]]
-        more = f"; and {len(bad) - _MOST} more" if len(bad) > _MOST else ""
-        parts.append(f"{len(bad)} finding{'s' * (len(bad) != 1)}: {'; '.join(told)}{more}")
+        parts.append(f"{plural(len(bad), 'finding')}: {_worst(bad)}")
+        told = [f"{finding.severity.upper()}: {_told(finding)}" for finding in bad]
+        details += told if len(bad) > 1 or len(_told(bad[0])) > _LONGEST else []
     elif not unseen:
         parts.append("nothing found wrong" if judgement.ran else _idle(judgement))
     if unseen:
-        parts.append(f"not seen: {', '.join(unseen)}")
+        parts.append(f"not seen: {_named(list(unseen))}")
+        details += [f"NOT SEEN: {name} ({why})" if why else f"NOT SEEN: {name}" for name, why in unseen.items()]
     if judgement.unchecked:
-        parts.append(f"not checked: {_unchecked(judgement.unchecked)}")
-    return code, "; ".join(parts)
+        said, reasons = _unchecked(judgement.unchecked)
+        parts.append(said)
+        details += reasons
+    return Answer(code, "; ".join(parts), tuple(details))
+
+
+def _told(finding: Finding) -> str:
+    return f"{finding.rule} {finding.subject}: {finding.summary}"
+
+
+def _worst(bad: Sequence[Finding]) -> str:
+    """Return the worst finding, and the names of those that come next."""
+    others = [f"{finding.rule} {finding.subject}" for finding in bad[1:]]
+    return "; ".join([safe(_told(bad[0]), _LONGEST), *([_named(others)] if others else [])])
+
+
+def _named(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
+    return ", ".join(safe(name, 60) for name in names[:_MOST]) + more
 
 
 def _idle(judgement: Judgement) -> str:
     return "nothing could be judged" if judgement.unchecked else "no rule concerns what was seen"
 
 
-def _unchecked(verdicts: Sequence[Unchecked]) -> str:
-    """Return the rules that could not look, by the reason they share."""
-    reasons: dict[str, list[str]] = {}
+def _unchecked(verdicts: Sequence[Unchecked]) -> tuple[str, list[str]]:
+    """Return how many rules could not look and why most of them, and a line of them for each reason they share."""
+    reasons: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
-        reasons.setdefault(reason_of(verdict), []).append(verdict.rule)
-    told = [f"{', '.join(dict.fromkeys(rules))} ({reason})" for reason, rules in reasons.items()]
-    return ", ".join(told[:_MOST]) + (f" and {len(told) - _MOST} more" if len(told) > _MOST else "")
+        reasons.setdefault(reason_of(verdict), {})[verdict.rule] = None
+    rules = {verdict.rule for verdict in verdicts}
+    commonest = max(reasons, key=lambda reason: len(reasons[reason]))
+    said = f"{next(iter(rules)) if len(rules) == 1 else f'{len(rules)} rules'} not checked"
+    why = f"{'mostly: ' if len(reasons) > 1 else ''}{safe(commonest, _LONGEST // 2)}"
+    return f"{said} ({why})", [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons.items()]
 
 
-def _unseen(session: Session, *, strict: bool) -> list[str]:
+def _unseen(session: Session, *, strict: bool) -> dict[str, str]:
     """Return the sources that should have answered and did not, each with why."""
     runs = session.head().now.runs
     bad = {Outcome.FAILED, Outcome.TIMEOUT} | ({Outcome.DENIED} if strict else set())
-    found = [f"{c.name} (no answer yet)" for c in session.collectors if c.name not in runs]
-    found += [f"{name} ({run.outcome}: {run.reason})" for name, run in runs.items() if run.outcome in bad]
+    found = {c.name: NOT_YET for c in session.collectors if c.name not in runs}
+    found |= {name: f"{run.outcome}: {run.reason}" for name, run in runs.items() if run.outcome in bad}
     if not found and not any(run.ok for run in runs.values()):
-        found.append("anything: no source brought data")
+        found["anything: no source brought data"] = ""
     return found

@@ -15,7 +15,7 @@ from sdstop.cli import check
 from sdstop.cli.command import execute
 from sdstop.evidence import Evidence, Outcome
 from tests.cli.run import CALM, CRITICAL, MARK, WARNING, Make, one_line, run
-from tests.exporters.meters import SIDE, Meter, frame, refusal
+from tests.exporters.meters import SIDE, Meter, Mood, frame, refusal
 
 
 def test_report_as_json_is_the_same_every_time(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,36 +46,60 @@ def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest
 
 
 COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
-SPEAKS = "too-loud (x: it speaks)"
+SPEAKS = "too-loud not checked (x: it speaks)"
+BELOW = "NOT CHECKED: too-loud (x: it speaks)"
 
 
 @pytest.mark.parametrize(
-    ("rows", "code", "line"),
+    ("rows", "code", "lines"),
     [
-        ([CALM], 0, "OK - nothing found wrong | critical=0 warning=0 info=0 unchecked=0"),
-        ([], 0, "OK - no rule concerns what was seen | critical=0 warning=0 info=0 unchecked=0"),
+        ([CALM], 0, ["OK - nothing found wrong | critical=0 warning=0 info=0 unchecked=0"]),
+        ([], 0, ["OK - no rule concerns what was seen | critical=0 warning=0 info=0 unchecked=0"]),
         (
             [CALM, Meter("x", word="y")],
             0,
-            "OK - nothing found wrong; not checked: too-loud (x: it speaks) | critical=0 warning=0 info=0 unchecked=1",
+            [f"OK - nothing found wrong; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
         ),
         (
             [Meter("x", word="y")],
             3,
-            f"UNKNOWN - nothing could be judged; not checked: {SPEAKS} | critical=0 warning=0 info=0 unchecked=1",
+            [f"UNKNOWN - nothing could be judged; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
         ),
-        ([WARNING], 1, "WARNING - 1 finding: too-loud b/c: b/c is loud | critical=0 warning=1 info=0 unchecked=0"),
+        ([WARNING], 1, ["WARNING - 1 finding: too-loud b/c: b/c is loud | critical=0 warning=1 info=0 unchecked=0"]),
         (
             [WARNING, CRITICAL],
             2,
-            "CRITICAL - 2 findings: too-loud c: c is loud; too-loud b/c: b/c is loud " + COUNTS,
+            [
+                "CRITICAL - 2 findings: too-loud c: c is loud; too-loud b/c " + COUNTS,
+                "CRITICAL: too-loud c: c is loud",
+                "WARNING: too-loud b/c: b/c is loud",
+            ],
         ),
     ],
 )
-def test_check(rows: Sequence[Meter], code: int, line: str, meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check(
+    rows: Sequence[Meter], code: int, lines: list[str], meters: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = meters(frame(1, rows, idle=MARK))
     assert execute(["check", "--from", path]) == code
-    assert capsys.readouterr().out == f"SDSTOP {line}\n"
+    assert capsys.readouterr().out.splitlines() == [f"SDSTOP {lines[0]}", *lines[1:]]
+
+
+def test_check_is_short_however_much_there_is_to_say(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first line counts and names the worst; what else there is stands below it, without a bar, for some lines."""
+    rows = [Meter(f"loud|{n}" * 50, level=0.9, mood=Mood.LOUD) for n in range(100)]
+    rows += [Meter(f"mute|{n}" * 50, word="y") for n in range(100)]
+    assert execute(["check", "--from", meters(frame(1, rows))]) == 2
+    first, *more = capsys.readouterr().out.splitlines()
+    assert first.startswith("SDSTOP CRITICAL - 100 findings: too-loud loud/0")
+    assert " and 94 more; not seen: idle; too-loud not checked (mostly: mute/0" in first
+    assert first.endswith(" | critical=100 warning=0 info=0 unchecked=100")
+    assert len(first) < 1000
+    assert first.count("|") == 1
+    assert more[0].startswith("CRITICAL: too-loud loud/0")
+    assert more[-1] == "and 151 more; sdstop report has them all"
+    assert len(more) == 51
+    assert not any("|" in line for line in more)
 
 
 @pytest.mark.parametrize(
@@ -95,18 +119,20 @@ def test_check_does_not_call_good_what_it_did_not_see(
     refused = Evidence(SIDE, outcome, detail="it | is so")
     path = meters(replace(seen, evidence=(*seen.evidence, refused)))
     assert execute(["check", "--from", path, *["--strict"] * strict]) == code
-    line = one_line(capsys.readouterr().out)
-    assert line.startswith("SDSTOP UNKNOWN - not seen: idle " if code == 3 else "SDSTOP OK - nothing found wrong")
+    line, *more = capsys.readouterr().out.splitlines()
+    assert line.startswith("SDSTOP UNKNOWN - not seen: idle | " if code == 3 else "SDSTOP OK - nothing found wrong | ")
     assert line.count("|") == 1
+    assert more == ([f"NOT SEEN: idle ({outcome}: /idle: it / is so)"] if code == 3 else [])
 
 
 def test_a_rule_that_could_not_look_is_unknown_where_no_other_did(
     meters: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert execute(["check", "--from", meters(frame(1, Evidence(SIDE, data=b"x"), idle=MARK))]) == 3
-    line = one_line(capsys.readouterr().out)
-    reason = "too-loud (meters: not recorded in this capture)"
-    assert line.startswith(f"SDSTOP UNKNOWN - nothing could be judged; not checked: {reason} | ")
+    line, *more = capsys.readouterr().out.splitlines()
+    reason = "(meters: not recorded in this capture)"
+    assert line.startswith(f"SDSTOP UNKNOWN - nothing could be judged; too-loud not checked {reason} | ")
+    assert more == [f"NOT CHECKED: too-loud {reason}"]
 
 
 def test_check_judges_the_last_window(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,7 +144,9 @@ def test_check_judges_the_last_window(meters: Make, capsys: pytest.CaptureFixtur
 def test_worst_wins_over_unknown(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     path = meters(frame(1, [CRITICAL]))  # the other source did not answer
     assert execute(["check", "--from", path]) == 2
-    assert "; not seen: idle (no answer yet) | " in capsys.readouterr().out
+    line, *more = capsys.readouterr().out.splitlines()
+    assert "; not seen: idle | " in line
+    assert more == ["NOT SEEN: idle (has not answered yet)"]
 
 
 def test_export_once(capture: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:

@@ -44,7 +44,10 @@ def test_an_empty_capture_is_nothing_to_call_good(tmp_path: Path, capsys: pytest
     (tmp_path / "frames").mkdir()
     (tmp_path / "manifest.json").write_text("[[[")
     assert execute(["check", "--from", str(tmp_path)]) == 3
-    assert "not seen: anything: no source brought data" in one_line(capsys.readouterr().out)
+    line, *more = capsys.readouterr().out.splitlines()
+    assert re.match(r"SDSTOP UNKNOWN - not seen: anything: no source brought data; \d+ rules not checked \(", line)
+    assert more[0] == "NOT SEEN: anything: no source brought data"
+    assert all(each.startswith("NOT CHECKED: ") for each in more[1:])
 
 
 @pytest.mark.parametrize(
