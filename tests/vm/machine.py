@@ -183,9 +183,9 @@ def _attend(process: subprocess.Popen[bytes], work: Path, seconds: float, consol
         ended = process.poll() is not None
         if ended or time.monotonic() > limit:
             what = f"the machine ended with {process.returncode}" if ended else f"no result within {seconds:g} s"
-            shell = share / "out/shell.txt"
-            tail = console.read_text(errors="replace")[-1500:] + (shell.read_text()[-1500:] if shell.exists() else "")
-            raise Crashed(f"{what}: {tail}")
+            logs = (share / "out" / name for name in ("shell.txt", "load.txt", "capture.txt"))
+            tails = (log.read_text(errors="replace")[-1500:] for log in (console, *logs) if log.exists())
+            raise Crashed(f"{what}: {' | '.join(tails)}")
         time.sleep(0.05)
 
 
@@ -198,7 +198,8 @@ def _monitor(path: Path, request: str) -> str:
         talk.readline()
         _ask(talk, {"execute": "qmp_capabilities"})
         answer = _ask(talk, {"execute": "human-monitor-command", "arguments": {"command-line": request}})
-        return str(answer.get("return", answer)).strip()
+        said = str(answer.get("return", answer)).strip()
+        return "" if said == "OK" else said
 
 
 def _ask(talk: TextIO, command: dict[str, Any]) -> dict[str, Any]:

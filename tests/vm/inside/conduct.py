@@ -62,14 +62,16 @@ def disks(names: list[str]) -> dict[str, str]:
 
 
 def shell(what: str, script: str, environment: dict[str, str]) -> None:
-    done = subprocess.run(
-        ["sh", "-e", "-c", script], env=environment, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-    )  # fmt: skip
-    with (OUT / "shell.txt").open("ab") as log:
-        log.write(f"== {what}\n".encode() + done.stdout)
+    """Run a script; what it prints can be read while it runs, in case it never ends."""
+    path = OUT / "shell.txt"
+    with path.open("ab") as log:
+        log.write(f"== {what}\n".encode())
+        log.flush()
+        done = subprocess.run(
+            ["sh", "-ex", "-c", script], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, check=False
+        )
     if done.returncode:
-        raise Broken(f"{what}: exit {done.returncode}: {done.stdout.decode('utf-8', 'replace')[-800:]}")
+        raise Broken(f"{what}: exit {done.returncode}: {path.read_text(errors='replace')[-800:]}")
 
 
 class Load:
