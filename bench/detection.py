@@ -1,6 +1,7 @@
 """Measure the stripe detector on simulated arrays that were not used to tune it, and print what it found.
 
-    python -m bench.detection [--seeds 3] [--pool held-out|tuning] [--windows 2] [--misses]
+    python -m bench.detection [--seeds 3] [--first 4000] [--pool held-out|tuning] [--columns 5,9] [--windows 2]
+                              [--loads clones,slow] [--misses]
 
 Every family of load on every RAID level, number of columns and kind of disk. Windows are ten seconds at 1 Hz and do
 not overlap. A window whose truth lies between (weakly crowded, or a crowd that stands still) counts neither way and is
@@ -13,7 +14,7 @@ import argparse
 import multiprocessing
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from sdstop.stripe import Kind
 from tests.arrays.measure import Outcome, Score, outcomes, score
@@ -24,13 +25,16 @@ _TIMES = {"clones": 4}  # only some of their windows hold a convoy
 _POOLS = {"held-out": HELD_OUT, "tuning": TUNING}
 
 
-def scenarios(pool: Pool, seeds: range) -> list[Scenario]:
-    """Return every combination of the pool."""
+def scenarios(
+    pool: Pool, seeds: range, columns_of: Sequence[int] = (), loads: Sequence[str] = tuple(FAMILIES)
+) -> list[Scenario]:
+    """Return every combination of the pool, or those of these numbers of columns and these loads."""
     return [
         scenario(pool, name, level, columns, media, seed + turn * len(seeds))
         for name, family in FAMILIES.items()
+        if name in loads
         for level in family.levels
-        for columns in pool.columns
+        for columns in columns_of or pool.columns
         for media in family.media
         for turn in range(_TIMES.get(name, 1))
         for seed in seeds
@@ -60,6 +64,29 @@ def _print_scores(title: str, every: list[Outcome], by: Callable[[Outcome], Hash
         )
 
 
+_FEWEST = 10
+
+
+def _print_worst(every: list[Outcome]) -> None:
+    """Print where fewest convoys were found, among the cells that hold enough of them to speak of a share."""
+    cells: dict[tuple[object, ...], list[Outcome]] = {}
+    for outcome in every:
+        spec = outcome.scenario.spec
+        kind = "rotational" if spec.media.rotational else "flash"
+        pairs: tuple[tuple[object, ...], ...] = (
+            (f"{spec.columns} columns", kind), (spec.level.value, kind), (spec.level.value, f"{spec.columns} columns"),
+        )  # fmt: skip
+        for cell in pairs:
+            cells.setdefault(cell, []).append(outcome)
+    scores = {cell: score(part, Kind.CONVOY) for cell, part in cells.items()}
+    full = {cell: result for cell, result in scores.items() if result.found + result.missed >= _FEWEST}
+    print(f"\nWorst cells of two properties that hold {_FEWEST} convoys or more:")
+    for cell, result in sorted(full.items(), key=lambda item: item[1].recall or 0.0)[:3]:
+        there = result.found + result.missed
+        name = ", ".join(map(str, cell))
+        print(f"- {name}: {result.found} of {there} found ({_percent(result.recall)}), {result.false} false")
+
+
 def _print_kinds(every: list[Outcome]) -> None:
     kinds = list(Kind)
     print("\n| load, truth | " + " | ".join(kinds) + " |")
@@ -81,20 +108,27 @@ def main() -> None:
     """Run the measurement."""
     parser = argparse.ArgumentParser(description="Measure the stripe detector.")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, help="the first of them")
+    parser.add_argument("--columns", default="", help="numbers of stripe columns, with commas; all of the pool")
+    parser.add_argument("--loads", default=",".join(FAMILIES), help="kinds of load, with commas; all")
     parser.add_argument("--pool", choices=sorted(_POOLS), default="held-out")
     parser.add_argument("--windows", type=int, default=2)
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--misses", action="store_true", help="print every window that was judged wrongly")
     options = parser.parse_args()
-    first = _FIRST_SEED[options.pool]
-    work = [(each, options.windows) for each in scenarios(_POOLS[options.pool], range(first, first + options.seeds))]
+    first = _FIRST_SEED[options.pool] if options.first is None else options.first
+    columns = [int(number) for number in options.columns.split(",") if number]
+    chosen = scenarios(_POOLS[options.pool], range(first, first + options.seeds), columns, options.loads.split(","))
+    work = [(each, options.windows) for each in chosen]
     began = time.monotonic()
     with multiprocessing.Pool(options.processes) as pool:
         every = [outcome for part in pool.imap(_judge, work, chunksize=4) for outcome in part]
     print(f"{options.pool}: {len(work)} runs, {len(every)} windows, {time.monotonic() - began:.0f} s")
+    _print_scores("load", every, lambda outcome: outcome.scenario.family)
     _print_scores("columns", every, lambda outcome: outcome.scenario.spec.columns)
     _print_scores("level", every, lambda outcome: outcome.scenario.spec.level.value)
     _print_scores("disks", every, lambda outcome: "rotational" if outcome.scenario.spec.media.rotational else "flash")
+    _print_worst(every)
     _print_kinds(every)
     print()
     for kind in (Kind.HOT, Kind.SLOW):

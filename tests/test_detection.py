@@ -8,6 +8,10 @@ by a counter. This is a sample, quick enough for every run; `python -m bench.det
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from sdstop.stripe import Kind
@@ -92,3 +96,15 @@ def test_what_was_used_for_tuning_is_not_measured() -> None:
     }  # fmt: skip
     assert not set(TUNING.background) & set(HELD_OUT.background)
     assert not set(TUNING.loads) & set(HELD_OUT.loads)
+
+
+def test_the_measurement_of_a_few_loads_says_what_was_found_where() -> None:
+    words = ["--loads", "clones,hot", "--columns", "5", "--seeds", "1", "--windows", "1", "--processes", "1"]
+    argv = [sys.executable, "-m", "bench.detection", *words]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+    assert done.returncode == 0, done.stderr
+    assert "held-out: 36 runs, 36 windows" in done.stdout
+    for title in ("load", "columns", "level", "disks", "load, truth"):
+        assert f"\n| {title} |" in done.stdout
+    assert "| clones | 32 |" in done.stdout
+    assert "Worst cells" in done.stdout
