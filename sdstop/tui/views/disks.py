@@ -11,6 +11,7 @@ from sdstop.collectors.mdraid import Array, Rebuild
 from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Severity
 from sdstop.format import bytes_, duration, number, percent, quantity, wait
+from sdstop.rebuilding import Rebuilding, rebuildings
 from sdstop.tui.drives import Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
@@ -201,13 +202,8 @@ def _rebuild_line(rebuild: Rebuild, group: Group, scene: Scene) -> Line:
         words_.append(f"{bytes_(rebuild.done)} of {bytes_(rebuild.total)}")
     if rebuild.state != "running":
         words_.append(palette.word(rebuild.state, 20))
-    if rebuild.speed is not None:
-        words_.append(_flow(rebuild.speed))
-    own = _eta(said)
-    if own:
-        words_.append(own)
-    elif rebuild.remaining is not None:
-        words_.append(f"md says {duration(rebuild.remaining)} left")
+    known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
+    words_ += _pace(rebuild, known)
     severity = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = palette.severity(severity) if severity is not None else PLAIN
     flag = next((f.rule for f in said), "")
@@ -219,9 +215,22 @@ def _about(scene: Scene, array: str) -> list[Finding]:
     return [f for f in scene.look.judgement.findings if f.rule.startswith("rebuild-") and f.subject == array]
 
 
-def _eta(findings: list[Finding]) -> str:
-    for finding in findings:
-        for value in finding.values:
-            if value.name in {"eta", "remaining"} and isinstance(value.value, int | float):
-                return f"ETA {quantity(float(value.value), 'seconds')}"
-    return ""
+_SURE = 0.5
+"""Confidence from which an ETA is told without an `about`."""
+
+
+def _pace(rebuild: Rebuild, known: Rebuilding | None) -> list[str]:
+    """Return how fast it is and when it will be done, by what was seen of it; md's figures only where that is little.
+
+    They mislead after a start, and when nothing moves.
+    """
+    seen = known.pace if known is not None else None
+    if known is not None and seen is not None and known.stands:
+        return [f"no progress for {'' if seen.moved else 'at least '}{duration(seen.unchanged)}"]
+    rate = seen.rate if seen is not None and seen.rate is not None else rebuild.speed
+    told = [] if rate is None else [_flow(rate)]
+    if seen is not None and seen.eta is not None and seen.latest is not None:
+        told.append(f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}")
+    elif rebuild.remaining is not None:
+        told.append(f"md says {duration(rebuild.remaining)} left")
+    return told
