@@ -56,13 +56,15 @@ class ProcessActivity(Reading):
 
 @dataclass(frozen=True, slots=True)
 class ProcessSummary(Reading):
-    """How many processes there are, and of how many the counters may not be read."""
+    """How many processes there are, and of how many the counters may not be read; None where /proc hides others'."""
 
     family: ClassVar[str] = "process_summary"
     title: ClassVar[str] = "Processes"
 
-    processes: Annotated[int, Metric("Processes", "Processes and kernel threads", name="sdstop_processes")]
-    denied: Annotated[int, Metric("Hidden", "Processes whose I/O only root may see", name="sdstop_processes_hidden")]
+    processes: Annotated[int | None, Metric("Processes", "Processes and kernel threads", name="sdstop_processes")]
+    denied: Annotated[
+        int | None, Metric("Hidden", "Processes whose I/O only root may see", name="sdstop_processes_hidden")
+    ]
 
 
 def rate(before: ProcessIo, after: ProcessIo, seconds: float) -> ProcessActivity | None:
@@ -97,16 +99,21 @@ def parse(said: Any) -> list[Reading]:
         {"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job.fio",
          "read_bytes": 4096, "write_bytes": null}
 
-    where both counters are null if they may not be read. Raises Malformed if it is not.
+    where both counters are null if they may not be read. A row with `"hidden": true` stands for processes of which
+    not even the number is known. Raises Malformed if it is not such a list.
     """
     if not isinstance(said, list):
         raise Malformed(f"{QUESTION}: no list of processes")
     rows: list[Reading] = []
     denied = 0
+    hidden = False
     for process in said:
         pid = _count(process.get("pid")) if isinstance(process, dict) else None
         if pid is None:
             raise Malformed(f"{QUESTION}: a process without a number")
+        if process.get("hidden") is True:
+            hidden = True
+            continue
         fetched, sent = _count(process.get("read_bytes")), _count(process.get("write_bytes"))
         if fetched is None or sent is None:
             denied += 1
@@ -122,7 +129,7 @@ def parse(said: Any) -> list[Reading]:
                 sent,
             )
         )
-    return [*rows, ProcessSummary(len(said), denied)]
+    return [*rows, ProcessSummary(None, None) if hidden else ProcessSummary(len(said), denied)]
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -133,6 +140,8 @@ def read(host: Host) -> Iterable[Reading]:
 def lacks(tables: Mapping[type[Reading], Rows]) -> str:
     """Return of how many processes the counters were denied, "" if of none."""
     for row in tables[ProcessSummary].values():
+        if isinstance(row, ProcessSummary) and row.denied is None:
+            return f"answer:{QUESTION}: denied, /proc hides other users' processes"
         if isinstance(row, ProcessSummary) and row.denied:
             return f"answer:{QUESTION}: denied for {row.denied} of {row.processes} processes"
     return ""

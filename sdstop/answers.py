@@ -23,6 +23,9 @@ LONGEST_STORM = 2.0
 """Seconds after which it is told even if it is not over."""
 
 
+_ROW = ("pid", "name", "started", "user", "cmdline", "read_bytes", "write_bytes")
+
+
 @dataclass(slots=True)
 class _Known:
     """What hardly changes of a process."""
@@ -42,7 +45,11 @@ class Processes:
     known: dict[int, _Known] = field(default_factory=dict)
 
     def look(self) -> list[dict[str, Any]]:
-        """Return a row of each process; both counters are null where they may not be read."""
+        """Return a row of each process; both counters are null where they may not be read.
+
+        Every /proc has a process 1. Where it is not seen (hidepid, ProtectProc), others are not either: its row then
+        is all that tells of them, with `"hidden": true`.
+        """
         import psutil  # noqa: PLC0415
 
         if not hasattr(psutil.Process, "io_counters"):
@@ -60,6 +67,8 @@ class Processes:
                     known.user = users.get(uid, str(uid))
                 rows.append(self._row(pid, known, psutil))
                 self.known[pid] = known
+        if not any(row["pid"] == 1 for row in rows):
+            rows.append({**dict.fromkeys(_ROW), "pid": 1, "hidden": True})
         return rows
 
     @staticmethod
@@ -185,7 +194,7 @@ QUESTIONS: Mapping[str, Question] = {
 """All that may be asked of psutil and udev; shapes:
 
     psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
-                         "read_bytes": 4096, "write_bytes": null}]
+                         "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}]
     psutil.self        {"pid": 7, "resident_bytes": 2e7, "cpu_seconds": 0.4, "threads": 9, "started": 1763719200.1}
     psutil.boot_time   1763719200.0
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}

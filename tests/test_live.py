@@ -296,8 +296,16 @@ def test_a_number_that_is_used_again_is_another_process(monkeypatch: pytest.Monk
 
 
 def test_a_process_that_ends_in_between_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(psutil, "pids", lambda: [os.getpid(), 1 << 22])
-    assert [row["pid"] for row in Processes().look()] == [os.getpid()]
+    monkeypatch.setattr(psutil, "pids", lambda: [1, os.getpid(), 1 << 22])
+    assert [row["pid"] for row in Processes().look()] == [1, os.getpid()]
+
+
+def test_where_the_first_process_is_not_seen_others_hide_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(psutil, "pids", lambda: [os.getpid()])
+    own, hidden = Processes().look()
+    assert "hidden" not in own
+    assert {name: value for name, value in hidden.items() if value is not None} == {"pid": 1, "hidden": True}
+    assert own.keys() | {"hidden"} == hidden.keys()
 
 
 @pytest.mark.parametrize(

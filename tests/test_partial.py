@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from sdstop.cli.doctor import examination
 from sdstop.collector import Collector
-from sdstop.collectors.processes import PROCESSES
+from sdstop.collectors.processes import PROCESSES, ProcessIo, ProcessSummary
 from sdstop.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.exporters.report import document
 from sdstop.exporters.text import text_report
@@ -77,6 +77,14 @@ def test_processes_that_hide_make_their_source_partial() -> None:
         "answer:psutil.processes: denied for 1 of 1 processes",
     ]
     assert [run.partial for run in told] == [False, True, True]
+
+
+def test_processes_that_nobody_can_count_are_not_counted_as_none() -> None:
+    said = json.dumps([process(7, 5), {"pid": 1, "hidden": True, "read_bytes": None, "write_bytes": None}])
+    (run,) = runs(PROCESSES, frame(1, Evidence(PROC, data=said.encode())))
+    assert run.reason == "answer:psutil.processes: denied, /proc hides other users' processes"
+    assert list(run.tables[ProcessSummary].values()) == [ProcessSummary(None, None)]
+    assert len(run.tables[ProcessIo]) == 1
 
 
 def test_a_source_that_is_not_good_is_called_what_it_is() -> None:

@@ -132,5 +132,10 @@ def busiest(scene: Scene, most: int) -> Iterator[str]:
         read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
     for summary in rows(scene, ProcessSummary)[0].values():
-        if summary.denied:
-            yield f"{summary.denied} hidden"
+        if hidden := hiding(summary):
+            yield hidden
+
+
+def hiding(summary: ProcessSummary) -> str:
+    """Return how many processes hide, "" if none does."""
+    return "others hidden" if summary.denied is None else f"{summary.denied} hidden" if summary.denied else ""

@@ -16,7 +16,7 @@ from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, note_row
-from sdstop.tui.views.detail import busy_processes
+from sdstop.tui.views.detail import busy_processes, hiding
 from sdstop.tui.views.devices import (
     ARRAY,
     BAR,
@@ -97,8 +97,8 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
         for p in busy_processes(scene)
     ]
     summary = next(iter(rows(scene, ProcessSummary)[0].values()), None)
-    hidden = summary.denied if summary is not None else 0
-    note = f"{hidden} hidden: {hidden_to(scene)}" if hidden else ""
+    hidden = hiding(summary) if summary is not None else ""
+    note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
     if not listed:
         known = scene.now.run_of(ProcessActivity) is not None
         seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
