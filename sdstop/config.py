@@ -15,13 +15,13 @@ nothing would be believed. `[export]` is read by the exporter that it is for.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sdstop.finding import Rule
+if TYPE_CHECKING:
+    from sdstop.finding import Rule
 
 _LARGEST = 1e18
 """No threshold is larger: a number beyond it is a mistake."""
@@ -47,6 +47,8 @@ def load(path: Path | None, rules: Sequence[Rule]) -> Config:
     """Read a config file, or return the defaults for None. Raises ConfigError."""
     if path is None:
         return Config()
+    import tomllib  # noqa: PLC0415  # most nodes have no file
+
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:

@@ -11,7 +11,6 @@ a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`,
 from __future__ import annotations
 
 import enum
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -129,5 +128,7 @@ def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
     """
     name = "".join(c if c in _KEPT else "_" for c in text)
     if len(name) > 150 or (taken is not None and taken.get(name, text) != text):
+        import hashlib  # noqa: PLC0415  # the live node's keys are files, and hardly ever long
+
         name = f"{name[:150]}~{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
     return name

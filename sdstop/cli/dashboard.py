@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 
 import sdstop
-from sdstop.cli import output, report
+from sdstop.cli import output
 from sdstop.cli.arguments import SECONDS
 from sdstop.cli.watch import begin
-from sdstop.session import RING_SECONDS
 
 
 def run(options: argparse.Namespace) -> int:
@@ -19,10 +18,13 @@ def run(options: argparse.Namespace) -> int:
     with begin(options) as watch:
         if reason is not None:
             output.say(f"sdstop: {reason}, so this is the text report instead of the dashboard")
+            from sdstop.cli import report
+
             session = report.seen(watch, watch.session(report.whole(watch)), SECONDS)
             output.write(report.text(session, coloured=output.colours(options)))
             return 0
         from sdstop import tui  # after the sampler's process: what it imports is large
+        from sdstop.session import RING_SECONDS
 
         session = watch.session(None if watch.sampler is None else RING_SECONDS)
         if watch.sampler is None:

@@ -13,17 +13,16 @@ from sdstop.cli.problem import Problem
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.config import Config, ConfigError, load
-from sdstop.diagnosis import Judgement, judge
 from sdstop.evidence import Frame, Origin
-from sdstop.finding import Rule
 from sdstop.format import safe
-from sdstop.history import Window
-from sdstop.rules import RULES
-from sdstop.session import Session
 
 if TYPE_CHECKING:
+    from sdstop.diagnosis import Judgement
     from sdstop.exporters.prometheus import Choice
+    from sdstop.finding import Rule
+    from sdstop.history import Window
     from sdstop.sampler import Sampler
+    from sdstop.session import Session
 
 PATIENCE = 10.0
 """Seconds that are waited, at most, for the first answer of slow sources."""
@@ -57,11 +56,17 @@ class Watch:
 
     def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
         """Return a session before its first frame, which remembers so many seconds of frames (None: all)."""
+        from sdstop.rules import RULES  # after the sampler's process, which reads the node meanwhile
+        from sdstop.session import Session
+
         judges = RULES if rules is None else rules
         return Session(self.origin, self.collectors, judges, self.config.thresholds, remember=remember)
 
     def judge(self, window: Window) -> Judgement:
         """Return what the rules say of one window alone."""
+        from sdstop.diagnosis import judge
+        from sdstop.rules import RULES
+
         return judge(window, RULES, self.config.thresholds)
 
     def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
@@ -135,6 +140,10 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
 
 def configured(options: argparse.Namespace) -> Config:
     """Return what the config file says. Raises Problem: what it says wrongly is a usage error."""
+    if options.config is None:
+        return Config()
+    from sdstop.rules import RULES
+
     try:
         config = load(options.config, RULES)
     except ConfigError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from sdstop.evidence import Frame
-from sdstop.session import Session
 from sdstop.tui.terminal import Options, usable_terminal
+
+if TYPE_CHECKING:
+    from sdstop.session import Session
 
 __all__ = ["FrameFeed", "Options", "run", "usable_terminal"]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sdstop import rules
 from sdstop.cli import watch
 from sdstop.evidence import Frame
 from sdstop.exporters.capture import CaptureWriter
@@ -17,7 +18,7 @@ from tests.exporters.meters import IDLE, METERS, TOO_LOUD, frame
 def meters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
     """Have the made-up source and rule alone, and return what writes a capture of them."""
     monkeypatch.setattr(watch, "BUILTIN", (METERS, IDLE))
-    monkeypatch.setattr(watch, "RULES", (TOO_LOUD,))
+    monkeypatch.setattr(rules, "RULES", (TOO_LOUD,))
 
     def make(*frames: Frame, name: str = "node") -> str:
         path = tmp_path / name
