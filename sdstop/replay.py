@@ -123,8 +123,8 @@ class EvidenceHost(Host):
         return Output(item.data, item.stderr, item.exit or 0)
 
     def _take(self, key: str, shown: str = "") -> Evidence:
-        self.touched.add(key)
         item = self.state.get(key)
+        self.touched.add(key if item is None else item.key)  # of two equal strings the one that is kept anyway
         if item is None:
             kind, _, path = key.rpartition(":") if key.startswith("link:") else ("", "", key)
             real = self._resolve(posixpath.dirname(path)) + "/" + posixpath.basename(path)

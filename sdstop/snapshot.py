@@ -97,10 +97,16 @@ class Packed(Mapping[Hashable, Reading]):
 
 def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
     """Return a column in its smallest form, `known` if that is the same."""
-    try:
-        column: Sequence[Any] = array("q", values) if type(values[0]) is int else values
-    except (TypeError, OverflowError):  # None among the numbers, or more than 64 bits
-        column = values
+    column: Sequence[Any] = values
+    if type(values[0]) is int:
+        for width in ("I", "q"):  # 32 bits hold most counts and all times
+            try:
+                column = array(width, values)
+                break
+            except OverflowError:
+                continue
+            except TypeError:  # None among the numbers
+                break
     return known if known is not None and known == column else column
 
 

@@ -93,7 +93,11 @@ class Assembly:
         elif kind == b"B":
             batch, self._parts = b"".join((*self._parts, rest)), []
             rows = marshal.loads(batch)  # noqa: S302  # our own child wrote it
-            self._evidence += [Evidence(row[0], _OUTCOMES[row[1]], *row[2:]) for row in rows]
+            same: dict[bytes, bytes] = {}  # thousands of small files say the same
+            self._evidence += [
+                Evidence(key, _OUTCOMES[outcome], same.setdefault(data, data), *rest)
+                for key, outcome, data, *rest in rows
+            ]
         elif kind == b"E":
             return self._complete(rest)
         elif kind == b"H":
