@@ -6,6 +6,7 @@ out, so that Prometheus marks their series stale, while the metrics of the colle
 
 from __future__ import annotations
 
+import io
 import re
 import time
 import zlib
@@ -134,7 +135,7 @@ class Exposition:
         form = (openmetrics, packed, process)
         if form not in self._pages:
             pieces = self._pieces(look, now, openmetrics=openmetrics, process=process)
-            self._pages[form] = _gzip(pieces) if packed else "".join(pieces).encode()
+            self._pages[form] = _gzip(pieces) if packed else _whole(pieces)
         return self._pages[form]
 
     def collect(self) -> Iterator[Metric]:
@@ -211,6 +212,14 @@ def render(session: Session, *, openmetrics: bool = False) -> bytes:
     exposition = Exposition(session)
     exposition.observe(session.head())
     return exposition.page(openmetrics=openmetrics)
+
+
+def _whole(pieces: Iterable[str]) -> bytes:
+    """Put a page together without a second copy of it, which would be megabytes."""
+    page = io.BytesIO()
+    for piece in pieces:
+        page.write(piece.encode())
+    return page.getvalue()
 
 
 def _gzip(pieces: Iterable[str]) -> bytes:
