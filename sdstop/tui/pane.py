@@ -19,11 +19,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sdstop.tui.palette import BANNER, CURSOR, MARKS, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.palette import BANNER, CURSOR, FAINT, MARKS, PLAIN, Line, Palette, plain, width_of
 from sdstop.tui.strip import drawn
 
 SETTLE = 3
 """Updates for which rows keep their places after the cursor was moved, so that they do not slip away under it."""
+
+_MARKED = 40
+"""Cells from which on a line that is cut off ends with a mark; in fewer each cell is needed for what it says."""
 
 
 class Row(NamedTuple):
@@ -196,11 +199,10 @@ class Pane(Widget, can_focus=True):
             if index == self._at and self.can_focus and line and self.rows[index].key is not None:
                 line = self._pointed(line)
         base = self._base()
-        strip = (
-            Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
-            .adjust_cell_length(width, PLAIN)
-            .simplify()
-        )
+        strip = Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
+        if strip.cell_length > width >= _MARKED and strip.crop(width).text.strip():
+            strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, FAINT)])
+        strip = strip.adjust_cell_length(width, PLAIN).simplify()
         return strip.apply_style(base) if base is not None else strip
 
     def _base(self) -> Style | None:

@@ -129,8 +129,13 @@ async def test_hostile_text_that_is_typed_or_pasted() -> None:
         harmless(shown)
 
 
+CHARACTERS = st.characters(exclude_categories=("Cs",), exclude_characters="/")
+NO_UTF_8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF)
+"""Bytes that are no UTF-8 as Python reads them; of other surrogates no name of a node is made."""
+
+
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
-@given(name=st.text(st.characters(codec=None, exclude_characters="/"), min_size=10, max_size=60))
+@given(name=st.text(CHARACTERS | NO_UTF_8, min_size=10, max_size=60))
 async def test_any_name_does_no_harm(name: str) -> None:
     session = nasty_session(name)
     async with screen(session, (120, 40)) as shown:

@@ -98,6 +98,18 @@ def stack(segments: int, established: int) -> Mapping[str, str]:
     }
 
 
+async def test_a_line_that_is_cut_off_says_so() -> None:
+    async with screen(Node().session(3), LOW) as shown:
+        await shown.press("2", "enter")
+        lines = [line for line in shown.lines() if "Share of reads" in line]
+        assert lines
+        assert all(line.endswith("…") for line in lines)
+        await shown.press("a")
+        lines = [line for line in shown.lines() if "Share of reads" in line]
+        assert lines
+        assert all(line.endswith("~") for line in lines)
+
+
 async def test_totals_since_boot_are_not_taken_for_what_is_now() -> None:
     async with screen(Node(files=stack(2773, 61)).session(3)) as shown:
         await shown.press("4")
