@@ -79,10 +79,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _good(count: int, silent: Sequence[_Silence]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
+    seen = f"{count} {'device' if count == 1 else 'devices'} looked at"
     if longest is None or not longest.seconds:
-        return f"{count} devices looked at: each that has requests in flight completed some at the last reading"
+        return f"{seen}: each that has requests in flight completed some at the last reading"
     return (
-        f"{count} devices looked at: the longest time that requests were in flight and none completed is "
+        f"{seen}: the longest time that requests were in flight and none completed is "
         f"{human.duration(longest.seconds)} ({longest.device})"
     )
 
