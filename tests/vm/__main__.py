@@ -40,6 +40,9 @@ def main() -> int:
 
 def _run(names: list[str], keep: Path | None, *, record: bool) -> int:
     chosen = [scenario.load(name) for name in names]
+    for one in chosen:
+        if keep is not None and (keep / one.name).exists():
+            raise Crashed(f"{keep / one.name} is there already")
     failed = 0
     with tempfile.TemporaryDirectory(prefix="sdstop-site-") as folder:
         site = build_site(Path(folder))

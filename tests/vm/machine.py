@@ -89,8 +89,8 @@ def command_line(scenario: Scenario, guest: Guest, site: Path, work: Path) -> li
         argv += _disk(disk, number, work)
     for image, name in ((guest.root, "sdstoproot"), (site, "sdstopsite")):
         argv += ["-drive", f"file={image},if=none,id={name},format=raw,readonly=on"]
-        argv += ["-device", f"virtio-blk-pci,drive={name},serial={name}"]
-    argv += ["-device", "virtio-9p-pci,fsdev=vm,mount_tag=vm"]
+        argv += ["-device", f"virtio-blk-pci,bus=pcie.0,drive={name},serial={name}"]
+    argv += ["-device", "virtio-9p-pci,bus=pcie.0,fsdev=vm,mount_tag=vm"]
     for file in smbios.write(scenario.dimms, work) if scenario.dimms else ():
         argv += ["-smbios", f"file={file}"]
     return argv
@@ -109,7 +109,7 @@ def _disk(disk: Disk, number: int, work: Path) -> list[str]:
     attached = f"drive={disk.name},serial={disk.name}{comma}{properties}"
     match kind:
         case "virtio":
-            argv += ["-device", f"virtio-blk-pci,{attached}"]
+            argv += ["-device", f"virtio-blk-pci,bus=pcie.0,{attached}"]
         case "slot":
             port = f"port-{disk.name}"
             argv += ["-device", f"pcie-root-port,id={port},chassis={number + 1},slot={number + 1}"]

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sdstop.cli.arguments import duration
-from sdstop.collector import LIVE, Collector, Need
+from sdstop.collector import LIVE, ONCE, Collector, Need
 from sdstop.collectors import BUILTIN
 from sdstop.commands import COMMANDS, Command, CommandRunner
 from sdstop.evidence import Origin
@@ -27,9 +27,22 @@ from sdstop.session import Session
 RAW: list[str] = json.loads(Path("/vm/scenario.json").read_text(encoding="utf-8"))["raw"]
 
 
+ONLY_ONCE = "once "
+
+
 def read(host: Host) -> Iterable[Reading]:
-    """Read everything that the scenario names: `cmd:` and a command, or a pattern of files and links."""
-    for what in RAW:
+    """Read what the scenario wants again and again."""
+    return _read_all(host, [what for what in RAW if not what.startswith(ONLY_ONCE)])
+
+
+def read_once(host: Host) -> Iterable[Reading]:
+    """Read what the scenario wants once."""
+    return _read_all(host, [what.removeprefix(ONLY_ONCE) for what in RAW if what.startswith(ONLY_ONCE)])
+
+
+def _read_all(host: Host, wanted: list[str]) -> Iterable[Reading]:
+    """Read `cmd:` and a command, or a pattern of files and links."""
+    for what in wanted:
         try:
             if what.startswith("cmd:"):
                 host.run(what.removeprefix("cmd:").split(), 8.0)
@@ -57,9 +70,14 @@ def main() -> None:
     parser.add_argument("--duration", type=duration)
     parser.add_argument("--interval", type=duration)
     options = parser.parse_args()
-    raw = Collector("raw", "What is recorded for later", read, (), tuple(Need(w, "asked for") for w in RAW), LIVE, 20.0)
-    allowed = [*COMMANDS, *(Command(tuple(w[4:].split()), "asked for") for w in RAW if w.startswith("cmd:"))]
-    sampler = Sampler((*BUILTIN, raw), host=lambda: LiveHost(runner=CommandRunner(allowed)), interval=options.interval)
+    needs = tuple(Need(what.removeprefix(ONLY_ONCE), "asked for") for what in RAW)
+    raw = (
+        Collector("raw", "What is recorded for later", read, (), needs, LIVE, 20.0),
+        Collector("raw-once", "What is recorded once", read_once, (), needs, ONCE, 60.0),
+    )
+    commands = [need.what.removeprefix("cmd:").split() for need in needs if need.what.startswith("cmd:")]
+    allowed = [*COMMANDS, *(Command(tuple(argv), "asked for") for argv in commands)]
+    sampler = Sampler((*BUILTIN, *raw), host=lambda: LiveHost(runner=CommandRunner(allowed)), interval=options.interval)
     origin = Origin("sdsvm", live=True, privileged=True)
     session = Session(origin, BUILTIN, RULES, remember=0.0)
     with sampler, CaptureWriter(options.output, origin.name, privileged=True) as writer:
