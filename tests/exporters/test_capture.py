@@ -111,7 +111,7 @@ def answers(host: Host, keys: Iterable[str]) -> list[object]:
                 found.append(said(host.answer, rest))
             case _:
                 found += [said(host.read, key), said(host.entries, os.path.dirname(key))]  # noqa: PTH120
-    return [*found, host.recorded("smartctl"), host.names("/proc")]
+    return [*found, host.recorded("smartctl"), said(host.names, "/proc")]
 
 
 @given(recordings())
