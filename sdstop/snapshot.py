@@ -48,10 +48,15 @@ class Derived(Mapping[Hashable, Reading]):
         return default if row is None else row
 
     def __iter__(self) -> Iterator[Hashable]:
-        return (key for key in self._after if self.get(key) is not None)
+        made, get = self._made, self.get
+        return (key for key in self._after if (made[key] if key in made else get(key)) is not None)
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        """Whether there are any rows, which takes one of them."""
+        return any(True for _ in self)
 
     @property
     def large(self) -> bool:
