@@ -175,6 +175,8 @@ class _Load:
 _EVEN = 1e-9
 
 
+_COUPLED = 1.5
+"""Requests that wait together with one update, for each disk of parity (fitted: one deep writer is no crowd)."""
 _DEEP = 8.0
 _LEAST_COUNTED = 0.8
 
@@ -207,16 +209,20 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     ios = tuple(column.ios for column in columns)
     times = [min(1.0, column.busy / counted) for column in columns]
     queue, busy = sum(queues), sum(times)
-    updating = _updating(second) if parity else 0.0
+    legs = sum(len(column.members) for column in columns) / len(columns)
+    reading, writing = _waited(second)
+    # With parity a write reads before it writes, so that as much of what waits for reads is its own.
+    updating = min(1.0, 2 * writing / (reading + writing)) if parity and reading + writing else 0.0
+    # A column's queue is the mean of its legs: a write waits on all of them, but a read on one.
+    requests = queue * (legs * reading + writing) / (reading + writing) if reading + writing else queue
     # With parity even one deep writer fills several columns. Where much waits and nothing is busy, the kernel or the
     # device does not count busy time.
-    if queue < limits.queue * (1 + 2 * parity * updating) or sum(ios) < limits.ios or not busy:
+    if requests < limits.queue * (1 + _COUPLED * parity * updating) or sum(ios) < limits.ios or not busy:
         return None
     part = 1.0
     if second.busy is not None:
         # No column is busy for longer than the array: where the counters say so, they were read a little apart.
         part = min(1.0, max(second.busy, *times))
-    legs = sum(len(column.members) for column in columns) / len(columns)
     disks = legs * len(columns)
     # Where nearly all that waits are writes, data and parity wait as one; beside reads hardly (the power is fitted).
     outstanding = legs * queue / part / (1 + parity * updating**3)
@@ -235,12 +241,11 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     )
 
 
-def _updating(second: Second) -> float:
-    """Return the share of the time waited that belongs to writes: with parity, they read before they write."""
+def _waited(second: Second) -> tuple[float, float]:
+    """Return the time waited for reads and for writes, in seconds a second, summed over all disks."""
     members = [member for column in second.columns for member in column.members]
-    reading = sum(member.reads * (member.read_wait or 0.0) for member in members)
-    writing = sum(member.writes * (member.write_wait or 0.0) for member in members)
-    return min(1.0, 2 * writing / (reading + writing)) if reading + writing else 0.0
+    reading = sum([member.reads * (member.read_wait or 0.0) for member in members])
+    return reading, sum([member.writes * (member.write_wait or 0.0) for member in members])
 
 
 def _standing(shares: Sequence[Sequence[float]]) -> float:

@@ -302,6 +302,30 @@ def test_too_few_columns_or_seconds_are_no_sample() -> None:
     assert judged([]).kind is Kind.TOO_FEW
 
 
+def little(part: float, *, reads: bool) -> Callable[[int, int], Member]:
+    """Make legs of mirrors that have `part` of the fewest requests outstanding on the mean of their legs."""
+
+    def load(column: int, second: int) -> Member:
+        made = disk(column, queue=StripeLimits().queue * part / 8, busy=0.5)
+        return replace(made, reads=40.0, writes=0.0) if reads else replace(made, reads=0.0, writes=40.0)
+
+    return load
+
+
+@pytest.mark.parametrize(
+    ("part", "reads", "active"), [(0.51, True, 10), (0.49, True, 0), (1.01, False, 10), (0.99, False, 0)]
+)
+def test_a_read_of_a_mirror_waits_on_one_leg_and_a_write_on_all(part: float, reads: bool, active: int) -> None:  # noqa: FBT001
+    assert judged(run(little(part, reads=reads), legs=2)).active == active
+
+
+@pytest.mark.parametrize(("times", "active"), [(2.45, 0), (2.55, 10)])
+def test_writes_to_parity_must_be_more_to_be_a_sample(times: float, active: int) -> None:
+    seconds = run(little(times, reads=False))
+    assert judge(seconds, rotational=True, parity=1).active == active
+    assert judge(seconds, rotational=True, parity=0).active == 10
+
+
 def test_a_device_that_counts_no_busy_time_is_not_judged() -> None:
     assert judged(run(lambda column, second: replace(moving(column, second), busy=0.0))).kind is Kind.IDLE
 
