@@ -1,0 +1,192 @@
+"""A cache before slower storage, and how well it did between two readings of it, whatever made it.
+
+flashcache, dm-cache, dm-writecache, bcache and ZFS's ARC and L2ARC count different things. A field holds what a source
+really says, in the meaning given here, and None where it does not say: a hit ratio can only be worked out of
+requests that were counted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.model import Fact, Kind, Label, Metric, Reading, Source, State
+
+_COUNTER = Kind.COUNTER
+WRAP = 1 << 32
+"""Where dm-cache's counters of hits and misses start again (drivers/md/dm-cache-target.c: `%u` of an atomic_t)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cache(Reading):
+    """A cache, one row each: what it is made of, what it holds, and its counters since it was loaded.
+
+    `reads` and `writes` are all requests that came, cacheable or not. A hit was answered by (a write: went to) what was
+    cached; a miss could have been; what was `bypassed` never could, and went past the cache. `evicted_by_bypass` are
+    cached blocks thrown away because a request that went past touched them. `counts` says what the counters count.
+    """
+
+    family: ClassVar[str] = "cache"
+    title: ClassVar[str] = "Caches"
+
+    cache: Annotated[str, Label("Cache", "Its name as an operator reads it: vg/volume, a mapping, bcache0, arc, l2arc")]
+    kind: Annotated[str, Label("Kind", "flashcache, dm-cache, dm-writecache, bcache, arc or l2arc")]
+    device: Annotated[str | None, Fact("Device", "Kernel name of the device that is cached, as dm-3 or bcache0")] = None
+    fast: Annotated[str | None, Fact("Fast", "Kernel names of what it caches on, with commas")] = None
+    slow: Annotated[str | None, Fact("Slow", "Kernel name of what it caches")] = None
+    counts: Annotated[str, Fact("Counts", "What its counters count: requests, or blocks")] = "requests"
+    mode: Annotated[str | None, State("Mode", "writeback, writethrough, writearound, passthrough, none")] = None
+    state: Annotated[str | None, State("State", "ok, clean, dirty, no cache, read-only, needs check, failed ...")] = (
+        None
+    )
+    policy: Annotated[str | None, Fact("Policy", "What decides what is cached: smq, mq, fifo, lru ...")] = None
+    size: Annotated[int | None, Metric("Size", "Room for data", "bytes")] = None
+    used: Annotated[int | None, Metric("Used", "Data that is cached", "bytes")] = None
+    dirty: Annotated[int | None, Metric("Dirty", "Data that is nowhere but in the cache yet", "bytes")] = None
+    block_size: Annotated[int | None, Metric("Block", "Unit in which it caches", "bytes", exact=True)] = None
+    metadata_size: Annotated[int | None, Metric("Metadata", "Room for its metadata", "bytes")] = None
+    metadata_used: Annotated[int | None, Metric("Metadata used", "Metadata in use", "bytes")] = None
+    skips_from: Annotated[
+        int | None, Metric("Skips from", "Sequential requests bypass it from so many on; 0: never", "bytes")
+    ] = None
+    reads: Annotated[int | None, Metric("Reads", "Reads that came", kind=_COUNTER)] = None
+    writes: Annotated[int | None, Metric("Writes", "Writes that came", kind=_COUNTER)] = None
+    read_hits: Annotated[int | None, Metric("Read hits", "Reads answered by the cache", kind=_COUNTER)] = None
+    write_hits: Annotated[int | None, Metric("Write hits", "Writes to what was cached", kind=_COUNTER)] = None
+    read_misses: Annotated[
+        int | None, Metric("Read misses", "Cacheable reads of what was not cached", kind=_COUNTER)
+    ] = None
+    write_misses: Annotated[
+        int | None, Metric("Write misses", "Cacheable writes to what was not cached", kind=_COUNTER)
+    ] = None
+    bypassed_reads: Annotated[int | None, Metric("Bypassed reads", "Reads that went past it", kind=_COUNTER)] = None
+    bypassed_writes: Annotated[int | None, Metric("Bypassed writes", "Writes that went past it", kind=_COUNTER)] = None
+    sequential_skipped: Annotated[
+        int | None, Metric("Sequential", "Of those that went past it, for being sequential", kind=_COUNTER)
+    ] = None
+    evicted_by_bypass: Annotated[
+        int | None, Metric("Evicted", "Cached blocks dropped since a bypassing request touched them", kind=_COUNTER)
+    ] = None
+    promotions: Annotated[int | None, Metric("Promotions", "Blocks taken into the cache", kind=_COUNTER)] = None
+    demotions: Annotated[int | None, Metric("Demotions", "Blocks dropped for others", kind=_COUNTER)] = None
+    no_room: Annotated[
+        int | None, Metric("No room", "Requests that found only dirty or busy blocks in their way", kind=_COUNTER)
+    ] = None
+    cleaned: Annotated[int | None, Metric("Cleaned", "Dirty blocks written back", kind=_COUNTER)] = None
+    fast_errors: Annotated[int | None, Metric("Errors", "I/O errors of what it caches on", kind=_COUNTER)] = None
+    slow_errors: Annotated[int | None, Metric("Slow errors", "I/O errors of what it caches", kind=_COUNTER)] = None
+    needs_whole_blocks: Annotated[
+        int | None, Metric("Whole blocks", "1 if only requests of exactly a block can be cached", export=False)
+    ] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file or command that said it."""
+        del field
+        return Source(self.where, self.needle) if self.where else None
+
+
+@dataclass(frozen=True, slots=True)
+class CacheActivity(Reading):
+    """What a cache did between two readings, one row each; a share is None when nothing came that it could be of."""
+
+    family: ClassVar[str] = "cache_activity"
+    title: ClassVar[str] = "Cache activity"
+    exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
+
+    cache: Annotated[str, Label("Cache", "As of the cache")]
+    kind: Annotated[str, Label("Kind", "As of the cache")]
+    reads: Annotated[float | None, Metric("Reads", "Reads that came", "per_second")]
+    writes: Annotated[float | None, Metric("Writes", "Writes that came", "per_second")]
+    hits: Annotated[float | None, Metric("Hits", "Requests that hit", "per_second")]
+    misses: Annotated[float | None, Metric("Misses", "Cacheable requests that missed", "per_second")]
+    bypassed: Annotated[float | None, Metric("Bypassed", "Requests that went past it", "per_second")]
+    hit_share: Annotated[float | None, Metric("Hit", "Hits of all that came", "ratio")]
+    read_hit_share: Annotated[float | None, Metric("Read hit", "Read hits of all reads that came", "ratio")]
+    write_hit_share: Annotated[float | None, Metric("Write hit", "Write hits of all writes that came", "ratio")]
+    cacheable_hit_share: Annotated[float | None, Metric("Hit of cacheable", "Hits of hits and misses", "ratio")]
+    bypass_share: Annotated[float | None, Metric("Bypass", "Bypassed of all that came", "ratio")]
+    evicted: Annotated[float | None, Metric("Evicted", "Blocks dropped by bypassing requests", "per_second")]
+    promotions: Annotated[float | None, Metric("Promotions", "Blocks taken in", "per_second")]
+    demotions: Annotated[float | None, Metric("Demotions", "Blocks dropped for others", "per_second")]
+    cleaned: Annotated[float | None, Metric("Cleaned", "Dirty blocks written back", "per_second")]
+    no_room: Annotated[float | None, Metric("No room", "Requests that found no room", "per_second")]
+    errors: Annotated[float | None, Metric("Errors", "I/O errors of both sides", "per_second")]
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file or command that said it."""
+        del field
+        return Source(self.where, self.needle) if self.where else None
+
+
+def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | None:
+    """Return what a cache did in so many seconds, None if its counters were reset meanwhile.
+
+    dm-cache's counters wrap at 2^32. A small step back is none: flashcache counts without a lock.
+    """
+    if seconds <= 0 or (before.device, before.size) != (after.device, after.size):
+        return None
+    wrap = WRAP if after.kind == "dm-cache" else 0
+    steps = {name: _step(getattr(before, name), getattr(after, name), wrap) for name in _COUNTED}
+    if any(step is not None and step < 0 for step in steps.values()):
+        return None
+    hits = _sum(steps["read_hits"], steps["write_hits"])
+    misses = _sum(steps["read_misses"], steps["write_misses"])
+    bypassed = _sum(steps["bypassed_reads"], steps["bypassed_writes"])
+    came = _sum(steps["reads"], steps["writes"])
+    rate = {name: None if step is None else step / seconds for name, step in steps.items()}
+    return CacheActivity(
+        after.cache,
+        after.kind,
+        rate["reads"],
+        rate["writes"],
+        _sum(rate["read_hits"], rate["write_hits"]),
+        _sum(rate["read_misses"], rate["write_misses"]),
+        _sum(rate["bypassed_reads"], rate["bypassed_writes"]),
+        share(hits, came),
+        share(steps["read_hits"], steps["reads"]),
+        share(steps["write_hits"], steps["writes"]),
+        share(hits, hits + misses) if hits is not None and misses is not None else None,
+        share(bypassed, came),
+        rate["evicted_by_bypass"],
+        rate["promotions"],
+        rate["demotions"],
+        rate["cleaned"],
+        rate["no_room"],
+        _sum(rate["fast_errors"], rate["slow_errors"]),
+        after.where,
+        after.needle,
+    )
+
+
+def share(part: float | None, whole: float | None) -> float | None:
+    """Return which part of a whole it is, at most 1; None where one is not known or there is nothing."""
+    return None if part is None or not whole else min(part / whole, 1.0)
+
+
+_COUNTED = (
+    "reads", "writes", "read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes",
+    "evicted_by_bypass", "promotions", "demotions", "no_room", "cleaned", "fast_errors", "slow_errors",
+)  # fmt: skip
+_SLACK = 16
+
+
+def _step(before: int | None, after: int | None, wrap: int) -> int | None:
+    """Return how far a counter went; below 0: it was reset."""
+    if before is None or after is None:
+        return None
+    step = after - before
+    if step >= 0:
+        return step
+    if step > -_SLACK:
+        return 0
+    return step + wrap if wrap and step + wrap < wrap // 2 else step
+
+
+def _sum(*parts: float | None) -> float | None:
+    """Return the sum of what is known, None if nothing is."""
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None

@@ -1,0 +1,70 @@
+"""Request sizes: how many requests of which size came, from whatever counts them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.model import Buckets, Fact, Label, Metric, Reading, Source
+
+
+@dataclass(frozen=True, slots=True)
+class RequestSizes(Reading):
+    """Requests by size since `counter` began to count, one row for each device (or whole module) and direction.
+
+    `sizes` is `{bytes: requests of at most so many}`, cumulative; `exact` is 1 where each bound is a size that requests
+    really had, 0 where it is the upper end of a range. What is larger than the largest bound is in `larger`, None where
+    the counter does not say.
+    """
+
+    family: ClassVar[str] = "request_sizes"
+    title: ClassVar[str] = "Request sizes"
+
+    counter: Annotated[
+        str, Label("Counter", "flashcache, issue or queue (tracefs: to the driver, or as they came), zpool")
+    ]
+    device: Annotated[str, Label("Device", "Kernel name; empty: all caches of the module; zpool: the vdev")]
+    direction: Annotated[str, Label("Direction", "read, write, discard or flush; empty: all together")]
+    sizes: Annotated[Mapping[int, int], Buckets("Requests", "Requests by size", "bytes")]
+    larger: Annotated[int | None, Metric("Larger", "Requests above the largest bound", export=False)] = None
+    exact: Annotated[int, Metric("Exact", "1 if bounds are the sizes that requests had", export=False)] = 1
+    lost: Annotated[int | None, Metric("Lost", "Requests that found the counter's table full", export=False)] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file or command that said it."""
+        del field
+        return Source(self.where, self.needle) if self.where else None
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """Requests by their own size (or range), smallest first, without those of which there were none."""
+        found: dict[int, int] = {}
+        below = 0
+        for bound, count in sorted(self.sizes.items()):
+            if count > below:
+                found[bound] = count - below
+            below = count
+        return found
+
+
+def cumulative(counts: Mapping[int, int]) -> dict[int, int]:
+    """Return `{bytes: requests of at most so many}` of counts by size."""
+    total = 0
+    return {size: (total := total + counts[size]) for size in sorted(counts)}
+
+
+def between(before: RequestSizes, after: RequestSizes) -> dict[int, int] | None:
+    """Return the requests by size that came between two readings; None if the counter began anew."""
+    old, new = before.counts, after.counts
+    if any(new.get(size, 0) < count for size, count in old.items()):
+        return None
+    return {size: new[size] - old.get(size, 0) for size in new if new[size] > old.get(size, 0)}
+
+
+def not_whole(counts: Mapping[int, int], block: int) -> float | None:
+    """Return the share of requests that are no whole number of blocks; None if there are none."""
+    total = sum(counts.values())
+    return sum(count for size, count in counts.items() if size % block) / total if total else None
