@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
+
+FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 
 Said = tuple[str, str, str]
 """Rule, worst severity, subject."""
@@ -60,3 +64,17 @@ STORIES = {
         critical(DEGRADED, ("rebuild-stalled", "md0")), at_end=frozenset(), info=RUNNING, code=0
     ),
 }  # fmt: skip
+
+
+def recorded(folder: Path) -> Expected:
+    """Return what was found in a fixture of tests/vm when it was recorded, and its scenario agreed."""
+    told = json.loads((folder / "expected.json").read_text(encoding="utf-8"))
+    found, at_end = (
+        frozenset((rule, severity, subject) for rule, severity, subject in told[k]) for k in ("found", "at_end")
+    )
+    info = frozenset((rule, subject) for rule, subject in told["info"])
+    code = max((("info", "warning", "critical").index(severity) for _, severity, _ in at_end), default=0)
+    return Expected(found, at_end, info, code)
+
+
+STORIES |= {path.parent.name: recorded(path.parent) for path in sorted(FIXTURES.glob("vm-*/expected.json"))}

@@ -81,9 +81,13 @@ def main() -> None:
     origin = Origin("sdsvm", live=True, privileged=True)
     session = Session(origin, BUILTIN, RULES, remember=0.0)
     with sampler, CaptureWriter(options.output, origin.name, privileged=True) as writer:
-        for frame in sampler.frames(options.duration):
+        first: float | None = None
+        for frame in sampler.frames():  # the first one may take longer than all that follow
             writer.add(frame)
             session.feed(frame)
+            first = frame.monotonic if first is None else first
+            if frame.monotonic - first >= options.duration:
+                break
         writer.finish(plain(document(session, readings=False)), "")
 
 
