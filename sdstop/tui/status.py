@@ -73,7 +73,16 @@ def _notes(scene: Scene) -> list[str]:
     Who is not root sees less than there is; which sources that concerns, the view of the host says.
     """
     unprivileged = scene.session.origin.privileged is False
-    return [note for note in (_note(scene), "not root" if unprivileged else "") if note]
+    back = scene.session.ran_back
+    return [
+        note
+        for note in (
+            _note(scene),
+            "not root" if unprivileged else "",
+            f"clock ran back {duration(back)}" if back >= 0.05 else "",
+        )
+        if note
+    ]
 
 
 def _note(scene: Scene) -> str:

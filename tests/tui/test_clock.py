@@ -51,3 +51,13 @@ async def test_ages_are_what_passed() -> None:
         assert shown.line("odd in frame").endswith("14:13:21 6.0 s")
         await shown.press("enter")
         assert "from 14:13:21Z to 14:11:47Z, for 6.0 s" in shown.text()
+
+
+async def test_a_clock_that_ran_back_is_said_on_every_screen() -> None:
+    session = set_back(Node().session(10), 6, 100.0)
+    async with screen(session, WIDE) as shown:
+        for key in "126":
+            await shown.press(key)
+            assert "clock ran back 1m 39s" in shown.lines()[0]
+    async with screen(Node().session(10), WIDE) as shown:
+        assert "ran back" not in shown.text()

@@ -7,9 +7,11 @@ from itertools import pairwise
 
 import pytest
 
-from sdstop.evidence import Cite, Evidence, Outcome
+from sdstop.collectors import BUILTIN
+from sdstop.evidence import Cite, Evidence, Origin, Outcome
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict
 from sdstop.history import Window
+from sdstop.session import Session
 from tests.tui.nodes import STARTED, Load, Node, raid10, refused
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
 
@@ -430,3 +432,12 @@ async def test_severity_is_seen_without_colour() -> None:
         assert shown.line("sdc ").startswith("!sdc")
         assert shown.line("sdb ").startswith("*sdb")
         assert shown.line("sda ").startswith(" sda")
+
+
+@pytest.mark.parametrize(("live", "said"), [(True, "absent"), (False, "not recorded")])
+async def test_what_nobody_recorded_is_simply_absent_of_a_live_node(live: bool, said: str) -> None:  # noqa: FBT001
+    made = Session(Origin("n", live=live), BUILTIN, (), remember=900 if live else None)
+    made.feed_all(Node().frames(3))
+    async with screen(made, WIDE) as shown:
+        await shown.press("6")
+        assert said in shown.line("iostat")

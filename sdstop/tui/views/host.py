@@ -50,7 +50,8 @@ def _outcome(item: Source, width: int) -> Cell:
     run, palette = item.run, item.scene.palette
     if run.outcome in BAD:
         return text((f"?{run.outcome.value}", palette.severity(None)))
-    return text((run.word if run.recorded else "not recorded", PLAIN if run.outcome is Outcome.OK else FAINT))
+    unrecorded = not run.recorded and not item.scene.session.origin.live  # live, what nobody recorded is simply absent
+    return text(("not recorded" if unrecorded else run.word, PLAIN if run.outcome is Outcome.OK else FAINT))
 
 
 def _badness(item: Source) -> int:
