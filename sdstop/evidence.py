@@ -89,7 +89,10 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where frames come from: the node's name as shown, and whether they are live or of a capture."""
+    """Where frames come from: the node's name as shown, and whether they are live or of a capture.
+
+    `ran` are the collectors that ran in a capture at all; None live, or where nobody noted it.
+    """
 
     name: str
     live: bool = False
@@ -97,6 +100,7 @@ class Origin:
     note: str = ""
     privileged: bool | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
+    ran: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

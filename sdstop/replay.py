@@ -16,6 +16,8 @@ from sdstop.host import Absent, Denied, Failed, Host, Malformed, Output, TimedOu
 from sdstop.model import Reading, Rows, schema
 from sdstop.snapshot import Derived, Run, Snapshot, snapshot
 
+_STILL = 5.0
+"""Seconds after which evidence that nobody is known to have read again is taken for unchanged."""
 _TREE = "tree:"
 """Touched by whoever lists a folder whose entries nobody recorded: any new or vanished path concerns them."""
 
@@ -184,9 +186,19 @@ class EvidenceHost(Host):
 class Replay:
     """Turns frames, in their order, into snapshots."""
 
-    def __init__(self, collectors: Sequence[Collector], host: EvidenceHost | None = None) -> None:
-        """Start before the first frame."""
+    def __init__(
+        self,
+        collectors: Sequence[Collector],
+        host: EvidenceHost | None = None,
+        ran: frozenset[str] | None = None,
+    ) -> None:
+        """Start before the first frame.
+
+        `ran` are the collectors that ran in a capture at all: one that did not, as it is younger than the capture,
+        reads what evidence there is. None: every collector runs when the frames say so.
+        """
         self.collectors = tuple(collectors)
+        self._younger = frozenset(c.name for c in collectors) - ran if ran is not None else frozenset[str]()
         self.host = host or EvidenceHost()
         self._runs: dict[str, Run] = {}
 
@@ -196,7 +208,11 @@ class Replay:
         for collector in self.collectors:
             before = self._runs.get(collector.name)
             concerned = before is None or not before.keys.isdisjoint(changed)
-            if frame.ran is None:
+            if collector.name in self._younger:
+                if not concerned and not _stale(before, frame):
+                    continue
+                mark = RunMark(frame.monotonic)
+            elif frame.ran is None:
                 if not (concerned or collector.pace <= LIVE):
                     continue
                 mark = RunMark(frame.monotonic)
@@ -221,7 +237,8 @@ class Replay:
             self.host.touched = set()
             outcome, reason, base, recorded = self._read(collector)
             keys = frozenset(self.host.touched)
-        if mark.duration is None and frame.ran is not None and outcome is not Outcome.TIMEOUT:
+        noted = frame.ran is not None and collector.name not in self._younger
+        if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
             outcome, reason, base, recorded = Outcome.TIMEOUT, "still running", {}, True
         last = before if before is None or before.ok else before.last
         seconds = None
@@ -271,3 +288,11 @@ class Replay:
             first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"
             said.append(first if len(keys) == 1 else f"{first}; and {len(keys) - 1} more denied")
         return "; ".join(filter(None, said))
+
+
+def _stale(run: Run | None, frame: Frame) -> bool:
+    """Whether a run of a collector younger than its capture is so old that counters which did not change stand still.
+
+    When they were read is not noted. Only that news of them came is known, and a rate runs from news to news.
+    """
+    return run is not None and frame.monotonic - run.started >= _STILL

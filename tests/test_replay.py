@@ -266,3 +266,21 @@ def test_slugs_that_are_taken_differ() -> None:
     assert slug("a b") == "a_b"
     assert slug("a/b", {"a_b": "a b"}).startswith("a_b~")
     assert slug("a b", {"a_b": "a b"}) == "a_b"
+
+
+def test_a_collector_younger_than_the_capture_reads_what_evidence_there_is() -> None:
+    replay = Replay([collector(Reader(), SLOW)], ran=frozenset({"raw"}))
+    others = {"raw": RunMark(1.0, 0.01)}
+    first = replay.feed(Frame(1, 1001.0, 1.0, (Evidence("/m", data=b"a 5"),), others))
+    assert first.get(Meter, "a") == Meter("a", 5)
+    replay.feed(Frame(2, 1002.0, 2.0, (), others))
+    shot = replay.feed(Frame(3, 1003.0, 3.0, (Evidence("/m", data=b"a 9"),), others))
+    assert shot.get(Speed, "a") == Speed("a", 2.0)  # from news to news: frame 2 brought none
+    still = replay.feed(Frame(4, 1009.0, 9.0, (), others))
+    assert still.get(Speed, "a") == Speed("a", 0.0)
+
+
+def test_a_collector_that_ran_in_the_capture_runs_when_it_did() -> None:
+    replay = Replay([collector(Reader(), SLOW)], ran=frozenset({"raw", "meter"}))
+    shot = replay.feed(Frame(1, 1001.0, 1.0, (Evidence("/m", data=b"a 5"),), {"raw": RunMark(1.0, 0.01)}))
+    assert "meter" not in shot.runs

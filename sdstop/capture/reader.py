@@ -60,8 +60,15 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
         note=_note(contents.notes),
         privileged=manifest.privileged,
         facts=manifest.facts,
+        ran=_ran(frames),
     )
     return origin, frames
+
+
+def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
+    """Return the collectors that ran in any of the frames, None if nobody noted it."""
+    noted = [frame.ran for frame in frames if frame.ran is not None]
+    return frozenset(name for ran in noted for name in ran) if noted else None
 
 
 def _contents(path: str | os.PathLike[str]) -> Contents:
