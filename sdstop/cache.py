@@ -28,6 +28,7 @@ class Cache(Reading):
 
     family: ClassVar[str] = "cache"
     title: ClassVar[str] = "Caches"
+    joined: ClassVar[bool] = True
 
     cache: Annotated[str, Label("Cache", "Its name as an operator reads it: vg/volume, a mapping, bcache0, arc, l2arc")]
     kind: Annotated[str, Label("Kind", "flashcache, dm-cache, dm-writecache, bcache, arc or l2arc")]
@@ -93,6 +94,7 @@ class CacheActivity(Reading):
 
     family: ClassVar[str] = "cache_activity"
     title: ClassVar[str] = "Cache activity"
+    joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
 
     cache: Annotated[str, Label("Cache", "As of the cache")]
@@ -127,11 +129,8 @@ def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | Non
 
     dm-cache's counters wrap at 2^32. A small step back is none: flashcache counts without a lock.
     """
-    if seconds <= 0 or (before.device, before.size) != (after.device, after.size):
-        return None
-    wrap = WRAP if after.kind == "dm-cache" else 0
-    steps = {name: _step(getattr(before, name), getattr(after, name), wrap) for name in _COUNTED}
-    if any(step is not None and step < 0 for step in steps.values()):
+    steps = counted(before, after) if seconds > 0 else None
+    if steps is None:
         return None
     hits = _sum(steps["read_hits"], steps["write_hits"])
     misses = _sum(steps["read_misses"], steps["write_misses"])
@@ -162,15 +161,25 @@ def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | Non
     )
 
 
+def counted(before: Cache, after: Cache) -> dict[str, int | None] | None:
+    """Return by how much each counter of a cache grew, None for one that is not known; None if they were reset."""
+    if (before.device, before.size) != (after.device, after.size):
+        return None
+    wrap = WRAP if after.kind == "dm-cache" else 0
+    steps = {name: _step(getattr(before, name), getattr(after, name), wrap) for name in COUNTERS}
+    return None if any(step is not None and step < 0 for step in steps.values()) else steps
+
+
 def share(part: float | None, whole: float | None) -> float | None:
     """Return which part of a whole it is, at most 1; None where one is not known or there is nothing."""
     return None if part is None or not whole else min(part / whole, 1.0)
 
 
-_COUNTED = (
+COUNTERS = (
     "reads", "writes", "read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes",
     "evicted_by_bypass", "promotions", "demotions", "no_room", "cleaned", "fast_errors", "slow_errors",
 )  # fmt: skip
+"""Fields of a cache that only grow until they are reset."""
 _SLACK = 16
 
 

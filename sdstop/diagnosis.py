@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from sdstop.collector import Collector
 from sdstop.evidence import Outcome
-from sdstop.finding import Finding, Rule, RuledOut, Unchecked
+from sdstop.finding import Finding, Rule, RuledOut, Unchecked, by_cause
 from sdstop.history import Window
 from sdstop.model import Reading
 
@@ -20,7 +20,10 @@ PAST = 1000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What the rules say of one window, worst first; `ran` are the ids of those that could look at something."""
+    """What the rules say of one window, worst first, and below a cause what it explains.
+
+    `ran` are the ids of the rules that could look at something.
+    """
 
     findings: tuple[Finding, ...] = ()
     ruled_out: tuple[RuledOut, ...] = ()
@@ -78,7 +81,8 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
             else:
                 unchecked.append(said)
     findings.sort(key=lambda f: (-f.severity.rank, f.rule, f.subject))
-    return Judgement(tuple(findings), tuple(ruled_out), tuple(unchecked), tuple(ran))
+    told = tuple(findings[led.place] for led in by_cause(findings))
+    return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
@@ -132,18 +136,22 @@ class Diagnosis:
                 self.episodes[finding.id] = Episode(finding, taken, None, now, None, now, window.now.number)
             else:
                 kept = replace(known, until=None, ended=None, seen=now)
-                if finding.severity.rank >= known.finding.severity.rank:
+                if finding.severity.rank >= known.finding.severity.rank or known.finding.totals:
                     kept = replace(kept, finding=finding, frame=window.now.number)
                 self.episodes[finding.id] = kept
         current = {finding.id for finding in self.now.findings}
-        for key, episode in self.episodes.items():
-            if episode.until is None and key not in current:
+        for key, episode in list(self.episodes.items()):
+            if episode.until is not None or key in current:
+                continue
+            if episode.finding.totals:  # it was so before anybody watched, and not since
+                del self.episodes[key]
+            else:
                 self.episodes[key] = replace(episode, until=taken, ended=now)
         return self.now
 
     def ordered(self) -> list[Episode]:
-        """Return every episode, those in force first, worst first."""
-        return sorted(
+        """Return every episode, those in force first, worst first, and below a cause what it explains."""
+        found = sorted(
             [*self.episodes.values(), *self.past],
             key=lambda e: (
                 e.until is not None,
@@ -153,6 +161,9 @@ class Diagnosis:
                 e.began,
             ),
         )
+        in_force = [e for e in found if e.until is None]
+        over = found[len(in_force) :]
+        return [part[led.place] for part in (in_force, over) for led in by_cause([e.finding for e in part])]
 
 
 def providers_of(collectors: Sequence[Collector]) -> dict[type[Reading], tuple[str, ...]]:

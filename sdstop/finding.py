@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop.evidence import Cite
@@ -43,7 +43,8 @@ class Finding:
     """Something is wrong with `subject`, a stable id such as `md2`, `md2/sdc`, `eth1`.
 
     `confidence` is 0..1, None where the matter is certain. `refuted_by` says what would show the finding to
-    be wrong; `explains` names findings (`rule:subject`) of which this one is the cause.
+    be wrong; `explains` names findings (`rule:subject`) of which this one is the cause. `totals` is true of what
+    counters said before anybody watched: what the next frames say takes its place.
     """
 
     rule: str
@@ -56,6 +57,7 @@ class Finding:
     refuted_by: str = ""
     confidence: float | None = None
     explains: tuple[str, ...] = ()
+    totals: bool = False
 
     @property
     def id(self) -> str:
@@ -119,3 +121,45 @@ class Rule:
 def cites(*found: Cite | None) -> tuple[Cite, ...]:
     """Drop the evidence that could not be quoted, and repetitions."""
     return tuple(dict.fromkeys(c for c in found if c is not None))
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """An item of a list by cause; `follows` if it stands below its cause, `severity` is the worst of cause and all."""
+
+    place: int
+    follows: bool
+    severity: Severity
+
+
+def by_cause(findings: Sequence[Finding]) -> list[Led]:
+    """Return the order in which findings are read: below each cause what it explains; else as they stand.
+
+    A cause stands where the first of its story stood, so that a story is as bad as the worst in it.
+    """
+    places: dict[str, list[int]] = {}
+    for place, finding in enumerate(findings):
+        places.setdefault(finding.id, []).append(place)
+    cause: dict[int, int] = {}
+    for parent, finding in enumerate(findings):
+        for child in (place for key in finding.explains for place in places.get(key, ())):
+            if child != parent:
+                cause.setdefault(child, parent)
+    stories: dict[int, list[int]] = {}
+    for place in range(len(findings)):
+        stories.setdefault(_first_cause(place, cause), []).append(place)
+    found = []
+    for first, story in stories.items():
+        worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
+        found.append(Led(first, follows=False, severity=worst))
+        found += [Led(place, follows=True, severity=findings[place].severity) for place in story if place != first]
+    return found
+
+
+def _first_cause(place: int, cause: Mapping[int, int]) -> int:
+    seen = [place]
+    while seen[-1] in cause:
+        if cause[seen[-1]] in seen:  # they explain each other
+            return min(seen[seen.index(cause[seen[-1]]) :])
+        seen.append(cause[seen[-1]])
+    return seen[-1]

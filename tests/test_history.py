@@ -8,7 +8,7 @@ import pytest
 from sdstop.collector import Collector
 from sdstop.diagnosis import Diagnosis, judge
 from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
 from sdstop.history import History, Window
 from sdstop.host import Host
 from sdstop.model import Reading, Source
@@ -227,6 +227,59 @@ def test_the_worst_moment_is_what_is_told() -> None:
         diagnosis.add(given.feed(frame(n, count)).window)
     (episode,) = diagnosis.ordered()
     assert (episode.finding.summary, episode.frame) == ("10.0", 3)
+
+
+def told(*severities: tuple[str, Severity, bool] | None) -> list[tuple[str, float | None]]:
+    """Return the episodes of one finding: its summary, severity and `totals` frame by frame, None: not said."""
+
+    def said(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        now = severities[window.now.number - 1]
+        if now is not None:
+            summary, severity, totals = now
+            yield Finding("t", severity, "a", summary, totals=totals)
+
+    diagnosis = Diagnosis((Rule("t", "s", Severity.CRITICAL, said, (Meter,)),))
+    given = session()
+    for number in range(1, len(severities) + 1):
+        diagnosis.add(given.feed(frame(number, number)).window)
+    return [(episode.finding.summary, episode.until) for episode in diagnosis.ordered()]
+
+
+def test_what_was_before_anybody_watched_gives_way_to_what_is_seen() -> None:
+    totals, seen = ("totals", Severity.CRITICAL, True), ("seen", Severity.WARNING, False)
+    assert told(totals) == [("totals", None)]
+    assert told(totals, None) == []
+    assert told(totals, seen) == [("seen", None)]
+    assert told(totals, seen, None) == [("seen", 1003.0)]
+    assert told(seen, ("calmer", Severity.INFO, True)) == [("seen", None)]
+
+
+def finding(name: str, severity: Severity, *explains: str) -> Finding:
+    return Finding(name, severity, "a", name, explains=explains)
+
+
+def order(*findings: Finding) -> list[tuple[str, bool, str]]:
+    return [(findings[led.place].rule, led.follows, led.severity.value) for led in by_cause(findings)]
+
+
+def test_what_is_explained_follows_its_cause() -> None:
+    bypassed, pieces = finding("bypassed", Severity.CRITICAL), finding("pieces", Severity.WARNING, "bypassed:a")
+    mtu = finding("mtu", Severity.WARNING, "pieces:a", "gone:a")
+    other = finding("other", Severity.CRITICAL)
+    assert order(bypassed, other, mtu, pieces) == [
+        ("mtu", False, "critical"),
+        ("bypassed", True, "critical"),
+        ("pieces", True, "warning"),
+        ("other", False, "critical"),
+    ]
+    assert order(other, bypassed) == [("other", False, "critical"), ("bypassed", False, "critical")]
+
+
+def test_findings_that_explain_each_other_are_still_told() -> None:
+    first, second = finding("first", Severity.INFO, "second:a"), finding("second", Severity.INFO, "first:a")
+    assert order(first, second) == [("first", False, "info"), ("second", True, "info")]
+    itself = finding("itself", Severity.INFO, "itself:a")
+    assert order(itself) == [("itself", False, "info")]
 
 
 # --- looking back -----------------------------------------------------------------------------------------
