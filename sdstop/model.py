@@ -80,12 +80,16 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Cumulative counts by upper bound, `{bound in base unit: count}`; in Prometheus a histogram."""
+    """Cumulative counts by upper bound, `{bound in base unit: count}`; in Prometheus a histogram.
+
+    `shown` names the attribute that has the histogram as Prometheus is told it, where that is another.
+    """
 
     title: str
     help: str
     unit: str = ""
     export: bool = True
+    shown: str = ""
 
 
 Mark = Label | Metric | State | Fact | Buckets
@@ -100,13 +104,18 @@ class Source:
 
 
 class Reading:
-    """One row of a family. Subclasses are frozen slotted dataclasses with marked fields."""
+    """One row of a family. Subclasses are frozen slotted dataclasses with marked fields.
+
+    Several collectors may bring one family: rows of a `joined` one are put side by side, of any other those of the
+    first that has rows count.
+    """
 
     __slots__ = ()
 
     family: ClassVar[str]
     title: ClassVar[str]
     exported: ClassVar[bool] = True
+    joined: ClassVar[bool] = False
 
     def source(self, field: str = "") -> Source | None:
         """Say where the raw evidence of this row (of `field`, if named) stands.

@@ -201,6 +201,7 @@ class Replay:
         self._younger = frozenset(c.name for c in collectors) - ran if ran is not None else frozenset[str]()
         self.host = host or EvidenceHost()
         self._runs: dict[str, Run] = {}
+        self._families: Mapping[type[Reading], Run] = {}
 
     def feed(self, frame: Frame) -> Snapshot:
         """Take over a frame's evidence, run whoever ran, and return the node as it was then."""
@@ -225,7 +226,9 @@ class Replay:
                     concerned = True  # it hung no longer, whatever it was that it waited for
             self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
-        return snapshot(frame.number, frame.taken, frame.monotonic, runs)
+        shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._families)
+        self._families = shot.by_family
+        return shot
 
     def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
         base: dict[type[Reading], Rows]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from sdstop.evidence import Outcome
@@ -98,6 +98,36 @@ class Packed(Mapping[Hashable, Reading]):
 
     def __len__(self) -> int:
         return len(self.index)
+
+
+class Joined(Mapping[Hashable, Reading]):
+    """Rows of one family that several runs brought, in the runs' order; of equal keys the first run's row."""
+
+    def __init__(self, family: type[Reading], runs: Sequence[Run]) -> None:
+        """Keep the runs, not their tables: these are packed when they are old."""
+        self._family = family
+        self._runs = tuple(runs)
+
+    def of(self, runs: Sequence[Run]) -> bool:
+        """Whether these are the runs whose rows it has."""
+        return len(runs) == len(self._runs) and all(map(operator.is_, runs, self._runs))
+
+    def __getitem__(self, key: Hashable) -> Reading:
+        for run in self._runs:
+            row = run.tables[self._family].get(key)
+            if row is not None:
+                return row
+        raise KeyError(key)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(dict.fromkeys(key for run in self._runs for key in run.tables[self._family]))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __bool__(self) -> bool:
+        """Whether there are any rows."""
+        return any(run.tables[self._family] for run in self._runs)
 
 
 def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
@@ -203,11 +233,36 @@ def age(run: Run, newer: Run, before: Sequence[tuple[Rows, Packed]]) -> Sequence
     return done or before
 
 
-def snapshot(number: int, taken: float, monotonic: float, runs: Mapping[str, Run]) -> Snapshot:
-    """Make a snapshot; a family that two collectors bring is taken from the first that has rows."""
+def snapshot(
+    number: int,
+    taken: float,
+    monotonic: float,
+    runs: Mapping[str, Run],
+    before: Mapping[type[Reading], Run] | None = None,
+) -> Snapshot:
+    """Make a snapshot; a family that two collectors bring is taken from the first that has rows, unless it is joined.
+
+    `before` is `by_family` of the snapshot before: as long as the same runs are joined, what they make is the same run.
+    """
     by_family: dict[type[Reading], Run] = {}
+    several: dict[type[Reading], list[Run]] = {}
     for run in runs.values():
         for family, rows in run.tables.items():
+            if family.joined and rows:
+                several.setdefault(family, []).append(run)
             if family not in by_family or (not by_family[family].tables[family] and rows):
                 by_family[family] = run
+    for family, found in several.items():
+        if len(found) > 1:
+            by_family[family] = _join(family, found, (before or {}).get(family))
     return Snapshot(number, taken, monotonic, runs, by_family)
+
+
+def _join(family: type[Reading], runs: Sequence[Run], before: Run | None) -> Run:
+    """Return a run with the rows of all, which counts as begun with the newest; `before` if that is the same."""
+    rows = before.tables[family] if before is not None else None
+    if before is not None and isinstance(rows, Joined) and rows.of(runs):
+        return before
+    newest = max(runs, key=lambda run: run.started)
+    keys = frozenset[str]().union(*(run.keys for run in runs))
+    return replace(newest, tables={family: Joined(family, runs)}, keys=keys, memo={})

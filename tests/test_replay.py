@@ -284,3 +284,53 @@ def test_a_collector_that_ran_in_the_capture_runs_when_it_did() -> None:
     replay = Replay([collector(Reader(), SLOW)], ran=frozenset({"raw", "meter"}))
     shot = replay.feed(Frame(1, 1001.0, 1.0, (Evidence("/m", data=b"a 5"),), {"raw": RunMark(1.0, 0.01)}))
     assert "meter" not in shot.runs
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Meter):
+    """What several collectors have rows of."""
+
+    family: ClassVar[str] = "gauge"
+    joined: ClassVar[bool] = True
+
+
+def of_file(path: str) -> Collector:
+    def read(host: Host) -> Iterable[Reading]:
+        for line in host.text(path).splitlines():
+            name, count = line.split()
+            yield Gauge(name, int(count))
+
+    return Collector(path[1:], path, read, (Gauge,), (), derives=(Derivation(Gauge, Speed, speed),))
+
+
+def shown(number: int, *, ran: Iterable[str] = ("a", "b", "c"), **files: str) -> Frame:
+    items = tuple(Evidence(f"/{name}", data=text.encode()) for name, text in files.items())
+    return Frame(number, 1000.0 + number, float(number), items, {name: RunMark(float(number), 0.01) for name in ran})
+
+
+def test_rows_of_a_joined_family_stand_side_by_side() -> None:
+    replay = Replay([of_file("/a"), of_file("/b"), of_file("/c")])
+    shot = replay.feed(shown(1, a="x 1\ny 2", b="y 9\nz 3", c=""))
+    assert list(shot.rows(Gauge).values()) == [Gauge("x", 1), Gauge("y", 2), Gauge("z", 3)]  # of equal ones the first
+    assert (shot.get(Gauge, "z"), shot.get(Gauge, "no"), len(shot.rows(Gauge))) == (Gauge("z", 3), None, 3)
+    run = shot.run_of(Gauge)
+    assert run is not None
+    assert {"/a", "/b"} <= run.keys
+
+
+def test_a_joined_family_goes_on_without_a_source_that_fails() -> None:
+    replay = Replay([of_file("/a"), of_file("/b")])
+    replay.feed(shown(1, a="x 1", b="z 3"))
+    shot = replay.feed(shown(2, a="broken", b="z 4"))
+    assert shot.runs["a"].outcome is Outcome.FAILED
+    assert list(shot.rows(Gauge).values()) == [Gauge("z", 4)]
+
+
+def test_what_is_joined_is_one_moment_as_long_as_no_source_ran() -> None:
+    replay = Replay([of_file("/a"), of_file("/b")])
+    first = replay.feed(shown(1, a="x 1", b="z 3"))
+    again = replay.feed(shown(2, ran=()))
+    later = replay.feed(shown(3, ran=["b"], b="z 5"))
+    assert first.run_of(Gauge) is again.run_of(Gauge)
+    assert later.run_of(Gauge) is not again.run_of(Gauge)
+    assert list(later.rows(Gauge).values()) == [Gauge("x", 1), Gauge("z", 5)]
