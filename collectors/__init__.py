@@ -5,6 +5,7 @@ from __future__ import annotations
 from sdstop.collector import Collector
 from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS
+from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.collectors.iostat import IOSTAT
 from sdstop.collectors.links import LINKS
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
@@ -12,6 +13,7 @@ from sdstop.collectors.network import INTERFACES, NETWORK
 from sdstop.collectors.node import NODE, PRESSURE
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
+from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
 
 BUILTIN: tuple[Collector, ...] = (
     NODE,
@@ -27,5 +29,7 @@ BUILTIN: tuple[Collector, ...] = (
     TCP,
     PATHS,
     PROCESSES,
+    IO_SIZES,
+    ZPOOL_SIZES,
 )
 """Every source, in the order in which lists show them; of two that bring a family, the first that has rows counts."""

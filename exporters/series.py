@@ -177,7 +177,9 @@ def _buckets(column: Column, heading: Heading) -> _Words:
         ends = [] if math.isinf(bounds[-1]) else [math.inf]
         return [({"le": number(b)}, counts[b if b in counts else bounds[-1]]) for b in map(float, bounds + ends)]
 
-    return _Words(heading, operator.attrgetter(column.name), told)
+    mark = column.mark
+    name = mark.shown if isinstance(mark, Buckets) and mark.shown else column.name
+    return _Words(heading, operator.attrgetter(name), told)
 
 
 def _block(family: type[Reading], name: str, heading: Heading) -> _Block:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.model import Buckets, Fact, Label, Metric, Reading, Source
+
+EXPORTED = (512, 1024, 2048, 3584, *(1 << power for power in range(12, 23)))
+"""Bounds of the exported histogram where every size is known: with 3584, what is below a block of 4 KiB is seen.
+
+A bound for each size that there was would be another set for each device, and grow while it is watched.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +28,14 @@ class RequestSizes(Reading):
 
     family: ClassVar[str] = "request_sizes"
     title: ClassVar[str] = "Request sizes"
+    joined: ClassVar[bool] = True
 
     counter: Annotated[
         str, Label("Counter", "flashcache, issue or queue (tracefs: to the driver, or as they came), zpool")
     ]
     device: Annotated[str, Label("Device", "Kernel name; empty: all caches of the module; zpool: the vdev")]
     direction: Annotated[str, Label("Direction", "read, write, discard or flush; empty: all together")]
-    sizes: Annotated[Mapping[int, int], Buckets("Requests", "Requests by size", "bytes")]
+    sizes: Annotated[Mapping[int, int], Buckets("Requests", "Requests by size", "bytes", shown="histogram")]
     larger: Annotated[int | None, Metric("Larger", "Requests above the largest bound", export=False)] = None
     exact: Annotated[int, Metric("Exact", "1 if bounds are the sizes that requests had", export=False)] = 1
     lost: Annotated[int | None, Metric("Lost", "Requests that found the counter's table full", export=False)] = None
@@ -48,6 +57,18 @@ class RequestSizes(Reading):
                 found[bound] = count - below
             below = count
         return found
+
+    @property
+    def histogram(self) -> dict[float, int]:
+        """Cumulative requests by bounds that stay the same, all of them below infinity; empty if there were none."""
+        bounds = sorted(self.sizes)
+        total = (self.sizes[bounds[-1]] if bounds else 0) + (self.larger or 0)
+        if not total:
+            return {}
+        if not self.exact:
+            return {**{float(bound): count for bound, count in self.sizes.items()}, math.inf: total}
+        counts = [0, *(self.sizes[bound] for bound in bounds)]
+        return {**{bound: counts[bisect_right(bounds, bound)] for bound in EXPORTED}, math.inf: total}
 
 
 def cumulative(counts: Mapping[int, int]) -> dict[int, int]:
