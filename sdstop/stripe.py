@@ -175,7 +175,7 @@ class _Load:
 _EVEN = 1e-9
 
 
-_COUPLED = 1.5
+_COUPLED = 2
 """Requests that wait together with one update, for each disk of parity (fitted: one deep writer is no crowd)."""
 _DEEP = 8.0
 _LEAST_COUNTED = 0.8

@@ -319,7 +319,7 @@ def test_a_read_of_a_mirror_waits_on_one_leg_and_a_write_on_all(part: float, rea
     assert judged(run(little(part, reads=reads), legs=2)).active == active
 
 
-@pytest.mark.parametrize(("times", "active"), [(2.45, 0), (2.55, 10)])
+@pytest.mark.parametrize(("times", "active"), [(2.95, 0), (3.05, 10)])
 def test_writes_to_parity_must_be_more_to_be_a_sample(times: float, active: int) -> None:
     seconds = run(little(times, reads=False))
     assert judge(seconds, rotational=True, parity=1).active == active
