@@ -64,8 +64,12 @@ class CaptureWriter:
         *,
         privileged: bool | None = None,
         facts: Mapping[str, str] | None = None,
+        collectors: Iterable[str] | None = None,
     ) -> None:
-        """Begin; the path must not exist. `privileged` is whether root read the node, None: not known."""
+        """Begin; the path must not exist.
+
+        `privileged` is whether root read the node, `collectors` are those that the recorder has; None: not known.
+        """
         self.path = Path(path)
         self._manifest = {
             "schema": SCHEMA,
@@ -73,6 +77,7 @@ class CaptureWriter:
             "host": host_name,
             "privileged": privileged,
             "facts": dict(facts or {}),
+            **({} if collectors is None else {"collectors": sorted(collectors)}),
         }
         self._moments: list[dict[str, Any]] = []
         self._slugs = Slugs()

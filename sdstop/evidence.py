@@ -91,7 +91,7 @@ class Frame:
 class Origin:
     """Where frames come from: the node's name as shown, and whether they are live or of a capture.
 
-    `ran` are the collectors that ran in a capture at all; None live, or where nobody noted it.
+    `collectors` are those that read the node; None where nobody noted it.
     """
 
     name: str
@@ -100,7 +100,7 @@ class Origin:
     note: str = ""
     privileged: bool | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
-    ran: frozenset[str] | None = None
+    collectors: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,15 +190,15 @@ class Replay:
         self,
         collectors: Sequence[Collector],
         host: EvidenceHost | None = None,
-        ran: frozenset[str] | None = None,
+        known: frozenset[str] | None = None,
     ) -> None:
         """Start before the first frame.
 
-        `ran` are the collectors that ran in a capture at all: one that did not, as it is younger than the capture,
+        `known` are the collectors that the recorder of a capture had: any other, as it is younger than the capture,
         reads what evidence there is. None: every collector runs when the frames say so.
         """
         self.collectors = tuple(collectors)
-        self._younger = frozenset(c.name for c in collectors) - ran if ran is not None else frozenset[str]()
+        self._younger = frozenset(c.name for c in collectors) - known if known is not None else frozenset[str]()
         self.host = host or EvidenceHost()
         self._runs: dict[str, Run] = {}
         self._families: Mapping[type[Reading], Run] = {}
@@ -240,6 +240,8 @@ class Replay:
             self.host.touched = set()
             outcome, reason, base, recorded = self._read(collector)
             keys = frozenset(self.host.touched)
+            if collector.name in self._younger and outcome is Outcome.OK and not self._recorded(keys):
+                outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
         noted = frame.ran is not None and collector.name not in self._younger
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
             outcome, reason, base, recorded = Outcome.TIMEOUT, "still running", {}, True
@@ -282,6 +284,10 @@ class Replay:
             return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
         else:
             return Outcome.OK, self._lacking(collector, tables), dict(tables), True
+
+    def _recorded(self, keys: Iterable[str]) -> bool:
+        """Whether a capture has anything of what was asked for: to have found nothing in nothing is no answer."""
+        return any(key in self.host.state for key in keys)
 
     def _lacking(self, collector: Collector, tables: Mapping[type[Reading], Rows]) -> str:
         """Return what a good run would have read too and was denied."""

@@ -117,7 +117,7 @@ class Session:
         self.ran_back = 0.0
         self.frames_seen = 0
         self._providers = providers_of(collectors)
-        self._replay = Replay(collectors, ran=origin.ran)
+        self._replay = Replay(collectors, known=origin.collectors)
         self._history = History(self._providers)
         self._back: tuple[int, Replay, History] | None = None
 
@@ -174,7 +174,7 @@ class Session:
         start = index
         while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
             start -= 1
-        replay, history = Replay(self.collectors, ran=self.origin.ran), History(self._providers)
+        replay, history = Replay(self.collectors, known=self.origin.collectors), History(self._providers)
         for frame in self.timeline.recall(start, index + 1):
             history.add(replay.feed(frame))
         return replay, history

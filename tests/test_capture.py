@@ -159,6 +159,15 @@ def test_static_alone_is_one_frame(tmp_path: Path) -> None:
     assert [f.evidence for f in frames] == [(Evidence("/proc/version", data=b"v"),)]
 
 
+@pytest.mark.parametrize(
+    ("said", "known"), [(["a", "late"], {"a", "late"}), ([], set()), ("a", {"a"}), ([1], {"a"}), (None, {"a"})]
+)
+def test_who_could_have_run_is_the_manifests(said: object, known: set[str], tmp_path: Path) -> None:
+    manifest = {"collectors": said, "frames": [{"ran": {"a": [1.0, 0.1]}}]}
+    origin, _ = open_capture(make(tmp_path / "c", {"manifest.json": manifest, "frames/0001/x": ""}))
+    assert origin.collectors == frozenset(known)
+
+
 def test_times_are_the_manifests(tmp_path: Path) -> None:
     manifest = {
         "schema": "sdstop.capture/1", "host": "node7", "privileged": False, "facts": {"kernel": "6.1", "odd": 1},
@@ -174,6 +183,7 @@ def test_times_are_the_manifests(tmp_path: Path) -> None:
         make(tmp_path / "c", {"manifest.json": manifest, "frames/0001/x": "", "frames/0007/x": ""})
     )
     assert (origin.name, origin.privileged, origin.facts) == ("node7", False, {"kernel": "6.1"})
+    assert origin.collectors == frozenset("ab")  # who ran, as nobody says who was there
     assert [(f.number, f.taken - 1.7e9, f.monotonic) for f in frames] == [
         (1, 0, 50.5), (2, 2, 52.5), (3, 4.5, 55), (4, 5.5, 56), (5, 6.5, 57), (7, 8.5, 59),
     ]  # fmt: skip

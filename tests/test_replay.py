@@ -1,7 +1,7 @@
 """Frames of evidence become snapshots: outcomes, reuse, rates, staleness, links, listings."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -55,7 +55,7 @@ class Reader:
             yield Meter(name, int(count))
 
 
-def collector(read: Reader, pace: float = 1.0) -> Collector:
+def collector(read: Callable[[Host], Iterable[Reading]], pace: float = 1.0) -> Collector:
     return Collector("meter", "Meters", read, (Meter,), (), pace, derives=(Derivation(Meter, Speed, speed),))
 
 
@@ -269,7 +269,7 @@ def test_slugs_that_are_taken_differ() -> None:
 
 
 def test_a_collector_younger_than_the_capture_reads_what_evidence_there_is() -> None:
-    replay = Replay([collector(Reader(), SLOW)], ran=frozenset({"raw"}))
+    replay = Replay([collector(Reader(), SLOW)], known=frozenset({"raw"}))
     others = {"raw": RunMark(1.0, 0.01)}
     first = replay.feed(Frame(1, 1001.0, 1.0, (Evidence("/m", data=b"a 5"),), others))
     assert first.get(Meter, "a") == Meter("a", 5)
@@ -280,8 +280,23 @@ def test_a_collector_younger_than_the_capture_reads_what_evidence_there_is() -> 
     assert still.get(Speed, "a") == Speed("a", 0.0)
 
 
+def test_a_younger_collector_has_no_answer_where_nothing_of_what_it_reads_was_recorded() -> None:
+    replay = Replay([collector(Reader(), SLOW)], known=frozenset({"raw"}))
+    run = replay.feed(Frame(1, 1001.0, 1.0, (), {"raw": RunMark(1.0, 0.01)})).runs["meter"]
+    assert (run.outcome, run.recorded) == (Outcome.ABSENT, False)
+
+    def nothing(host: Host) -> Iterable[Meter]:
+        return [Meter(name, 1) for name in host.names("/m")]  # to list what nobody recorded is no error
+
+    replay = Replay([collector(nothing, SLOW)], known=frozenset({"raw"}))
+    run = replay.feed(Frame(1, 1001.0, 1.0, (Evidence("/other", data=b"1"),), {"raw": RunMark(1.0, 0.01)})).runs[
+        "meter"
+    ]
+    assert (run.outcome, run.recorded, run.reason) == (Outcome.ABSENT, False, "not recorded")
+
+
 def test_a_collector_that_ran_in_the_capture_runs_when_it_did() -> None:
-    replay = Replay([collector(Reader(), SLOW)], ran=frozenset({"raw", "meter"}))
+    replay = Replay([collector(Reader(), SLOW)], known=frozenset({"raw", "meter"}))
     shot = replay.feed(Frame(1, 1001.0, 1.0, (Evidence("/m", data=b"a 5"),), {"raw": RunMark(1.0, 0.01)}))
     assert "meter" not in shot.runs
 

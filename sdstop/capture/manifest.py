@@ -1,11 +1,12 @@
 """Manifest: what a capture says of itself, and when its frames were taken.
 
     {"schema": "sdstop.capture/1", "tool": "sdstop 0.1.0", "host": "node7", "complete": true,
-     "privileged": true, "facts": {"kernel": "6.1.0"},
+     "privileged": true, "facts": {"kernel": "6.1.0"}, "collectors": ["diskstats", "mdraid"],
      "frames": [{"number": 1, "taken": 1790000000.25, "monotonic": 815.5, "ran": {"diskstats": [815.4, 0.002]}}]}
 
-Everything but the schema may be missing. `taken` is Unix time and `monotonic` the node's clock, in seconds;
-`ran` tells which collectors ran, when each began and how long it took (null: it was still hanging).
+Everything but the schema may be missing. `collectors` are those that the recorder had, whether they ran or not.
+`taken` is Unix time and `monotonic` the node's clock, in seconds; `ran` tells which collectors ran, when each began and
+how long it took (null: it was still hanging).
 """
 
 from __future__ import annotations
@@ -55,6 +56,7 @@ class Manifest:
     complete: bool = True
     privileged: bool | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
+    collectors: frozenset[str] | None = None
     moments: Mapping[int, Moment] = field(default_factory=dict)
 
 
@@ -81,11 +83,14 @@ def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
     host, complete, privileged = (table.get(name) for name in ("host", "complete", "privileged"))
     facts = table.get("facts")
     texts = {k: v for k, v in facts.items() if isinstance(v, str)} if isinstance(facts, dict) else {}
+    names = table.get("collectors")
+    listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
     return Manifest(
         host=host[:253] if isinstance(host, str) else "",
         complete=complete is not False,
         privileged=privileged if isinstance(privileged, bool) else None,
         facts=dict(list(texts.items())[:_MOST_FACTS]),
+        collectors=frozenset(names[:_MOST_FACTS]) if listed and names is not None else None,
         moments=_moments(table.get("frames"), notes),
     )
 

@@ -60,7 +60,7 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
         note=_note(contents.notes),
         privileged=manifest.privileged,
         facts=manifest.facts,
-        ran=_ran(frames),
+        collectors=_ran(frames) if manifest.collectors is None else manifest.collectors,
     )
     return origin, frames
 

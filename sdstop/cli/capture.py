@@ -22,7 +22,10 @@ def run(options: argparse.Namespace) -> int:
     with begin(options) as watch, _signals() as ended:
         session, origin = watch.session(), watch.origin
         try:
-            with CaptureWriter(options.output, origin.name, privileged=origin.privileged, facts=origin.facts) as writer:
+            with CaptureWriter(
+                options.output, origin.name, privileged=origin.privileged, facts=origin.facts,
+                collectors=origin.collectors,
+            ) as writer:  # fmt: skip
                 _record(watch, session, writer, ended, options.duration)
                 if not session.frames_seen:
                     raise Problem("ended before the first frame", ended.code)

@@ -121,7 +121,8 @@ def begin(options: argparse.Namespace) -> Watch:
 
     sampler = Sampler(collectors, root=root, interval=interval, hotplug=options.command == DASHBOARD)
     name = os.uname().nodename if root == "/" else safe(root)
-    origin = Origin(name, live=True, privileged=os.geteuid() == 0)
+    names = frozenset(collector.name for collector in collectors)
+    origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
     return Watch(origin, collectors, config, interval, sampler)
 
 

@@ -44,7 +44,9 @@ def write_capture(path: str, dumped: Dump) -> str:
     origin, frames = dumped.origin, dumped.timeline
     try:
         target = Path(path).expanduser()
-        with CaptureWriter(target, origin.name, privileged=origin.privileged, facts=origin.facts) as writer:
+        with CaptureWriter(
+            target, origin.name, privileged=origin.privileged, facts=origin.facts, collectors=origin.collectors
+        ) as writer:
             for frame in frames.recall(0, len(frames.frames)):
                 writer.add(frame)
             writer.finish(dumped.findings, dumped.report)

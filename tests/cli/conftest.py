@@ -22,7 +22,7 @@ def meters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
 
     def make(*frames: Frame, name: str = "node") -> str:
         path = tmp_path / name
-        with CaptureWriter(path, "node") as writer:
+        with CaptureWriter(path, "node", collectors=["meters", "idle"]) as writer:
             for each in frames:
                 writer.add(each)
             writer.finish({}, "")

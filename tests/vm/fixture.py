@@ -23,7 +23,9 @@ def write(scenario: Scenario, run: Run) -> Path:
     path.unlink(missing_ok=True)
     recorded = course(run.out / "capture")
     origin = recorded.session.origin
-    with CaptureWriter(path, origin.name, privileged=origin.privileged, facts=origin.facts) as writer:
+    with CaptureWriter(
+        path, origin.name, privileged=origin.privileged, facts=origin.facts, collectors=origin.collectors
+    ) as writer:
         for frame in recorded.frames:
             writer.add(frame)
         writer.finish([], "")

@@ -79,8 +79,9 @@ def main() -> None:
     allowed = [*COMMANDS, *(Command(tuple(argv), "asked for") for argv in commands)]
     sampler = Sampler((*BUILTIN, *raw), host=lambda: LiveHost(runner=CommandRunner(allowed)), interval=options.interval)
     origin = Origin("sdsvm", live=True, privileged=True)
+    names = [collector.name for collector in (*BUILTIN, *raw)]
     session = Session(origin, BUILTIN, RULES, remember=0.0)
-    with sampler, CaptureWriter(options.output, origin.name, privileged=True) as writer:
+    with sampler, CaptureWriter(options.output, origin.name, privileged=True, collectors=names) as writer:
         first: float | None = None
         for frame in sampler.frames():  # the first one may take longer than all that follow
             writer.add(frame)
