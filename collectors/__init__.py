@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sdstop.collector import Collector
+from sdstop.collectors.aoe import AOE
 from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.io_sizes import IO_SIZES
@@ -13,6 +14,7 @@ from sdstop.collectors.network import INTERFACES, NETWORK
 from sdstop.collectors.node import NODE, PRESSURE
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
+from sdstop.collectors.sessions import SESSIONS
 from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
 
 BUILTIN: tuple[Collector, ...] = (
@@ -29,6 +31,8 @@ BUILTIN: tuple[Collector, ...] = (
     TCP,
     PATHS,
     PROCESSES,
+    AOE,
+    SESSIONS,
     IO_SIZES,
     ZPOOL_SIZES,
 )

@@ -59,6 +59,14 @@ class AoeExport(Reading):
     direct: Annotated[int, Metric("Direct", "1 if it goes past the page cache (-d)")]
     pid: Annotated[int, Metric("Process", "Process number", export=False)]
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    kernel: Annotated[str | None, Fact("Kernel name", "Of the device; None: a file, or not known")] = None
+    sync: Annotated[int | None, Metric("Sync", "1 if every write is on disk before it is answered (-s)")] = None
+    read_only: Annotated[int | None, Metric("Read-only", "1 if writes are refused (-r)")] = None
+    buffers: Annotated[int | None, Metric("Buffers", "Requests it announces to queue (-b); None: its default")] = None
+    clients: Annotated[
+        str | None, Fact("Clients", "Hardware addresses that may use it (-m); None: all", export=False)
+    ] = None
+    offset: Annotated[int | None, Metric("Offset", "Bytes at the start that are not served (-o)", "bytes")] = None
 
     def source(self, field: str = "") -> Source | None:
         """Return the evidence of the process."""
