@@ -177,7 +177,7 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 COUNTERS = (
     "reads", "writes", "read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes",
-    "evicted_by_bypass", "promotions", "demotions", "no_room", "cleaned", "fast_errors", "slow_errors",
+    "sequential_skipped", "evicted_by_bypass", "promotions", "demotions", "no_room", "cleaned", "fast_errors", "slow_errors",
 )  # fmt: skip
 """Fields of a cache that only grow until they are reset."""
 _SLACK = 16

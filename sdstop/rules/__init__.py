@@ -2,6 +2,11 @@
 
 from sdstop.finding import Rule
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
+from sdstop.rules.cache_bypassed import CACHE_BYPASSED
+from sdstop.rules.cache_errors import CACHE_ERRORS
+from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
+from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
+from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from sdstop.rules.device_hung import DEVICE_HUNG
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
@@ -25,6 +30,11 @@ RULES: tuple[Rule, ...] = (
     REBUILD_SLOW,
     REBUILD_THROTTLED,
     REBUILD_RUNNING,
+    CACHE_ERRORS,
+    CACHE_SUB_BLOCK_IO,
+    CACHE_BYPASSED,
+    CACHE_FULL_OF_DIRTY,
+    CACHE_INEFFECTIVE,
     MTU_MISMATCH,
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,

@@ -1,0 +1,172 @@
+"""Caches as rules see them: what each counted in the window or, while that is too little, since it was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.cache import COUNTERS, Cache, counted, share
+from sdstop.history import Window
+from sdstop.iosize import RequestSizes, between, not_whole
+
+SECONDS = 60.0
+"""How far back counters are looked at."""
+SETTLED = 10.0
+"""Seconds of frames after which a cache that nobody asks anything is idle, and its totals are but history."""
+
+FLASHCACHE = "flashcache"
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a cache counted over `seconds`, None: since it was loaded. `steps` has the counters that are known."""
+
+    seconds: float | None
+    steps: Mapping[str, int]
+
+    def sum(self, *names: str) -> int | None:
+        """Return the sum of those counters that are known, None if none is."""
+        known = [self.steps[name] for name in names if name in self.steps]
+        return sum(known) if known else None
+
+    @property
+    def hits(self) -> int | None:
+        """Requests that hit."""
+        return self.sum("read_hits", "write_hits")
+
+    @property
+    def bypassed(self) -> int | None:
+        """Requests that went past it."""
+        return self.sum("bypassed_reads", "bypassed_writes")
+
+    @property
+    def came(self) -> int | None:
+        """Requests that came; where nobody counts them, those that hit, missed or went past."""
+        requests = self.sum("reads", "writes")
+        return self.sum(*_ANSWERED) if requests is None else requests
+
+    @property
+    def bypass_share(self) -> float | None:
+        """Requests that went past it, of all that came."""
+        return share(self.bypassed, self.came)
+
+    def hit_share(self, *ways: str) -> float | None:
+        """Return the hits of those requests that could be cached; `ways`: read, write or both."""
+        hits = self.sum(*(f"{way}_hits" for way in ways))
+        misses = self.sum(*(f"{way}_misses" for way in ways))
+        return None if hits is None or misses is None else share(hits, hits + misses)
+
+    @property
+    def when(self) -> str:
+        """The time that is spoken of."""
+        return "since it was loaded" if self.seconds is None else f"in {human.duration(self.seconds)}"
+
+
+_ANSWERED = ("read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes")
+
+
+@dataclass(frozen=True, slots=True)
+class Caching:
+    """A cache: as it is, as it was when the window began, and what it counted in the window and ever.
+
+    `recent` is None with one frame, or if its counters were reset after the frame before this one.
+    """
+
+    cache: Cache
+    earlier: Cache
+    recent: Course | None
+    ever: Course
+
+    def judged(self, least: float) -> Course | None:
+        """Return what a rule may judge it by: the window or, where nothing else is known yet, all since it was loaded.
+
+        None if too few requests came.
+        """
+        recent = self.recent
+        if recent is not None and (recent.came or 0) >= least:
+            return recent
+        if recent is not None and (recent.seconds or 0.0) >= SETTLED:
+            return None
+        return self.ever if (self.ever.came or 0) >= least else None
+
+    def grown(self, field: str) -> int | None:
+        """Return by how much a gauge of it rose in the window, None if that is not known."""
+        before, after = getattr(self.earlier, field), getattr(self.cache, field)
+        return None if self.recent is None or before is None or after is None else after - before
+
+
+def cachings(window: Window) -> list[Caching]:
+    """Return the window's caches by name."""
+    return window.once("cachings", lambda: list(_cachings(window.last(SECONDS))))
+
+
+def _cachings(window: Window) -> Iterable[Caching]:
+    moments = window.moments(Cache)
+    for key, cache in sorted(window.rows(Cache).items(), key=lambda item: item[1].cache):
+        known = [(m.started, m.rows[key]) for m in moments if key in m.rows]
+        steps: dict[str, int] = {}
+        begun = 0
+        for place in range(1, len(known)):
+            grown = counted(known[place - 1][1], known[place][1])
+            if grown is None:  # its counters were reset, or it is another cache of that name
+                steps, begun = {}, place
+                continue
+            for name, step in grown.items():
+                if step is not None:
+                    steps[name] = steps.get(name, 0) + step
+        seconds = known[-1][0] - known[begun][0] if known else 0.0
+        recent = Course(seconds, steps) if seconds > 0 else None
+        yield Caching(cache, known[begun][1] if known else cache, recent, Course(None, _ever(cache)))
+
+
+def _ever(cache: Cache) -> dict[str, int]:
+    totals = {name: getattr(cache, name) for name in COUNTERS}
+    return {name: total for name, total in totals.items() if total is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Sizes of the requests that reached a cache which only caches whole blocks.
+
+    The driver counts them for all its caches together: `bypass_share` is what went past all of these, to be held
+    against `sub_block`, the share of requests that are no whole block.
+    """
+
+    row: RequestSizes
+    counts: Mapping[int, int]
+    sub_block: float
+    bypass_share: float | None
+
+    @property
+    def agrees(self) -> float | None:
+        """How far the two shares lie apart, None if one is not known."""
+        return None if self.bypass_share is None else abs(self.sub_block - self.bypass_share)
+
+
+def pieces_of(window: Window, caching: Caching, course: Course) -> Pieces | None:
+    """Return the sizes of requests to a cache over the time of a course, None if nobody counted them."""
+    cache = caching.cache
+    if not cache.needs_whole_blocks or not cache.block_size or cache.kind != FLASHCACHE:
+        return None
+    row = next((r for r in window.rows(RequestSizes).values() if r.counter == FLASHCACHE), None)
+    if row is None:
+        return None
+    counts: Mapping[int, int] | None = row.counts
+    if course.seconds is not None:
+        moments = window.last(SECONDS).moments(RequestSizes)
+        rows = [r for m in moments for r in m.rows.values() if r.counter == FLASHCACHE]
+        counts = between(rows[0], rows[-1]) if rows else None
+    sub_block = not_whole(counts, cache.block_size) if counts else None
+    if counts is None or sub_block is None:
+        return None
+    return Pieces(row, counts, sub_block, _bypassed_of_all(window, course))
+
+
+def _bypassed_of_all(window: Window, course: Course) -> float | None:
+    """Return which share of the requests to all caches of the driver went past them."""
+    all_ = [c for c in cachings(window) if c.cache.kind == FLASHCACHE]
+    courses = [c.ever if course.seconds is None else c.recent for c in all_]
+    bypassed = [c.bypassed for c in courses if c is not None and c.bypassed is not None]
+    came = [c.came for c in courses if c is not None and c.came is not None]
+    return share(sum(bypassed), sum(came))

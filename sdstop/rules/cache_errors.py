@@ -1,0 +1,157 @@
+"""A cache that fails: I/O errors, a state in which it does not work, metadata that runs full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.cache import Cache, share
+from sdstop.caching import Caching, cachings
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "cache-errors"
+
+_STATES = {
+    "failed": "the cache has failed: what it holds and the disks behind it cannot be reached through it",
+    "error": "the cache has failed: what it holds and the disks behind it cannot be reached through it",
+    "needs check": "its metadata are damaged and must be checked before it is used again",
+    "read-only": "its metadata can no longer be written, so nothing new is cached and dirty data may stay where it is",
+    "inconsistent": "dirty data was lost with the cache device: what is on the disk behind it is not whole",
+}
+"""States in which a cache does not do its work, and what they mean."""
+_SIDES = {"fast_errors": "what it caches on", "slow_errors": "what it caches"}
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for caching in cachings(window):
+        cache = caching.cache
+        said = [*_state(window, cache), *_errors(window, caching), *_metadata(window, cache, limits)]
+        if said:
+            yield _joined(said)
+        elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
+            yield RuledOut(_ID, cache.cache, _good(caching))
+
+
+def _good(caching: Caching) -> str:
+    errors = caching.ever.sum(*_SIDES)
+    words = [f"state {caching.cache.state}"] if caching.cache.state is not None else []
+    words.append("its I/O errors are not counted" if errors is None else f"{human.number(errors)} I/O errors")
+    full = share(caching.cache.metadata_used, caching.cache.metadata_size)
+    words += [] if full is None else [f"metadata {human.percent(full)} % full"]
+    return ", ".join(words)
+
+
+def _joined(said: list[Finding]) -> Finding:
+    """Return one finding of all that is wrong with a cache, as bad as the worst of it, which comes first."""
+    said.sort(key=lambda finding: -finding.severity.rank)
+    worst = said[0]
+    return Finding(
+        _ID,
+        worst.severity,
+        worst.subject,
+        "; ".join(finding.summary for finding in said),
+        tuple(value for finding in said for value in finding.values),
+        cites(*(cite for finding in said for cite in finding.evidence)),
+        tuple(dict.fromkeys(advice for finding in said for advice in finding.advice)),
+        worst.refuted_by,
+    )
+
+
+def _state(window: Window, cache: Cache) -> Iterator[Finding]:
+    meaning = _STATES.get(cache.state or "")
+    if meaning is None:
+        return
+    yield Finding(
+        _ID,
+        Severity.CRITICAL,
+        cache.cache,
+        f"state {cache.state}: {meaning}",
+        (Value("state", "state", cache.state),),
+        cites(window.cite(cache, "state")),
+        ("dmesg -T | grep -i -E 'cache|error' | tail -50   # what happened, and when", *_repair(cache)),
+        "another state in the same evidence",
+    )
+
+
+def _repair(cache: Cache) -> Iterator[str]:
+    if cache.kind == "dm-cache":
+        yield f"lvconvert --repair {cache.cache}   # of a volume that is not in use; first keep a copy of its metadata"
+    elif cache.kind == "bcache":
+        yield f"cat /sys/block/{cache.device or cache.cache}/bcache/{{state,dirty_data}}   # before anything is mounted"
+
+
+def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
+    cache = caching.cache
+    total, new = caching.ever.sum(*_SIDES), None
+    if caching.recent is not None:
+        new = caching.recent.sum(*_SIDES)
+    if not total and not new:
+        return
+    sides = [words for name, words in _SIDES.items() if caching.ever.sum(name)]
+    where = f" of {' and '.join(sides)}" if sides else ""
+    values = (
+        Value("new", "I/O errors in the window", new, "", 0.0),
+        *(Value(name, f"I/O errors{where}, in all", total) for name, where in _named(caching)),
+    )
+    quoted = cites(*(window.cite(cache, name) for name, _ in _named(caching)))
+    devices = ",".join(filter(None, (cache.fast, cache.slow))) or "DEVICE"
+    advice = (
+        f"smartctl -x /dev/{devices.split(',')[0]}   # and of the others: {devices}",
+        "dmesg -T | grep -i 'I/O error' | tail",
+    )
+    if new:
+        when = caching.recent.when if caching.recent is not None else ""
+        yield Finding(
+            _ID,
+            Severity.CRITICAL,
+            cache.cache,
+            f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
+            values,
+            quoted,
+            advice,
+            "a counter that stands still under the same load",
+        )
+        return
+    # An error of years ago is no alarm, and one frame does not tell how old it is.
+    since = "none of them new" if new is not None else "a second frame tells whether they grow"
+    yield Finding(
+        _ID,
+        Severity.INFO,
+        cache.cache,
+        f"{human.number(total)} I/O errors{where} since it was loaded, {since}",
+        values,
+        quoted,
+        advice,
+        "a counter that was reset meanwhile",
+    )
+
+
+def _named(caching: Caching) -> list[tuple[str, str]]:
+    return [(name, f" of {words}") for name, words in _SIDES.items() if caching.ever.sum(name)]
+
+
+def _metadata(window: Window, cache: Cache, limits: Limits) -> Iterator[Finding]:
+    full = share(cache.metadata_used, cache.metadata_size)
+    if full is None or full < limits["metadata"] or cache.kind != "dm-cache":
+        return
+    yield Finding(
+        _ID,
+        Severity.WARNING,
+        cache.cache,
+        f"its metadata are {human.percent(full)} % full; a cache that cannot write them becomes read-only",
+        (Value("metadata", "metadata in use", full, "ratio", limits["metadata"]),),
+        cites(window.cite(cache, "metadata_used")),
+        (f"lvs -a -o name,metadata_percent,lv_metadata_size {cache.cache.partition('/')[0]}   # then a larger pool",),
+        "metadata that are this full since years and stay so: they depend on the size of the cache alone",
+    )
+
+
+CACHE_ERRORS = Rule(
+    _ID,
+    "a cache has I/O errors, is in a state in which it does not work, or runs out of metadata",
+    Severity.CRITICAL,
+    _check,
+    (Cache,),
+    (Threshold("metadata", 0.9, "share of dm-cache's metadata in use", "ratio"),),
+)

@@ -1,0 +1,123 @@
+"""A cache so full of data to be written back that new data finds no room."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.cache import Cache, share
+from sdstop.caching import Caching, cachings
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "cache-full-of-dirty"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for caching in cachings(window):
+        cache = caching.cache
+        dirty = share(cache.dirty, cache.size)
+        if dirty is None:
+            continue
+        refused = caching.recent.sum("no_room") if caching.recent is not None else None
+        part = share(refused, caching.recent.came) if caching.recent is not None else None
+        crowded = (
+            (refused or 0) >= limits["refusals"]
+            and (part is None or part > limits["refused"])
+            and dirty >= limits["crowded"]
+        )
+        eta = _full_in(caching, dirty)
+        if crowded or dirty >= limits["share"] or (dirty >= limits["crowded"] and _soon(eta, limits)):
+            yield _finding(window, caching, dirty, refused, eta, limits)
+        else:
+            room = "" if refused is None else f", {human.number(refused)} requests found no room"
+            yield RuledOut(_ID, cache.cache, f"{human.percent(dirty)} % of it is dirty{room}")
+
+
+def _soon(eta: float | None, limits: Limits) -> bool:
+    return eta is not None and eta <= limits["soon"]
+
+
+def _full_in(caching: Caching, dirty: float) -> float | None:
+    """Return in how many seconds all of it would be dirty at the pace of the window; None if that does not rise."""
+    grown, recent, size = caching.grown("dirty"), caching.recent, caching.cache.size
+    if recent is None or recent.seconds is None or recent.seconds < _LONG_ENOUGH or not grown or grown < 0 or not size:
+        return None
+    return size * (1 - dirty) / (grown / recent.seconds)
+
+
+_LONG_ENOUGH = 10.0
+_MOSTLY = 0.5
+
+
+def _finding(
+    window: Window, caching: Caching, dirty: float, refused: int | None, eta: float | None, limits: Limits
+) -> Finding:
+    cache, recent = caching.cache, caching.recent
+    size, to = human.quantity(cache.dirty, "bytes"), cache.slow or "the disks"
+    parts = [f"{human.percent(dirty)} % of the cache ({size}) is still to be written to {to}"]
+    if refused:
+        parts.append(f"{human.number(refused)} requests found no room {recent.when if recent is not None else ''}")
+    if eta is not None and dirty < 1:
+        parts.append(f"it gets more, and is full in about {human.duration(eta)}")
+    grown = caching.grown("dirty")
+    if grown is not None and grown <= 0:
+        parts.append("it gets less" if grown < 0 else "it gets no less")
+    cleaned = recent.sum("cleaned") if recent is not None else None
+    return Finding(
+        _ID,
+        Severity.WARNING,
+        cache.cache,
+        f"{', '.join(parts)}: writes become as slow as the disks",
+        (
+            Value("dirty", "dirty", dirty, "ratio", limits["share"]),
+            Value("no_room", "requests that found no room", refused, "", limits["refusals"]),
+            Value("eta", "until all of it is dirty", eta, "seconds", limits["soon"]),
+            Value("grown", "more dirty data in the window", grown, "bytes"),
+            Value("cleaned", "blocks written back in the window", cleaned),
+        ),
+        cites(window.cite(cache, "dirty"), window.cite(cache, "no_room")),
+        tuple(_advice(cache)),
+        "dirty data that gets less while the same is written",
+        explains=(f"cache-bypassed:{cache.cache}",) if _sends_past(caching) else (),
+    )
+
+
+def _sends_past(caching: Caching) -> bool:
+    """Whether most of what goes past the cache does so as it finds no room."""
+    course = caching.recent
+    return course is not None and (share(course.sum("no_room"), course.bypassed) or 0.0) > _MOSTLY
+
+
+def _advice(cache: Cache) -> Iterator[str]:
+    yield "iostat -x 5   # are the disks behind it at their limit? then more is written than they can take"
+    match cache.kind:
+        case "bcache":
+            yield (
+                f"grep . /sys/block/{cache.device or cache.cache}/bcache/writeback_{{percent,rate,running,delay}}"
+                "   # 0 running: nothing is written back"
+            )
+        case "dm-cache":
+            yield f"lvchange --cachesettings migration_threshold=16384 {cache.cache}   # writes back more at a time"
+        case "dm-writecache":
+            yield f"dmsetup message {cache.cache} 0 flush   # writes all of it back: while little is asked of it"
+        case "flashcache":
+            yield "sysctl -a | grep -E 'flashcache.*(dirty_thresh_pct|max_clean_ios|fallow)'   # how early, how much"
+        case _:
+            pass
+
+
+CACHE_FULL_OF_DIRTY = Rule(
+    _ID,
+    "a cache is so full of data to be written back that new data finds no room",
+    Severity.WARNING,
+    _check,
+    (Cache,),
+    (
+        Threshold("share", 0.9, "share of the cache that is dirty", "ratio"),
+        Threshold("crowded", 0.5, "share that is dirty, if besides requests find no room or it is full soon", "ratio"),
+        Threshold("refused", 0.01, "share of requests that find no room", "ratio"),
+        Threshold("refusals", 10.0, "and at least so many in a minute"),
+        Threshold("soon", 600.0, "time until all of it is dirty at the pace seen", "seconds"),
+    ),
+)

@@ -1,0 +1,167 @@
+"""A cache that takes requests and seldom has what they ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.cache import Cache, share
+from sdstop.caching import Caching, Course, cachings
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "cache-ineffective"
+
+_ABSORBS = frozenset({"flashcache", "bcache"})
+"""Kinds that in mode writeback take every write that may be cached, whether or not its block was there: no loss."""
+_WAYS = ("read", "write")
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for caching in cachings(window):
+        cache = caching.cache
+        # dm-writecache is there for writes, and takes them all; what the ARC misses says nothing against it.
+        if cache.kind in {"dm-writecache", "arc"} or cache.state == "no cache":
+            continue
+        if cache.kind == "l2arc":
+            yield from _l2arc(window, caching, limits)
+            continue
+        ways = _WAYS[:1] if cache.kind in _ABSORBS and cache.mode in {"writeback", "writearound"} else _WAYS
+        least = limits["requests"]
+        course = caching.judged(least)
+        if course is None or _asked(course, ways) < least:
+            continue
+        hit = course.hit_share(*ways)
+        if hit is None:
+            continue
+        # A minute may be that of a copy of all there is; a cache is judged by what it ever did, too.
+        ever = caching.ever.hit_share(*ways)
+        if hit >= limits["share"] or (ever is not None and ever >= limits["share"]):
+            yield RuledOut(_ID, cache.cache, f"{_words(hit, ways, course)}{_longer(ever, course)}")
+        elif warming := _warming(caching, limits):
+            yield RuledOut(_ID, cache.cache, f"{_words(hit, ways, course)}, but it is still warming up: {warming}")
+        else:
+            yield _finding(window, caching, course, hit, ways, limits)
+
+
+def _asked(course: Course, ways: tuple[str, ...]) -> int:
+    return course.sum(*(f"{way}_{end}" for way in ways for end in ("hits", "misses"))) or 0
+
+
+def _words(hit: float, ways: tuple[str, ...], course: Course) -> str:
+    what = "reads" if ways == _WAYS[:1] else "requests"
+    return f"{human.percent(hit)} % of {human.number(_asked(course, ways))} cacheable {what} {course.when} hit"
+
+
+def _longer(ever: float | None, course: Course) -> str:
+    return "" if ever is None or course.seconds is None else f", {human.percent(ever)} % since it was loaded"
+
+
+def _warming(caching: Caching, limits: Limits) -> str:
+    """Say how full a cache is that still fills, "" if it does not."""
+    cache = caching.cache
+    full = share(cache.used, cache.size)
+    if full is None or full >= limits["full"]:
+        return ""
+    taken = caching.recent.sum("promotions") if caching.recent is not None else None
+    if taken or (caching.grown("used") or 0) > 0:
+        return f"{human.percent(full)} % full, and filling"
+    # With one frame nobody knows whether it fills.
+    return f"{human.percent(full)} % full" if caching.recent is None else ""
+
+
+def _finding(
+    window: Window, caching: Caching, course: Course, hit: float, ways: tuple[str, ...], limits: Limits
+) -> Finding:
+    cache = caching.cache
+    full = share(cache.used, cache.size)
+    missed = course.sum(*(f"{way}_misses" for way in ways))
+    rate = f"; {human.number((missed or 0) / course.seconds)} a second went to the disks" if course.seconds else ""
+    if full is not None and full < limits["full"]:
+        why = f"it is {human.percent(full)} % full and takes nothing in"
+    else:
+        why = "what is asked for is spread wider than it is large, or is asked for once only"
+    size = f" of {human.quantity(cache.size, 'bytes')}" if cache.size else ""
+    return Finding(
+        _ID,
+        Severity.WARNING,
+        cache.cache,
+        f"{_words(hit, ways, course)}{rate}: the cache{size} has seldom what is asked for; {why}",
+        (
+            Value("hit_share", "hits of what could be cached", hit, "ratio", limits["share"]),
+            Value("ever", "the same since it was loaded", caching.ever.hit_share(*ways), "ratio", limits["share"]),
+            Value("bypass_share", "went past it", course.bypass_share, "ratio"),
+            Value("full", "in use", full, "ratio"),
+            Value("size", "its size", cache.size, "bytes"),
+            Value("promotions", "blocks taken in", course.sum("promotions")),
+            Value("demotions", "blocks dropped for others", course.sum("demotions")),
+        ),
+        cites(window.cite(cache, "read_hits"), window.cite(cache, "used")),
+        tuple(_advice(cache, full, limits)),
+        "a share of hits that rises with time under the same load: then it was still learning",
+        0.7 if course.seconds is not None else 0.5,
+        totals=course.seconds is None,
+    )
+
+
+def _advice(cache: Cache, full: float | None, limits: Limits) -> Iterator[str]:
+    if full is not None and full < limits["full"] and cache.kind == "dm-cache":
+        yield "dmsetup status --noflush   # migration_threshold: sectors it may move at a time, 0: none"
+    yield "iostat -x 5   # are the disks behind it busy at all? if not, nobody suffers"
+    yield f"{_resize(cache)}   # a larger one helps if what is used in a day fits into it; else none does"
+
+
+def _resize(cache: Cache) -> str:
+    return "lvs -o name,cache_total_blocks,cache_used_blocks" if cache.kind == "dm-cache" else "lsblk"
+
+
+def _l2arc(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
+    """Judge by what it costs in memory: the headers of its blocks stand in the ARC, which they make the smaller."""
+    cache = caching.cache
+    headers, asked = cache.metadata_used, _asked(caching.ever, _WAYS)
+    ever = caching.ever.hit_share(*_WAYS)
+    if headers is None or ever is None or asked < limits["lifetime"]:
+        return
+    recent = caching.recent.hit_share(*_WAYS) if caching.recent is not None else None
+    now = ever if recent is None else recent
+    costs = f"its headers take {human.quantity(headers, 'bytes')} of memory from the ARC"
+    said = f"{human.percent(ever)} % of {human.number(asked)} reads since boot that the ARC missed hit it, and {costs}"
+    if ever >= limits["tiny"] or now >= limits["tiny"] or headers < limits["headers"]:
+        yield RuledOut(_ID, cache.cache, said)
+        return
+    yield Finding(
+        _ID,
+        Severity.WARNING,
+        cache.cache,
+        f"{said}: it costs more than it brings",
+        (
+            Value("hit_share", "hits since boot", ever, "ratio", limits["tiny"]),
+            Value("recent", "hits in the window", recent, "ratio", limits["tiny"]),
+            Value("headers", "memory for its headers", headers, "bytes", limits["headers"]),
+            Value("size", "its size", cache.size, "bytes"),
+        ),
+        cites(window.cite(cache, "read_hits"), window.cite(cache, "metadata_used")),
+        (
+            "zpool iostat -v 5   # which pool has the cache device",
+            "zpool remove POOL DEVICE   # a cache device can be taken out and added again at any time",
+        ),
+        "a load to come that it was meant for: its share of hits rises above the limit",
+        0.8,
+    )
+
+
+CACHE_INEFFECTIVE = Rule(
+    _ID,
+    "a cache takes requests, and seldom has what they ask for",
+    Severity.WARNING,
+    _check,
+    (Cache,),
+    (
+        Threshold("share", 0.1, "hits of what could be cached, in a minute and since it was loaded", "ratio"),
+        Threshold("requests", 1000.0, "cacheable requests in a minute that it takes to judge"),
+        Threshold("full", 0.9, "share of it in use from which on it is no longer warming up", "ratio"),
+        Threshold("tiny", 0.05, "L2ARC: hits of what the ARC missed", "ratio"),
+        Threshold("lifetime", 1e6, "L2ARC: reads since boot that it takes to judge"),
+        Threshold("headers", float(1 << 30), "L2ARC: memory for its headers", "bytes"),
+    ),
+)

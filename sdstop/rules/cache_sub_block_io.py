@@ -1,0 +1,109 @@
+"""Requests that are no whole block, where only whole blocks are cached: they go past, and evict what they touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.aoe import AoeExport
+from sdstop.cache import Cache, share
+from sdstop.caching import FLASHCACHE, Caching, Course, Pieces, cachings, pieces_of
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "cache-sub-block-io"
+_SHOWN = 3
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for caching in cachings(window):
+        cache = caching.cache
+        course = caching.judged(limits["requests"])
+        if not cache.needs_whole_blocks or course is None or course.bypass_share is None:
+            continue
+        pieces = pieces_of(window, caching, course)
+        if pieces is None:
+            if course.bypass_share > limits["share"] and cache.kind == FLASHCACHE:
+                yield Unchecked(_ID, "the sizes of requests are not known", cache.cache)
+            continue
+        if _is_cause(course, pieces, limits):
+            yield _finding(window, caching, course, pieces, limits)
+        else:
+            yield RuledOut(
+                _ID,
+                cache.cache,
+                f"{human.percent(course.bypass_share)} % of requests {course.when} went past it; of those to all "
+                f"caches of its driver {human.percent(pieces.sub_block)} % were no whole block",
+            )
+
+
+def _is_cause(course: Course, pieces: Pieces, limits: Limits) -> bool:
+    sequential = share(course.sum("sequential_skipped"), course.bypassed) or 0.0
+    return (
+        (course.bypass_share or 0.0) > limits["share"]
+        and pieces.sub_block > limits["share"]
+        and sequential <= limits["sequential"]
+        and pieces.agrees is not None
+        and pieces.agrees <= limits["apart"]
+    )
+
+
+def _finding(window: Window, caching: Caching, course: Course, pieces: Pieces, limits: Limits) -> Finding:
+    cache = caching.cache
+    bypassed = course.bypass_share or 0.0
+    block = human.quantity(cache.block_size, "bytes")
+    total = sum(pieces.counts.values())
+    often = sorted(
+        ((size, count) for size, count in pieces.counts.items() if size % (cache.block_size or 1)),
+        key=lambda item: -item[1],
+    )[:_SHOWN]
+    sizes = ", ".join(f"{size} B {human.percent(count / total)} %" for size, count in often)
+    evicted = course.sum("evicted_by_bypass")
+    also = f", and they threw {human.number(evicted)} blocks out of it" if evicted else ""
+    return Finding(
+        _ID,
+        Severity.CRITICAL if bypassed > limits["most"] else Severity.WARNING,
+        cache.cache,
+        f"{human.percent(pieces.sub_block)} % of requests {course.when} are no whole block of {block} ({sizes}); only "
+        f"whole blocks are cached, so {human.percent(bypassed)} % went past it{also}",
+        (
+            Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio", limits["share"]),
+            Value("bypass_share", "requests that went past the cache", bypassed, "ratio", limits["share"]),
+            Value("apart", "difference (of all caches of the driver)", pieces.agrees, "ratio", limits["apart"]),
+            Value("evicted", "blocks evicted by them", evicted),
+            Value("cacheable", "requests that could be cached", (course.came or 0) - (course.bypassed or 0)),
+            Value("block_size", "block of the cache", cache.block_size, "bytes"),
+        ),
+        cites(window.cite(pieces.row), window.cite(cache, "evicted_by_bypass"), window.cite(cache, "block_size")),
+        tuple(_advice(window)),
+        "requests of whole blocks that go past the cache as well, or a bypass that stays when the sizes are mended",
+        0.9 if course.seconds is not None else 0.6,
+        (f"cache-bypassed:{cache.cache}",),
+        course.seconds is None,
+    )
+
+
+def _advice(window: Window) -> Iterator[str]:
+    if window.rows(AoeExport):
+        yield (
+            "ip -d link show   # AoE: frames must carry whole blocks, so the MTU of every party within 8228 to 8739 "
+            "(or 4132 to 4643)"
+        )
+    yield "parted DEVICE unit s print   # on the clients: partitions begin at multiples of 8 sectors?"
+    yield "blockdev --getss --getpbsz --getbsz DEVICE   # on the clients: file systems with blocks of 4096?"
+
+
+CACHE_SUB_BLOCK_IO = Rule(
+    _ID,
+    "requests come in pieces smaller than the blocks of a cache that caches whole blocks only",
+    Severity.CRITICAL,
+    _check,
+    (Cache,),
+    (
+        Threshold("share", 0.2, "share of requests that are no whole block, and of those that go past", "ratio"),
+        Threshold("most", 0.5, "share that goes past from which on it is critical", "ratio"),
+        Threshold("apart", 0.1, "difference of these shares, at most", "ratio"),
+        Threshold("sequential", 0.5, "share of what goes past, sequential, from which on that is the cause", "ratio"),
+        Threshold("requests", 500.0, "requests in a minute that it takes to judge"),
+    ),
+)

@@ -1,0 +1,221 @@
+"""cache-ineffective, cache-full-of-dirty and cache-errors: each where it fires, must not, and near its thresholds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from sdstop.cache import Cache
+from sdstop.finding import Severity
+from sdstop.rules.cache_errors import CACHE_ERRORS
+from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
+from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
+from tests.cacherows import BCACHE, DM_CACHE, FLASHCACHE, L2ARC, judged, run
+from tests.frames import Judged, value
+
+MIB = 1 << 20
+GIB = 1 << 30
+
+
+def hits(share: float, rate: float = 1000.0, way: str = "read") -> dict[str, float]:
+    return {f"{way}_hits": rate * share, f"{way}_misses": rate * (1 - share)}
+
+
+def past(share: float) -> dict[str, int]:
+    return {name: round(step * 10_000) for name, step in hits(share).items()}
+
+
+# --- cache-ineffective ------------------------------------------------------------------------------------
+
+
+def effect(cache: Cache, share: float, ever: float | None = None, **gauges: list[int]) -> Judged:
+    before = past(share if ever is None else ever)
+    return judged([CACHE_INEFFECTIVE], run(cache, 5, hits(share), before, gauges))
+
+
+@pytest.mark.parametrize(("share", "fires"), [(0.11, False), (0.09, True), (0.0, True), (0.9, False)])
+def test_few_hits(share: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = effect(DM_CACHE, share)
+    if fires:
+        finding = said.finding("vg0/vol")
+        assert finding.severity is Severity.WARNING
+        assert value(finding, "hit_share") == pytest.approx(share)
+        assert "spread wider" in finding.summary
+    else:
+        said.ruled_out("vg0/vol")
+
+
+def test_a_minute_of_misses_is_no_matter_while_it_was_good_before() -> None:
+    assert "40.0 % since" in effect(DM_CACHE, 0.01, ever=0.4).ruled_out("vg0/vol").summary
+
+
+def test_a_past_of_misses_is_no_matter_while_it_is_good_now() -> None:
+    effect(DM_CACHE, 0.5, ever=0.01).ruled_out("vg0/vol")
+
+
+def test_a_cold_cache_warms_up() -> None:
+    cold = replace(DM_CACHE, used=500 * MIB)
+    filling = effect(cold, 0.02, used=[(500 + n) * MIB for n in range(6)])
+    assert "50.5 % full, and filling" in filling.ruled_out("vg0/vol").summary
+    promoting = judged([CACHE_INEFFECTIVE], run(cold, 5, hits(0.02) | {"promotions": 2.0}, past(0.02)))
+    assert "warming up" in promoting.ruled_out("vg0/vol").summary
+    still = effect(cold, 0.02).finding("vg0/vol")
+    assert "takes nothing in" in still.summary
+    assert "migration_threshold" in still.advice[0]
+    effect(DM_CACHE, 0.02, used=[(894 + n) * MIB for n in range(6)]).ruled_out("vg0/vol")
+    effect(DM_CACHE, 0.02, used=[(896 + n) * MIB for n in range(6)]).finding("vg0/vol")
+
+
+def test_writes_that_a_write_back_cache_takes_are_no_misses() -> None:
+    steps = hits(0.01, way="write") | hits(0.16) | {"reads": 1000.0, "writes": 1000.0}
+    assert "reads" in judged([CACHE_INEFFECTIVE], run(FLASHCACHE, 5, steps)).ruled_out("cachedev").summary
+    through = replace(FLASHCACHE, mode="writethrough")
+    assert "requests" in judged([CACHE_INEFFECTIVE], run(through, 5, steps)).finding("cachedev").summary
+
+
+def test_what_goes_past_is_not_its_fault() -> None:
+    steps = hits(0.63, 250) | {"bypassed_reads": 10_000.0, "reads": 10_250.0}
+    judged([CACHE_INEFFECTIVE], run(FLASHCACHE, 5, steps)).ruled_out("cachedev")
+
+
+def test_few_requests_are_not_judged() -> None:
+    assert judged([CACHE_INEFFECTIVE], run(DM_CACHE, 5, hits(0.0, 199))).silent()
+    judged([CACHE_INEFFECTIVE], run(DM_CACHE, 5, hits(0.0, 201))).finding("vg0/vol")
+
+
+@pytest.mark.parametrize("cache", [replace(DM_CACHE, kind="dm-writecache"), replace(L2ARC, kind="arc"),
+                                   replace(BCACHE, state="no cache")])  # fmt: skip
+def test_others_are_left_alone(cache: Cache) -> None:
+    assert effect(cache, 0.0).silent()
+
+
+@pytest.mark.parametrize(
+    ("ever", "now", "headers", "fires"),
+    [
+        (0.04, 0.04, 1.1, True), (0.06, 0.04, 1.1, False), (0.04, 0.06, 1.1, False), (0.04, 0.04, 0.9, False),
+    ],
+)  # fmt: skip
+def test_an_l2arc_that_costs_more_memory_than_it_brings(ever: float, now: float, headers: float, fires: bool) -> None:  # noqa: FBT001
+    cache = replace(L2ARC, metadata_used=round(headers * GIB))
+    said = effect(cache, now, ever)
+    if fires:
+        assert "1.1 GiB of memory" in said.finding("l2arc").summary
+    else:
+        said.ruled_out("l2arc")
+
+
+def test_a_young_l2arc_is_not_judged() -> None:
+    assert judged([CACHE_INEFFECTIVE], run(L2ARC, 5, hits(0.0), {"read_misses": 900_000})).silent()
+
+
+# --- cache-full-of-dirty ----------------------------------------------------------------------------------
+
+
+def dirt(cache: Cache, *mib: int, no_room: float = 0.0, rate: float = 1000.0) -> Judged:
+    seconds = len(mib) - 1
+    steps = {"reads": rate, "writes": 0.0, "no_room": no_room}
+    return judged([CACHE_FULL_OF_DIRTY], run(cache, seconds, steps, None, {"dirty": [m * MIB for m in mib]}))
+
+
+@pytest.mark.parametrize(("mib", "fires"), [(899, False), (901, True), (1000, True), (0, False)])
+def test_a_cache_that_is_all_dirty(mib: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = dirt(FLASHCACHE, *[mib] * 6)
+    if fires:
+        finding = said.finding("cachedev")
+        assert finding.severity is Severity.WARNING
+        assert "to md2" in finding.summary
+        assert any("dirty_thresh_pct" in line for line in finding.advice)
+    else:
+        said.ruled_out("cachedev")
+
+
+@pytest.mark.parametrize(
+    ("mib", "no_room", "fires"), [(499, 11.0, False), (501, 11.0, True), (501, 9.0, False), (20, 500.0, False)]
+)
+def test_requests_that_find_no_room(mib: int, no_room: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = dirt(FLASHCACHE, *[mib] * 6, no_room=no_room)
+    if fires:
+        assert "55 requests found no room" in said.finding("cachedev").summary
+    else:
+        said.ruled_out("cachedev")
+
+
+def test_a_few_refusals_are_no_matter_however_few_requests_there_are() -> None:
+    dirt(FLASHCACHE, *[600] * 6, no_room=1.8, rate=10.0).ruled_out("cachedev")
+
+
+@pytest.mark.parametrize(("pace", "fires"), [(0.7, False), (0.9, True), (-5.0, False)])
+def test_a_cache_that_is_full_soon(pace: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    """At 501 MiB and 0.83 MiB a second, 1000 MiB are dirty after ten minutes."""
+    frames = run(FLASHCACHE, 12, {}, None, {"dirty": [501 * MIB + round(n * pace * MIB) for n in range(13)]})
+    said = judged([CACHE_FULL_OF_DIRTY], frames)
+    if fires:
+        finding = said.finding("cachedev")
+        assert "full in about 9m" in finding.summary
+        assert 500 < float(value(finding, "eta") or 0) < 600
+    else:
+        said.ruled_out("cachedev")
+
+
+def test_what_finds_no_room_explains_what_goes_past() -> None:
+    steps = {"reads": 1000.0, "bypassed_reads": 900.0, "no_room": 800.0}
+    frames = run(replace(FLASHCACHE, dirty=950 * MIB), 5, steps)
+    assert judged([CACHE_FULL_OF_DIRTY], frames).finding("cachedev").explains == ("cache-bypassed:cachedev",)
+
+
+def test_what_is_not_known_is_not_judged() -> None:
+    assert judged([CACHE_FULL_OF_DIRTY], [[replace(DM_CACHE, dirty=None)]]).silent()
+
+
+# --- cache-errors -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", ["failed", "needs check", "read-only", "inconsistent"])
+def test_a_cache_that_does_not_work(state: str) -> None:
+    finding = judged([CACHE_ERRORS], [[replace(DM_CACHE, state=state)]]).finding("vg0/vol")
+    assert finding.severity is Severity.CRITICAL
+    assert finding.summary.startswith(f"state {state}: ")
+
+
+@pytest.mark.parametrize("state", ["ok", "clean", "dirty", "no cache"])
+def test_states_in_which_it_works(state: str) -> None:
+    judged([CACHE_ERRORS], [[replace(DM_CACHE, state=state)]]).ruled_out("vg0/vol")
+
+
+@pytest.mark.parametrize("step", [0.2, 5.0])
+def test_errors_that_grow(step: float) -> None:
+    finding = judged([CACHE_ERRORS], run(BCACHE, 5, {"fast_errors": step}, {"fast_errors": 7})).finding("bcache0")
+    assert finding.severity is Severity.CRITICAL
+    assert (
+        f"{round(step * 5)} I/O errors of what it caches on in 5.0 s, {7 + round(step * 5)} in all" in finding.summary
+    )
+    assert finding.advice[0].startswith("smartctl -x /dev/vdc")
+
+
+def test_old_errors_are_told_quietly() -> None:
+    old = judged([CACHE_ERRORS], run(BCACHE, 5, {"fast_errors": 0.0}, {"fast_errors": 7})).finding("bcache0")
+    assert old.severity is Severity.INFO
+    assert "none of them new" in old.summary
+    once = judged([CACHE_ERRORS], [[replace(BCACHE, fast_errors=7)]]).finding("bcache0")
+    assert once.severity is Severity.INFO
+    assert "a second frame" in once.summary
+
+
+@pytest.mark.parametrize(("used", "fires"), [(7.1, False), (7.3, True), (8.0, True)])
+def test_metadata_that_run_full(used: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged([CACHE_ERRORS], [[replace(DM_CACHE, metadata_used=round(used * MIB))]])
+    if fires:
+        assert said.finding("vg0/vol").severity is Severity.WARNING
+    else:
+        said.ruled_out("vg0/vol")
+
+
+def test_all_that_is_wrong_with_a_cache_is_one_finding() -> None:
+    finding = judged([CACHE_ERRORS], [[replace(DM_CACHE, state="read-only", metadata_used=8 * MIB)]]).finding("vg0/vol")
+    assert finding.severity is Severity.CRITICAL
+    assert "metadata are 100 % full" in finding.summary
+
+
+def test_a_cache_of_which_nothing_is_known_is_not_called_good() -> None:
+    assert judged([CACHE_ERRORS], [[L2ARC]]).silent()
