@@ -6,7 +6,6 @@ Text as by kernel/trace/trace_events_hist.c and tracing_map.c, Linux 4.7 to 6.18
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -59,15 +58,12 @@ def parse(text: str) -> Histogram:
 
     dev is major << 20 | minor. A size is a number, `~ 2^12` (key.log2: at most 4096, more than 2048) or `~ 4096-4607`
     (key.buckets=512); of a range its upper end is told. Rows of what is no I/O, as the commands of a passthrough
-    (`N`), are left out. Raises Malformed, naming it, for a row that is none, but for a last line that was cut.
+    (`N`), are left out, and so is a last line without its end: it was cut. Raises Malformed, naming it, for a row that
+    is none.
     """
-    lines = text.split("\n")
-    cut = lines.pop()
-    counts: dict[tuple[int, int], dict[str, dict[int, int]]] = defaultdict(
-        lambda: defaultdict(lambda: defaultdict(int))
-    )
+    counts: dict[tuple[int, int], dict[str, dict[int, int]]] = {}
     exact, lost = True, None
-    for line in lines if not cut or _ROW.fullmatch(cut.rstrip()) is None else [*lines, cut]:
+    for line in text.split("\n")[:-1]:
         if not line.startswith("{"):
             dropped = _TOTAL.fullmatch(line.rstrip())
             lost = int(dropped[1]) if dropped is not None else lost
@@ -75,7 +71,8 @@ def parse(text: str) -> Histogram:
         device, size, whole, direction, count = _row(line)
         exact = exact and whole
         if direction is not None:
-            counts[device][direction][size] += count
+            its = counts.setdefault(device, {}).setdefault(direction, {})
+            its[size] = its.get(size, 0) + count
     return Histogram(counts, exact, lost)
 
 
