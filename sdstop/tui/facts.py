@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from sdstop.format import NONE, quantity
-from sdstop.model import Fact, Label, Reading, schema
+from sdstop.format import NONE, cell, quantity
+from sdstop.model import Buckets, Fact, Label, Reading, schema
 from sdstop.tui.drives import rows
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, text
 from sdstop.tui.pane import Row, words
@@ -45,6 +45,8 @@ def _fields(reading: Reading, scene: Scene, width: int) -> list[Row]:
     for column in schema(type(reading)).columns:
         value = column.base(getattr(reading, column.name))
         said = palette.word(value, room) if isinstance(column.mark, Label | Fact) and value is not None else None
+        if isinstance(column.mark, Buckets):
+            said = palette.word(cell(column, value), room)
         if said is None:
             said = palette.word(quantity(value, column.unit), room)
         source = reading.source(column.name)

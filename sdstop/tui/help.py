@@ -11,7 +11,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Views",
         (
-            ("1 2 4 6", "Overview, Disks, Network, Host"),
+            ("1 2 3 4 6", "Overview, Disks, Caches, Network, Host"),
             ("!", "all findings: in force, unknown, ended, ruled out"),
             ("Enter", "a finding: why; a number's row: the raw evidence"),
             ("Esc Backspace", "back"),
@@ -55,6 +55,7 @@ MARKS = (
     ("-", "the node does not say"),
     ("! *", "before a row: a critical finding or a warning is about it"),
     ("~", "stale: the last good answer of a source that fails now"),
+    ("%CACHBL", "hits of the requests that could be cached; %HIT is of all that came"),
     ("x2.4", "as many times the median of its peers in the array"),
 )
 

@@ -32,9 +32,9 @@ HINTS: tuple[Hint, ...] = (
 )
 
 
-TABS = (("1", "Overview"), ("2", "Disks"), ("4", "Network"), ("6", "Host"), ("!", "Findings"))
+TABS = (("1", "Overview"), ("2", "Disks"), ("3", "Caches"), ("4", "Network"), ("6", "Host"), ("!", "Findings"))
 """Views by key."""
-ABSENT = {"3": "caches", "5": "fabrics", "7": "clusters", "8": "volumes"}
+ABSENT = {"5": "fabrics", "7": "clusters", "8": "volumes"}
 """Views that come with their collectors."""
 
 
@@ -161,6 +161,10 @@ def _made(key: str) -> View:
             from sdstop.tui.views.disks import Disks  # noqa: PLC0415
 
             return Disks()
+        case "3":
+            from sdstop.tui.views.caches import Caches  # noqa: PLC0415
+
+            return Caches()
         case "4":
             from sdstop.tui.views.network import Network  # noqa: PLC0415
 

@@ -72,6 +72,21 @@ class Palette:
         return ">" if self.ascii else "▸"
 
     @property
+    def back(self) -> str:
+        """Points back at what it stands behind."""
+        return "<" if self.ascii else "◂"
+
+    @property
+    def tick(self) -> str:
+        """Marks a place on a bar."""
+        return "|" if self.ascii else "┃"
+
+    @property
+    def times(self) -> str:
+        """Stands before how many there are."""
+        return "x" if self.ascii else "\u00d7"
+
+    @property
     def dash(self) -> str:
         """Part of a rule."""
         return "-" if self.ascii else "─"

@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
+from sdstop.format import NONE
+
 Sample = tuple[float, float, float | None]
 
 _SPARK = ("▁▂▃▄▅▆▇█", "_.:-=+*#")
 _HEAT = (" ·░▒▓█", " .:=*#")
 _GAP = ("╎", "|")
 _BAR = (("━", "╸", "─"), ("#", "", "."))
+_STACK = ("█▒░", "#=.")
 _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 _DRAWN = frozenset("".join((*_SPARK, *_HEAT, *_GAP, *map("".join, _BAR))))
@@ -26,7 +29,7 @@ HOT = 3
 
 def drawn(text: str) -> bool:
     """Return whether a text is a strip or a bar and no words: in reverse video it would say the opposite."""
-    return bool(text.strip()) and _DRAWN.issuperset(text)
+    return text.strip() not in {"", NONE} and _DRAWN.issuperset(text)
 
 
 def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.0) -> list[float | None]:
@@ -111,6 +114,30 @@ def chart(values: Sequence[float | None], top: float, height: int, *, ascii: boo
     steps = len(glyphs) - 1
     full = [0 if v is None or top <= 0 else max(1, round(min(v / top, 1.0) * height * steps)) for v in values]
     return ["".join(glyphs[min(max(f - row * steps, 0), steps)] for f in full) for row in range(height - 1, -1, -1)]
+
+
+def layers(*, ascii: bool = False) -> str:  # noqa: A002
+    """Return the glyphs of stacked parts, the lowest first."""
+    return _STACK[ascii]
+
+
+def stacked(parts: Sequence[float | None], height: int) -> list[int]:
+    """Return how many of `height` cells each part of a whole takes; parts are shares, together at most 1.
+
+    What is there at all takes a cell, if there are as many as parts.
+    """
+    known = [min(max(part or 0.0, 0.0), 1.0) for part in parts]
+    total = min(round(sum(known) * height), height)
+    taken = [max(int(part * height + 1e-9), 1 if part >= _SEEN else 0) for part in known]
+    while sum(taken) > max(total, sum(1 for part in known if part >= _SEEN)):
+        taken[max(range(len(taken)), key=lambda at: (taken[at], taken[at] - known[at] * height))] -= 1
+    while sum(taken) < total:
+        taken[max(range(len(taken)), key=lambda at: known[at] * height - taken[at])] += 1
+    return taken
+
+
+_SEEN = 0.005
+"""Share of a whole from which it is shown."""
 
 
 def scale(value: float) -> float:

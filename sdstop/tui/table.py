@@ -116,7 +116,7 @@ class LineTable(Pane):
     def search(self, needle: str) -> None:
         """Show only rows that hold `needle`, whatever its case; "" shows all."""
         self.needle = needle.lower()
-        self.put(self._given, self.palette, self._note)
+        self._rearrange()
 
     def sort_by(self, name: str | None, *, down: bool | None = None) -> None:
         """Sort by a column (ValueError if there is none of that name); None leaves rows as they come."""
@@ -129,7 +129,13 @@ class LineTable(Pane):
             self.down = not self._column(name).rising
         self.settling = 0
         self._order = {}
+        self._rearrange()
+
+    def _rearrange(self) -> None:
+        before = self.cursor
         self.put(self._given, self.palette, self._note)
+        if before != self.cursor:
+            self.post_message(self.Moved(self))
 
     def _arranged(self, rows: Sequence[Row]) -> list[Row]:
         groups: list[tuple[Row | None, list[Row]]] = [(None, [])]

@@ -1,0 +1,311 @@
+"""Caches: how well each does, what came past it, and of which sizes requests are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from sdstop.cache import Cache
+from sdstop.disk import DiskActivity
+from sdstop.format import bytes_, clock, duration, number, percent
+from sdstop.iosize import RequestSizes
+from sdstop.tui.cached import Cached, caches, split, why_none
+from sdstop.tui.drives import rows
+from sdstop.tui.facts import Thing
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.reframed import Change, Reframed, Side
+from sdstop.tui.scene import Scene
+from sdstop.tui.sizing import Sizes, framings, sized, sizes_of
+from sdstop.tui.table import Cell, Column, LineTable
+from sdstop.tui.views.cells import bar_cell, gauge, pressed
+from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
+from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
+from sdstop.tui.views.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A device that is no cache, of which request sizes are counted."""
+
+    sizes: Sizes
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        parts = tuple((RequestSizes, (r.counter, r.device, r.direction)) for r in self.sizes.rows)
+        return Thing(self.sizes.device or self.sizes.counter, parts)
+
+
+def _name(item: Cached, width: int) -> Line:
+    del width
+    return pressed(item.cache.cache, item.severity, item.scene.palette, stale=item.stale)
+
+
+def _word(field: str) -> Callable[[Cached, int], Cell]:
+    def cell(item: Cached, width: int) -> Cell:
+        del width
+        value = getattr(item.cache, field)
+        return item.scene.palette.word(value, 40) if value is not None else text(("-", FAINT))
+
+    return cell
+
+
+def _state(item: Cached, width: int) -> Cell:
+    del width
+    style = FAINT if item.cache.state in {None, "ok", "clean"} else PLAIN
+    return text((item.scene.palette.word(item.cache.state or "-", 40), style))
+
+
+def _part(field: str) -> dict[str, Any]:
+    """Return what paints and sorts a share of the cache's room, as a bar where there is room for one."""
+
+    def value(item: Cached) -> float | None:
+        part, size = getattr(item.cache, field), item.cache.size
+        return part / size if part is not None and size else None
+
+    def cell(item: Cached, width: int) -> Cell:
+        found = value(item)
+        return text(("-".rjust(5), FAINT)) if found is None else bar_cell(found, width, item.scene.palette)
+
+    return {"cell": cell, "value": value}
+
+
+def _figure(read: Callable[[Cached], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    def cell(item: Cached, width: int) -> Cell:
+        del width
+        said = shown(read(item))
+        return text((said, FAINT)) if item.stale or said in {"0", "-"} else said
+
+    return {"cell": cell, "value": read, "right": True}
+
+
+def _did(field: str) -> Callable[[Cached], float | None]:
+    def read(item: Cached) -> float | None:
+        found: float | None = getattr(item.activity, field) if item.activity is not None else None
+        return found
+
+    return read
+
+
+def _share(at: int) -> Callable[[Cached], float | None]:
+    def read(item: Cached) -> float | None:
+        parts = split(item.activity) if item.activity is not None else None
+        return parts[at] if parts is not None else None
+
+    return read
+
+
+def _bypass(item: Cached, width: int) -> Cell:
+    del width
+    said = percent(_share(2)(item))
+    if item.bypassed is not None and said != "-":
+        return text((said, item.scene.palette.severity(item.bypassed)))
+    return text((said, FAINT)) if item.stale or said in {"0", "-"} else said
+
+
+def _errors(item: Cached, width: int) -> Cell:
+    del width
+    count = item.errors
+    style = item.scene.palette.severity(item.severity) if count and item.severity else PLAIN if count else FAINT
+    return text((number(count), style))
+
+
+def _mix(item: Cached, width: int) -> Cell:
+    return mixed(split(item.activity) if item.activity is not None else None, width, item)
+
+
+_COLUMNS = (
+    Column("cache", "CACHE", 11, _name, lambda i: i.cache.cache, widest=28, rising=True),
+    Column("kind", "KIND", 11, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True, widest=13),
+    Column("mode", "MODE", 12, _word("mode"), lambda i: i.cache.mode or "", keep=4, rising=True),
+    Column("state", "STATE", 7, _state, lambda i: i.cache.state or "", keep=6, rising=True, widest=12),
+    Column("size", "SIZE", 5, keep=5, **_figure(lambda i: i.cache.size, bytes_)),
+    Column("used", "%USED", 5, keep=7, widest=16, **_part("used")),
+    Column("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
+    Column("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
+    Column("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
+    Column("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
+    Column("hit", "%HIT", 5, **_figure(_share(0), percent)),
+    Column("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13,
+           **_figure(_did("cacheable_hit_share"), percent)),
+    Column("bypass", "%BYPASS", 7, _bypass, _share(2), right=True),
+    Column("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
+    Column("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
+    Column("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
+    Column("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
+)  # fmt: skip
+
+
+class Caches(View):
+    """Caches above; below, the one under the cursor over time, and the sizes of its requests."""
+
+    key = "3"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panes."""
+        self.scene: Scene | None = None
+        self.reframed = Reframed()
+        self.main = LineTable("Caches", _COLUMNS, id="caches")
+        self.mixture = Pane("Over time", id="cache-mixture", cursor=False)
+        self.compared = Pane("Compared", id="cache-compared", cursor=False)
+        self.sizes = Pane("Request sizes", id="cache-sizes")
+        self.left = Vertical(id="cache-left")
+        yield self.main
+        with Horizontal(id="cache-halves"):
+            with self.left:
+                yield self.mixture
+                yield self.compared
+            yield self.sizes
+
+    def show(self, scene: Scene) -> None:
+        """Paint a moment."""
+        self.scene = scene
+        listed = _rows(scene)
+        count = len(caches(scene))
+        self.main.put(listed, scene.palette, f"{count} cache{'s' * (count != 1)}" if count else "")
+        self._show_chosen()
+
+    def on_pane_moved(self, event: Pane.Moved) -> None:
+        """Show what is under the cursor."""
+        event.stop()
+        if event.pane is self.main:
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        scene = self.scene
+        if scene is None:
+            return
+        row = self.main.chosen
+        item = row.item if row is not None else None
+        cached = item if isinstance(item, Cached) else None
+        change = self.reframed.change(scene)
+        since = change.monotonic if change is not None else 0.0
+        sizes = item.sizes if isinstance(item, Counted) else None
+        if cached is not None:
+            sizes = sizes_of(cached.cache, sized(scene, since))
+        compared = self._compared(change, cached, sizes, scene)
+        wide = self.app.size.width >= 160
+        width = self.app.size.width // 2 - 1 if wide else self.app.size.width
+        listed = _size_rows(sizes, cached, scene, width)
+        heights = self._arrange(cached is not None, len(compared), len(listed), wide=wide)
+        if cached is not None:
+            self.mixture.title = mixture_title(cached)
+            self.mixture.put(
+                mixture_rows(cached, width, max(heights - 1, 1)), scene.palette, f"last {chart_width(width)} s"
+            )
+        self.compared.put(compared, scene.palette)
+        self.sizes.title = histogram_title(sizes, scene.palette) if sizes is not None else "Request sizes"
+        self.sizes.put(listed, scene.palette, histogram_note(sizes, since) if sizes is not None else "")
+
+    def _compared(self, change: Change | None, cached: Cached | None, sizes: Sizes | None, scene: Scene) -> list[Row]:
+        if change is None or cached is None:
+            return []
+        sides = self.reframed.sides(change, cached.cache, sizes.rows if sizes is not None else (), scene)
+        if sides is None:
+            return []
+        self.compared.title = _changed(change, scene)
+        return [words(line) for line in compared_lines(sides, cached.cache, scene)]
+
+    def _arrange(self, cached: bool, compared: int, sizes: int, *, wide: bool) -> int:  # noqa: FBT001
+        """Share out the lines; return how many the chart over time has."""
+        total = max(self.app.size.height - 3, 1)
+        top = min(len(self.main.rows) + 2, max(total // 3, 3)) if cached or sizes else total
+        rest = total - top
+        below = min(compared + 1, max(rest // 3, 5)) if compared else 0
+        left = rest - below
+        if wide or not cached:
+            listed = rest
+            over = min(left, _TALLEST) if cached else 0
+        else:
+            listed = min(sizes + 1, max(left // 2, left - _ENOUGH))
+            listed = 0 if listed < min(sizes + 1, 3) else listed
+            over = min(left - listed, _TALLEST)
+        for pane, height in ((self.main, top), (self.mixture, over), (self.compared, below), (self.sizes, listed)):
+            pane.styles.height = height
+            pane.display = height > 0
+        self.left.styles.height = rest if wide else over + below
+        self.left.display = cached
+        return over
+
+
+_TALLEST = HIGHEST + 4
+"""Lines of the chart over time where there is room for all: title, facts, dirty data and what came as well."""
+_ENOUGH = 7
+"""Lines of it from which sizes take what they need first."""
+
+
+def _rows(scene: Scene) -> list[Row]:
+    listed = [
+        Row(c.key, c, None, " ".join(w for w in (c.cache.cache, c.cache.kind, c.cache.mode, c.cache.device) if w))
+        for c in caches(scene)
+    ]
+    if not listed:
+        listed.append(note_row(why_none(scene), scene))
+    taken = {id(s) for c in caches(scene) if (s := sizes_of(c.cache, sized(scene))) is not None}
+    others = [s for s in sized(scene) if id(s) not in taken]
+    if others:
+        listed.append(words(text(("Request sizes are counted of", STRONG), (f"  {len(others)}", FAINT))))
+    for s in others:
+        name = scene.palette.word(s.device or "all devices", 60)
+        counter = scene.palette.word(s.counter, 20)
+        line = text(f"{name:<16} ", (f"counted by {counter}, {number(sum(s.counts.values()))} requests", FAINT))
+        listed.append(words(line, ("sizes", s.counter, s.device), Counted(s), f"{s.device} {s.counter}"))
+    return listed
+
+
+def _size_rows(sizes: Sizes | None, cached: Cached | None, scene: Scene, width: int) -> list[Row]:
+    if sizes is not None:
+        return histogram_rows(sizes, cached, framings(scene), scene, width)
+    return [words(text((f" {_average(cached, scene)}", FAINT)))] if cached is not None else []
+
+
+def _average(cached: Cached, scene: Scene) -> str:
+    """Return what is known where nothing counts sizes."""
+    row = rows(scene, DiskActivity)[0].get(cached.cache.device or "")
+    said = "request sizes are not counted here"
+    if row is None or (row.read_size is None and row.write_size is None):
+        return said
+    return f"{said}; on average reads have {bytes_(row.read_size)}, writes {bytes_(row.write_size)}"
+
+
+def _changed(change: Change, scene: Scene) -> str:
+    watched = change.watched
+    said = f"{'MTU' if watched.mtu else 'Payload'} of {scene.palette.word(watched.name, 30)}"
+    carried = f", frames carry {watched.carried(change.old)} -> {watched.carried(change.new)}" if watched.mtu else ""
+    return f"{said} {change.old} -> {change.new} at {clock(change.taken)}Z{carried}"
+
+
+def compared_lines(sides: tuple[Side, Side], cache: Cache, scene: Scene) -> list[Line]:
+    """Return what a cache did before a change and since, side by side."""
+    heads = [f"{title} {duration(s.seconds)}" for title, s in zip(("before,", "since,"), sides, strict=True)]
+    lines: list[Line] = [text((f"{'':<19}{heads[0]:<22}{heads[1]}", FAINT))]
+    block = f"no whole {bytes_(cache.block_size)}" if cache.block_size else "no whole block"
+    for title, read in (
+        ("bypassed", _of("bypass_share")),
+        ("hit", _of("hit_share")),
+        ("hit of cacheable", _of("cacheable_hit_share")),
+        (block, lambda side: side.not_whole),
+    ):
+        parts = [(f" {title:<17}", FAINT)]
+        line: list[Any] = list(text(*parts))
+        for side in sides:
+            value = read(side)
+            line += [*text(f"{percent(value):>6} "), *gauge(value, 12, scene.palette), *text("   ")]
+        lines.append(tuple(line))
+    evicted = [number(s.activity.evicted if s.activity is not None else None) for s in sides]
+    lines.append(text((" evicted a second ", FAINT), f"{evicted[0]:>6}{'':16}{evicted[1]:>6}"))
+    return lines
+
+
+def _of(field: str) -> Callable[[Side], float | None]:
+    def read(side: Side) -> float | None:
+        found: float | None = getattr(side.activity, field) if side.activity is not None else None
+        return found
+
+    return read

@@ -1,0 +1,151 @@
+"""Request sizes as bars, with the cache's block and what frames of AoE cut long requests into marked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.style import Style
+
+from sdstop.format import bytes_, duration, number, percent
+from sdstop.tui.cached import Cached
+from sdstop.tui.drives import PAST
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.pane import Row, words
+from sdstop.tui.scene import Scene
+from sdstop.tui.sizing import LENGTH, Bin, Framing, Sizes, binned
+from sdstop.tui.strip import bar
+from sdstop.tui.why import Quote
+
+_WIDEST = 48
+"""Cells of a bar."""
+_BESIDE = 27
+"""Cells of a size, a share and a count."""
+
+
+def histogram_title(sizes: Sizes, palette: Palette) -> str:
+    """Return whose requests they are."""
+    if sizes.counter == "flashcache":
+        return "Request sizes, all flashcaches together"
+    return f"Request sizes of {palette.word(sizes.device or 'all devices', 40)}"
+
+
+def histogram_note(sizes: Sizes, since: float) -> str:
+    """Return when they came; `since`: where they are only those that came since frames carry other payloads, or 0."""
+    if sizes.seconds is None:
+        return "totals: none came of late" if sizes.idle else "totals since the counter began"
+    whole = sizes.seconds > PAST - 1
+    return f"{'since the change' if since and not whole else 'last'} {duration(sizes.seconds)}"
+
+
+def histogram_rows(
+    sizes: Sizes, cached: Cached | None, framings: Sequence[Framing], scene: Scene, width: int
+) -> list[Row]:
+    """Return the lines of the pane."""
+    block = cached.cache.block_size if cached is not None else None
+    chosen = list({framing.payload: framing for framing in framings}.values())[:2]
+    bins = binned(sizes, block, [framing.payload for framing in chosen])
+    total = sum(b.count for b in bins)
+    rows = [words(line) for line in _heading(sizes, cached, chosen, scene.palette, width)]
+    if not total:
+        rows.append(words(text((" no request was counted", FAINT))))
+    ticks = _ticks(bins, chosen)
+    scale = max(
+        (share for b, tick in zip(bins, ticks, strict=True) for share in (_seen(b, total), tick or 0.0)), default=0
+    )
+    room = max(min(width - _BESIDE - (21, 21, 40)[len(chosen)], _WIDEST), 6)
+    bad = cached.bypassed if cached is not None else None
+    for b, tick in zip(bins, ticks, strict=True):
+        style = PLAIN if bad is None or not block or b.low % block == 0 else scene.palette.severity(bad)
+        line = text(
+            (f"{_label(b, sizes, scene.palette):>11} ", STRONG if b.block else PLAIN),
+            *_bar(_seen(b, total) / (scale or 1.0), None if tick is None else tick / scale, room, style, scene.palette),
+            f" {percent(b.count / total if total else None):>5}",
+            (f" {number(b.count):>7}", FAINT),
+            *_marks(b, chosen, scene.palette),
+        )
+        rows.append(words(line, ("size", b.high), _quote(sizes, b, scene)))
+    if sizes.larger and sizes.seconds is None:
+        rows.append(words(text((f"{'larger':>11} ", PLAIN), (f"{number(sizes.larger)} requests", FAINT))))
+    return rows
+
+
+def _seen(b: Bin, total: int) -> float:
+    return b.count / total if total else 0.0
+
+
+def _ticks(bins: Sequence[Bin], framings: Sequence[Framing]) -> list[float | None]:
+    """Return which share each range would have if all requests were pieces of long ones; None where it would none.
+
+    What an initiator's frames become is seen at the target alone.
+    """
+    if len(framings) != 1 or not framings[0].here:
+        return [None] * len(bins)
+    cut = [b.cut.get(framings[0].payload, 0) for b in bins]
+    return [count / sum(cut) if count else None for count in cut]
+
+
+def _bar(share: float, tick: float | None, room: int, style: Style, palette: Palette) -> Iterator[tuple[str, Style]]:
+    """Yield a bar with a tick on it."""
+    shown, rest = bar(share, room, ascii=palette.ascii)
+    at = room if tick is None else min(round(tick * room), room - 1)
+    drawn = ((shown, style), (rest, FAINT))
+    begins = 0
+    for part, painted in drawn:
+        cut = at - begins
+        if 0 <= cut < len(part):
+            yield part[:cut], painted
+            yield palette.tick, STRONG
+            yield part[cut + 1 :], painted
+        else:
+            yield part, painted
+        begins += len(part)
+
+
+def _heading(
+    sizes: Sizes, cached: Cached | None, framings: Sequence[Framing], palette: Palette, width: int
+) -> Iterator[Line]:
+    block = cached.cache.block_size if cached is not None else None
+    share = sizes.not_whole(block)
+    if share is not None and block:
+        worst = cached.bypassed if cached is not None else None
+        style = STRONG if worst is None or not share else palette.severity(worst)
+        yield text((f" {percent(share)} %", style), f" of requests are no whole {bytes_(block)} block of the cache")
+    for framing in framings:
+        name = palette.word(framing.where, 30)
+        said = f" MTU {framing.mtu} of {name}: " if framing.mtu is not None else f" {name}: "
+        cut = f" cut {bytes_(LENGTH)} requests as marked" + ("" if framing.here else ", at the target")
+        line = text((said, FAINT), f"frames of {framing.payload} bytes", (cut, FAINT))
+        yield line if width_of(line) <= width else line[:-1]
+    if sizes.lost:
+        said = f" {number(sizes.lost)} requests were not counted: the counter's table was full"
+        yield text((said, palette.severity(None)))
+
+
+def _label(b: Bin, sizes: Sizes, palette: Palette) -> str:
+    if not sizes.exact:
+        return f"to {bytes_(b.high)}" if palette.ascii else f"≤ {bytes_(b.high)}"
+    return _size(b.low) if b.low == b.high else f"{_size(b.low)}-{_size(b.high)}"
+
+
+def _size(value: int) -> str:
+    """Return a size so that it is told from its neighbours: 3584, but 64K."""
+    return str(value) if value < 10_000 or value % 1024 else bytes_(value)
+
+
+def _marks(b: Bin, framings: Sequence[Framing], palette: Palette) -> list[str | tuple[str, Style]]:
+    marks: list[str | tuple[str, Style]] = []
+    if b.block:
+        marks.append((f"  {palette.back} cache block", STRONG))
+    for framing in framings:
+        count = b.cut.get(framing.payload)
+        if count:
+            of = f" of {framing.payload}" if len(framings) > 1 else ""
+            marks.append((f"  {palette.times}{count}{of}", PLAIN))
+    return marks
+
+
+def _quote(sizes: Sizes, b: Bin, scene: Scene) -> Quote | None:
+    source = sizes.rows[0].source("sizes")
+    if source is None:
+        return None
+    return Quote(source.key, scene.now.number, f"{b.high}:" if sizes.counter == "flashcache" else source.needle)

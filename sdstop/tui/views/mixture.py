@@ -1,0 +1,192 @@
+"""What a cache did over the last minute: requests that hit, missed and went past it, stacked; what is dirty."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from rich.segment import Segment
+from rich.style import Style
+
+from sdstop.cache import Cache, CacheActivity
+from sdstop.format import bytes_, number, percent
+from sdstop.tui.cached import Cached, Split, past, split
+from sdstop.tui.drives import PAST
+from sdstop.tui.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.strip import Sample, cells, layers, scale, spark, stacked
+
+_AXIS = 6
+"""Cells before a chart."""
+_LEGEND = 27
+"""Cells beside it."""
+HIGHEST = 20
+"""Lines of a stack at most."""
+_NAMES = ("hit", "miss", "bypass")
+
+
+def styles(cached: Cached) -> tuple[Style, Style, Style]:
+    """Return how hits, misses and bypassed requests are drawn; what is wrong stands in its colour."""
+    wrong = cached.bypassed
+    return FAINT, FAINT, FAINT if wrong is None else cached.scene.palette.severity(wrong)
+
+
+def mixed(parts: Split | None, width: int, cached: Cached) -> Line:
+    """Return one bar of hits, misses and what went past."""
+    if parts is None:
+        return ()
+    glyphs = layers(ascii=cached.scene.palette.ascii)
+    taken = stacked(parts, width)
+    return text(*((glyph * count, style) for glyph, count, style in zip(glyphs, taken, styles(cached), strict=True)))
+
+
+def mixture_rows(cached: Cached, width: int, height: int) -> list[Row]:
+    """Return the lines of a pane: facts where there is room, the stack with its legend, dirty data, what came."""
+    seconds = chart_width(width)
+    tail = [_strip(title, cached, seconds, read, shown) for title, read, shown in _TAIL]
+    lead = [_facts(cached)] if height >= 9 else []
+    while tail and height - len(lead) - len(tail) < 3:
+        tail.pop()
+    room = max(height - len(lead) - len(tail), 1)
+    return [words(line) for line in (*lead, *_stack(cached, seconds, min(room, HIGHEST), width), *tail)]
+
+
+def mixture_title(cached: Cached) -> str:
+    """Return the cache's name, how it caches and in which blocks."""
+    cache, word = cached.cache, cached.scene.palette.word
+    facts = [word(f, 40) for f in (cache.cache, cache.mode) if f]
+    if cache.block_size:
+        facts.append(f"{bytes_(cache.block_size)} blocks")
+    return f" {cached.scene.palette.dot} ".join(facts)
+
+
+def chart_width(width: int) -> int:
+    """Return how many seconds a chart shows in a pane of this width."""
+    return max(min(width - _AXIS - _LEGEND - 3, PAST), 8)
+
+
+def _facts(cached: Cached) -> Line:
+    cache, word = cached.cache, cached.scene.palette.word
+    facts = [word(f, 40) for f in (cache.kind, cache.policy) if f]
+    if cache.fast or cache.slow:
+        facts.append(f"{word(cache.fast or '-', 40)} before {word(cache.slow or '-', 40)}")
+    if cache.skips_from is not None:
+        facts.append(
+            f"sequential bypass from {bytes_(cache.skips_from)}" if cache.skips_from else "no sequential bypass"
+        )
+    if cache.counts != "requests":
+        facts.append(f"counts {word(cache.counts, 20)}")
+    return text((" " + f" {cached.scene.palette.dot} ".join(facts), FAINT))
+
+
+def _stack(cached: Cached, seconds: int, height: int, width: int) -> list[Line]:
+    """Return the highest line first, each with its part of the legend."""
+    columns = _columns(cached, seconds, height)
+    glyphs, painted = layers(ascii=cached.scene.palette.ascii), styles(cached)
+    legend = _legend(cached, height)
+    beside = width >= _AXIS + seconds + _LEGEND
+    lines = []
+    for at, level in enumerate(range(height - 1, -1, -1)):
+        label = "100 %" if not at else "0 %" if not level else "50 %" if height >= 7 and at == height // 2 else ""
+        parts: list[Segment] = [Segment(f"{label:>5} ", FAINT)]
+        run, layer = "", -1
+        for column in columns:
+            part = column[level] if level < len(column) else -1
+            if part != layer and run:
+                parts.append(Segment(run, painted[layer] if layer >= 0 else PLAIN))
+                run = ""
+            run, layer = run + (glyphs[part] if part >= 0 else " "), part
+        parts.append(Segment(run, painted[layer] if layer >= 0 else PLAIN))
+        lines.append((*parts, Segment("  "), *legend[at]) if beside and at < len(legend) else tuple(parts))
+    return lines
+
+
+def _columns(cached: Cached, seconds: int, height: int) -> list[list[int]]:
+    """Return for each second which part stands at which height, the lowest first; nothing where none is known."""
+    runs = past(cached.scene.window, CacheActivity, cached.key)
+    if not runs:
+        return [[] for _ in range(seconds)]
+    samples: list[Sample] = [(ends, lasted, float(at)) for at, (ends, lasted, _) in enumerate(runs)]
+    drawn: list[list[int]] = []
+    for _, _, row in runs:
+        parts = split(row)
+        taken = stacked(parts, height) if parts is not None else []
+        drawn.append([layer for layer, count in enumerate(taken) for _ in range(count)])
+    shown = cells(samples, runs[-1][0], seconds)
+    return [[] if at is None else drawn[int(at)] for at in shown]
+
+
+def _legend(cached: Cached, height: int) -> list[Line]:
+    """Return what the shades mean, and how much it is now; the highest part first, then what else there is room for."""
+    palette, did = cached.scene.palette, cached.activity
+    parts = split(did) if did is not None else None
+    flows = (did.hits, did.misses, did.bypassed) if did is not None else (None,) * 3
+    glyphs = layers(ascii=palette.ascii)
+    lines = [
+        _entry((glyphs[at], styles(cached)[at]), _NAMES[at], percent(parts[at] if parts else None), flows[at], palette)
+        for at in (2, 1, 0)
+    ]
+    if did is not None:
+        lines.append(text(("  hit of cacheable ", FAINT), f"{percent(did.cacheable_hit_share):>5} ", ("%", FAINT)))
+        lines += [
+            text((f"  {title:<17}", FAINT), f"{number(value):>5}", ("/s", FAINT))
+            for title, value in (
+                ("evicted by bypass", did.evicted), ("promoted", did.promotions), ("demoted", did.demotions),
+                ("cleaned", did.cleaned), ("no room", did.no_room),
+            )
+            if value is not None
+        ]  # fmt: skip
+    return lines[:height]
+
+
+def _entry(mark: tuple[str, Style], name: str, share: str, flow: float | None, palette: Palette) -> Line:
+    del palette
+    return text(mark, (f" {name:<7}", PLAIN), f"{share:>5} ", ("%", FAINT), f"{number(flow):>8}", ("/s", FAINT))
+
+
+def _strip(
+    title: str,
+    cached: Cached,
+    seconds: int,
+    read: Callable[[Cached], list[Sample]],
+    shown: Callable[[Cached, Sequence[float | None]], tuple[float, str]],
+) -> Line:
+    samples = read(cached)
+    values = cells(samples, samples[-1][0], seconds) if samples else [None] * seconds
+    top, said = shown(cached, values)
+    return text(
+        (f"{title:>5} ", FAINT), (spark(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said
+    )
+
+
+def _dirty(cached: Cached) -> list[Sample]:
+    runs = past(cached.scene.window, Cache, cached.key)
+    usual = next((lasted for _, lasted, _ in reversed(runs) if lasted), cached.scene.interval)
+    return [(ends, lasted or usual, row.dirty) for ends, lasted, row in runs]
+
+
+def _dirty_said(cached: Cached, values: Sequence[float | None]) -> tuple[float, str]:
+    top = scale(max((v for v in values if v is not None), default=0.0))
+    cache = cached.cache
+    if cache.dirty is None:
+        return top, "-"
+    share = f", {percent(cache.dirty / cache.size)} % of {bytes_(cache.size)}" if cache.size else ""
+    return top, f"{bytes_(cache.dirty)}{share}"
+
+
+def _came(cached: Cached) -> list[Sample]:
+    return [(ends, lasted, _flow(row)) for ends, lasted, row in past(cached.scene.window, CacheActivity, cached.key)]
+
+
+def _flow(row: CacheActivity) -> float | None:
+    flows = [f for f in (row.reads, row.writes) if f is not None]
+    if not flows:
+        flows = [f for f in (row.hits, row.misses, row.bypassed) if f is not None]
+    return sum(flows) if flows else None
+
+
+def _came_said(cached: Cached, values: Sequence[float | None]) -> tuple[float, str]:
+    top = scale(max((v for v in values if v is not None), default=0.0))
+    return top, f"{number(_flow(cached.activity) if cached.activity else None)}/s"
+
+
+_TAIL = (("dirty", _dirty, _dirty_said), ("came", _came, _came_said))
