@@ -107,7 +107,7 @@ def _missing(window: Window, rule: Rule) -> str | None:
         if not lacking:
             return None
         return f"{lacking[0].collector}: not recorded in this capture"
-    if rule.needs and not any(window.rows(family) for family in rule.needs[:1]):
+    if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return None
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
         return f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s"

@@ -101,8 +101,8 @@ class Threshold:
 class Rule:
     """One diagnosis: a pure function over a window.
 
-    It is asked only when each family of `needs` has rows; `seconds` is how long a window it needs before it
-    can speak at all (0: one frame is enough).
+    It is asked only when each family of `needs` has an answer, and one of the first `either` of them has rows;
+    `seconds` is how long a window it needs before it can speak at all (0: one frame is enough).
     """
 
     id: str
@@ -112,6 +112,7 @@ class Rule:
     needs: tuple[type[Reading], ...]
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
+    either: int = 1
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, with what config sets."""

@@ -11,6 +11,7 @@ from sdstop.rules.device_hung import DEVICE_HUNG
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
 from sdstop.rules.link_saturated import LINK_SATURATED
+from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
@@ -35,6 +36,7 @@ RULES: tuple[Rule, ...] = (
     CACHE_BYPASSED,
     CACHE_FULL_OF_DIRTY,
     CACHE_INEFFECTIVE,
+    MTU_MISALIGNED,
     MTU_MISMATCH,
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,

@@ -1,0 +1,188 @@
+"""What AoE's frames do to requests in a window: sizes that were asked for, sizes that arrived, caches on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sdstop.aoe import SECTOR, AoeExport, pieces, whole_share
+from sdstop.caching import FLASHCACHE, Caching, Course, cachings, pieces_of
+from sdstop.collectors.blockdev import BlockLink
+from sdstop.disk import Disk
+from sdstop.history import Window
+from sdstop.iosize import RequestSizes, between, not_whole
+from sdstop.jumbo import BLOCK
+
+SECONDS = 60.0
+"""How far back sizes of requests are looked at."""
+_COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes."""
+
+    counts: Mapping[int, float]
+    row: RequestSizes | Disk
+    mean: bool
+
+    def lost(self, payload: int, block: int = BLOCK) -> float:
+        """Return the share of the bytes that frames keep from arriving in whole blocks, and that else would."""
+        total = sum(size * count for size, count in self.counts.items())
+        lost = sum(size * count * _lost(payload, size, block) for size, count in self.counts.items())
+        return lost / total if total else 0.0
+
+
+@lru_cache(maxsize=8192)
+def _lost(payload: int, size: int, block: int) -> float:
+    return whole_share(block, size, block) - whole_share(payload, size, block)
+
+
+def asked(window: Window, devices: Collection[str]) -> Asked | None:
+    """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
+    window = window.last(SECONDS)
+    devices = frozenset(devices)
+    for counter in _COUNTERS:
+        found = _counted(window, counter, devices)
+        if found:
+            row = next(r for r in window.rows(RequestSizes).values() if r.counter == counter and r.device in devices)
+            return Asked(found, row, mean=False)
+    return _mean(window, devices)
+
+
+def _counted(window: Window, counter: str, devices: Collection[str]) -> dict[int, float]:
+    found: dict[int, float] = {}
+    for key, row in window.rows(RequestSizes).items():
+        if row.counter == counter and row.device in devices and row.direction in {"read", "write", ""}:
+            for size, count in _lately(window, key, row).items():
+                found[size] = found.get(size, 0) + count
+    return found
+
+
+def _lately(window: Window, key: object, row: RequestSizes) -> Mapping[int, int]:
+    """Return what a counter counted in the window; all it ever did if it began only now, or anew."""
+    rows = [old for m in window.moments(RequestSizes) if (old := m.rows.get(key)) is not None]
+    counts = between(rows[0], row) if len(rows) > 1 else None
+    return row.counts if counts is None else counts
+
+
+def _mean(window: Window, devices: Collection[str]) -> Asked | None:
+    moments = window.moments(Disk)
+    counts: dict[int, float] = {}
+    busiest: tuple[int, Disk] | None = None
+    for device in devices if len(moments) > 1 else ():
+        before, after = moments[0].rows.get(device), moments[-1].rows.get(device)
+        if before is None or after is None:
+            continue
+        came = 0
+        for way in ("read", "write"):
+            count = getattr(after, f"{way}s") - getattr(before, f"{way}s")
+            total = (getattr(after, f"{way}_sectors") - getattr(before, f"{way}_sectors")) * SECTOR
+            if count > 0 and total > 0:
+                size = _rounded(total / count)
+                counts[size] = counts.get(size, 0) + count
+                came += count
+        if came and (busiest is None or came > busiest[0]):
+            busiest = came, after
+    return None if busiest is None else Asked(counts, busiest[1], mean=True)
+
+
+def _rounded(size: float) -> int:
+    unit = BLOCK if size > BLOCK else SECTOR
+    return max(round(size / unit), 1) * unit
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Requests by size as they reached what an AoE target serves.
+
+    `small` is the share that is no whole number of blocks; not `lately`: since their counter began.
+    """
+
+    row: RequestSizes
+    counts: Mapping[int, int]
+    small: float
+    lately: bool
+
+    def frame(self, carried: int, block: int, least: float) -> int | None:
+        """Return what frames seem to carry, where requests are smaller than frames of `carried` bytes make them.
+
+        That is the largest size below a block that comes often. None if they are not, if fewer than `least` of them
+        are no whole blocks, or if no frame looks so.
+        """
+        if not self.lately or self.small <= max(least, most_small(carried, block) + _APART):
+            return None
+        total = sum(self.counts.values())
+        often = (size for size, count in self.counts.items() if count >= _OFTEN * total)
+        return max((s for s in often if 2 * SECTOR <= s < min(block, carried) and s % SECTOR == 0), default=None)
+
+
+_OFTEN = 0.03
+_APART = 0.1
+
+
+@lru_cache(maxsize=1024)
+def most_small(carried: int, block: int) -> float:
+    """Return the largest share of requests, no whole blocks, that frames make of requests of whole blocks."""
+    found = [pieces(carried, blocks * block, block) for blocks in (1, 2, 4, 8, 16, 32, 64, 128)]
+    return max(1 - cut.get(block, 0) / sum(cut.values()) for cut in found)
+
+
+def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, Course]]) -> Arrived | None:
+    """Return the sizes that reached devices which are served, or the caches on the way; None if nobody counts them."""
+    for caching, course in caches:
+        pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None
+        if pieces is not None:
+            return Arrived(pieces.row, pieces.counts, pieces.sub_block, course.seconds is not None)
+    window = window.last(SECONDS)
+    for device in devices:
+        for counter in _COUNTERS:
+            found = _exactly(window, counter, device)
+            if found is not None:
+                return found
+    return None
+
+
+def _exactly(window: Window, counter: str, device: str) -> Arrived | None:
+    keys = {k: r for k, r in window.rows(RequestSizes).items() if r.counter == counter and r.device == device}
+    total: dict[int, int] = {}
+    for key, row in keys.items():
+        if row.direction in {"read", "write", ""} and row.exact:
+            for size, count in _lately(window, key, row).items():
+                total[size] = total.get(size, 0) + count
+    small = not_whole(total, BLOCK)
+    return None if small is None else Arrived(next(iter(keys.values())), total, small, lately=True)
+
+
+def below(window: Window, device: str) -> list[str]:
+    """Return a device and all that it is built upon, it first."""
+    links: dict[str, list[str]] = window.of_run(BlockLink, "below", lambda: _links(window))
+    found, todo = [device], [device]
+    while todo:
+        for lower in links.get(todo.pop(0), ()):
+            if lower not in found:
+                found.append(lower)
+                todo.append(lower)
+    return found
+
+
+def _links(window: Window) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for link in window.rows(BlockLink).values():
+        found.setdefault(link.device, []).append(link.below)
+    return found
+
+
+def caches_below(window: Window, exports: Iterable[AoeExport]) -> list[Caching]:
+    """Return the caches of whole blocks that requests to what is served go through."""
+    known = [caching for caching in cachings(window) if caching.cache.needs_whole_blocks]
+    found: dict[str, Caching] = {}
+    for export in exports if known else ():
+        devices = below(window, export.kernel) if export.kernel is not None else []
+        for caching in known:
+            cache = caching.cache
+            # Without udev's links nothing but the name tells which mapping it is.
+            if cache.device in devices or (not devices and export.device.endswith(f"/{cache.cache}")):
+                found[cache.cache] = caching
+    return list(found.values())
