@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from sdstop.collector import Collector
 from sdstop.collectors.aoe import AOE
+from sdstop.collectors.arc import ARC
+from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS
+from sdstop.collectors.dmcache import DMCACHE
+from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.collectors.iostat import IOSTAT
 from sdstop.collectors.links import LINKS
+from sdstop.collectors.mapper import MAPPER
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
 from sdstop.collectors.network import INTERFACES, NETWORK
 from sdstop.collectors.node import NODE, PRESSURE
@@ -31,9 +36,17 @@ BUILTIN: tuple[Collector, ...] = (
     TCP,
     PATHS,
     PROCESSES,
+    MAPPER,
+    DMCACHE,
+    FLASHCACHE,
+    BCACHE,
+    ARC,
     AOE,
     SESSIONS,
     IO_SIZES,
     ZPOOL_SIZES,
 )
-"""Every source, in the order in which lists show them; of two that bring a family, the first that has rows counts."""
+"""Every source, in the order in which lists show them.
+
+Of two that bring a family, the first that has rows counts, unless rows of this family are joined.
+"""

@@ -81,11 +81,53 @@ class Cache(Reading):
     ] = None
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
     needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+    settings: Annotated[str, Fact("Settings", "The evidence its settings were read from, if another", export=False)] = (
+        ""
+    )
 
     def source(self, field: str = "") -> Source | None:
-        """Return the file or command that said it."""
-        del field
-        return Source(self.where, self.needle) if self.where else None
+        """Return the file or command that said it, or `field` of it."""
+        if not self.where:
+            return None
+        if self.kind == "bcache":
+            folder = self.where.rpartition("/")[0]
+            return Source(f"{folder}/{_FILES[field]}" if field in _FILES else self.where)
+        if self.settings and field in _SETTINGS:
+            words = _IN_TABLE.get(field, "") if self.kind == "flashcache" else self.needle
+            return Source(self.settings, words)
+        word = _PRINTED.get(self.kind, {}).get(field or "reads")
+        value = getattr(self, field or "reads")
+        if word is None or value is None:
+            return Source(self.where, self.needle)
+        if self.kind in {"arc", "l2arc"}:
+            return Source(self.where, f"{word:<31} 4    {value}")
+        if self.where.startswith("/proc"):
+            return Source(self.where, f"{word.replace(' ', '_')}={value}")
+        return Source(self.where, f"{word}({value})")
+
+
+_FILES = {
+    "mode": "cache_mode", "dirty": "dirty_data", "skips_from": "sequential_cutoff", "slow_errors": "io_errors",
+    "read_hits": "stats_total/cache_hits", "read_misses": "stats_total/cache_misses",
+    "bypassed_reads": "stats_total/cache_bypass_misses",
+}  # fmt: skip
+"""Of bcache: where a field stands in its folder."""
+_SETTINGS = ("fast", "slow", "mode", "size", "used", "dirty", "block_size", "skips_from")
+"""Fields of flashcache, dm-cache and dm-writecache that stand in a table."""
+_IN_TABLE = {
+    "fast": "ssd dev", "slow": "disk dev", "mode": "cache mode", "size": "total blocks", "used": "cached blocks",
+    "dirty": "dirty blocks", "block_size": "block size", "skips_from": "skip sequential thresh",
+}  # fmt: skip
+_PRINTED = {
+    "flashcache": {
+        "reads": "reads", "writes": "writes", "read_hits": "read hits", "write_hits": "write hits",
+        "bypassed_reads": "uncached reads", "bypassed_writes": "uncached writes", "no_room": "no room",
+        "cleaned": "cleanings",
+    },
+    "arc": {"reads": "hits", "read_hits": "hits", "read_misses": "misses", "size": "c_max", "used": "size"},
+    "l2arc": {"reads": "l2_hits", "read_hits": "l2_hits", "read_misses": "l2_misses", "used": "l2_asize"},
+}  # fmt: skip
+"""How a source calls a field that it prints as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +219,8 @@ def share(part: float | None, whole: float | None) -> float | None:
 
 COUNTERS = (
     "reads", "writes", "read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes",
-    "sequential_skipped", "evicted_by_bypass", "promotions", "demotions", "no_room", "cleaned", "fast_errors", "slow_errors",
+    "sequential_skipped", "evicted_by_bypass", "promotions", "demotions", "no_room", "cleaned", "fast_errors",
+    "slow_errors",
 )  # fmt: skip
 """Fields of a cache that only grow until they are reset."""
 _SLACK = 16

@@ -54,6 +54,10 @@ COMMANDS = (
     Command(("ip", "-j", "-s", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv4"),
     Command(("ip", "-j", "-s", "-6", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv6"),
     Command(("ss", "-tinO"), "path MTU, retransmissions and pace of each TCP connection"),
+    Command(("dmsetup", "status", "--noflush"), "what caches made by device mapper count; only where one can be"),
+    Command(("dmsetup", "table"), "what device mapper's devices are made of, without keys of encryption"),
+    Command(("dmsetup", "table", "--target", "flashcache"), "what a flashcache holds, and requests by size"),
+    Command(("dmsetup", "info", "-c", "--noheadings", "--separator", ":"), "names of device mapper's devices"),
     Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
 )
 """All that sdstop ever starts. `iostat` is not among them: it is only read where somebody recorded it."""

@@ -19,7 +19,7 @@ from sdstop.snapshot import Derived, Run, Snapshot, snapshot
 _STILL = 5.0
 """Seconds after which evidence that nobody is known to have read again is taken for unchanged."""
 _TREE = "tree:"
-"""Touched by whoever lists a folder whose entries nobody recorded: any new or vanished path concerns them."""
+"""Touched by whoever lists what nobody recorded as a list: any new or vanished path or command concerns them."""
 
 _ERRORS: Mapping[Outcome, type[Unreadable]] = {
     Outcome.ABSENT: Absent,
@@ -63,7 +63,7 @@ class EvidenceHost(Host):
                 self.denied.add(key)
             elif self.denied:
                 self.denied.discard(key)
-            if key.startswith(("/", "link:")):
+            if key.startswith(("/", "link:", "cmd:", "slug:")):
                 changed.add(_TREE)
                 if key.startswith("link:"):
                     self._links.pop(key[5:], None)
@@ -101,6 +101,7 @@ class EvidenceHost(Host):
         """Return what a recorded command printed."""
         del deadline
         key = command_key(argv)
+        self.touched.add(key)  # it may be recorded later
         item = self._take(key if key in self.state else f"slug:{slug(' '.join(argv))}", key)
         return Output(item.data, item.stderr, item.exit or 0)
 

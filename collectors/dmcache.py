@@ -1,0 +1,126 @@
+"""Caches made by device mapper: flashcache, dm-cache (LVM's cache) and dm-writecache, through dmsetup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from sdstop import dmtable, flashcache
+from sdstop.cache import Cache, CacheActivity, activity
+from sdstop.collector import LIVE, Collector, Need
+from sdstop.dmcache import CUT, UNKNOWN, cache, counts_blocks, writecache
+from sdstop.dmsetup import FLASHCACHES, PARTITIONS, ROOT, STATUS, TABLE, Names, Said, of_others, output
+from sdstop.dmtable import Segment
+from sdstop.host import Host, Malformed
+from sdstop.iosize import RequestSizes, cumulative
+from sdstop.model import Derivation, Reading, Rows
+
+MODULES = ("flashcache", "dm_cache", "dm_writecache")
+"""Modules of caches, by their folders in /sys/module: as long as none is there nobody is asked for caches."""
+RELEASE = "/proc/sys/kernel/osrelease"
+
+_Line = tuple[Said, Segment]
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return a Cache of each flashcache, dm-cache and dm-writecache, and flashcache's RequestSizes.
+
+    Only the commands are run here. What their output means is worked out when rows are asked for, with names that
+    other collectors read: a second costs the node one short command, two if there are flashcaches. Raises Denied for
+    whoever is not root, Absent where there is no dmsetup, Malformed for what is no output of it.
+    """
+    if not host.recorded("dmsetup") and not any(host.names(f"/sys/module/{name}") for name in MODULES):
+        return ()
+    status = output(host, STATUS, "status")
+    tables: list[Said] = []
+    if any("flashcache" in said.text for said in status):
+        tables = output(host, FLASHCACHES, "table")  # what it holds stands there
+        for path in {path for said in tables for path in flashcache.links(said.text)}:
+            host.target(path)
+    return _rows(host, status, tables)
+
+
+def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterator[Reading]:
+    caches = [(said, segment) for said, segment in _lines(status) if segment.target in dmtable.TARGETS]
+    if not caches:
+        return
+    names = Names(host)
+    known = {(s.name, s.start): (said, s) for said, s in _lines([*of_others(host, TABLE, "table"), *tables])}
+    blocks = counts_blocks(host.maybe(RELEASE) or "")
+    seen: set[str] = set()
+    for said, segment in caches:
+        table = known.get((segment.name, segment.start))
+        mapping = names.mappings.get(segment.name)
+        name = dmtable.volume(segment.name, mapping.uuid if mapping else None)
+        row = _cache(segment, table[1].text if table else "", names, "blocks" if blocks else "requests")
+        yield replace(
+            row,
+            cache=f"{name}@{segment.start}" if segment.name in seen else name,
+            device=mapping.device if mapping else None,
+            where=said.key,
+            needle=f"{segment.name}:" if f"{segment.name}:" in said.text else "",
+            settings=table[0].key if table else "",
+        )
+        seen.add(segment.name)
+    yield from _sizes(known.values())
+
+
+def _lines(outputs: Iterable[Said]) -> Iterator[_Line]:
+    return ((said, segment) for said in outputs for segment in dmtable.segments(said.text, said.name))
+
+
+def _cache(segment: Segment, table: str, names: Names, counts: str) -> Cache:
+    """Return a cache without its names; one whose line makes no sense has nothing but its state."""
+    kind = segment.target if segment.target == "flashcache" else f"dm-{segment.target}"
+    try:
+        if segment.target == "flashcache":
+            row = flashcache.cache("", flashcache.counters(segment.text), flashcache.conf(table))
+            row = replace(row, state=CUT) if flashcache.cut(segment.text) else row
+        elif segment.target == "cache":
+            row = cache(segment.text, table)
+        else:
+            row = writecache(segment.text, table, counts)
+    except Malformed:
+        return Cache("", kind, state=UNKNOWN)
+    below = ",".join(name for told in (row.fast or "").split(",") if (name := names.device(told)))
+    return replace(row, fast=below or None, slow=names.device(row.slow))
+
+
+def _sizes(tables: Iterable[_Line]) -> Iterator[RequestSizes]:
+    """Yield the sizes of requests that flashcache counted: each of its tables has those of all."""
+    for said, segment in tables:
+        counts = flashcache.sizes(segment.text) if segment.target == "flashcache" else {}
+        if counts:
+            yield RequestSizes("flashcache", "", "", cumulative(counts), where=said.key, needle="Size Hist")
+            return
+
+
+def lacks(tables: Mapping[type[Reading], Rows]) -> str:
+    """Say which caches' lines are not whole, or not understood."""
+    rows = (row for row in tables.get(Cache, {}).values() if isinstance(row, Cache))
+    return "; ".join(f"{row.cache}: its line is {row.state}" for row in rows if row.state in {CUT, UNKNOWN})
+
+
+DMCACHE = Collector(
+    "dmcache",
+    "Caches of device mapper: flashcache, dm-cache, dm-writecache",
+    read,
+    (Cache, RequestSizes),
+    (
+        *(Need(f"list:/sys/module/{name}", "whether such a cache can be there") for name in MODULES),
+        Need("cmd:dmsetup status*", "hits, misses, bypasses, dirty blocks; never with a flush of metadata", ROOT),
+        Need("cmd:dmsetup table*", "devices, size, mode and block size; what a flashcache holds", ROOT),
+        Need("cmd:dmsetup info*", "the caches' kernel names, and whether they are LVM's", ROOT),
+        Need("link:/dev/*", "the kernel names of the devices that a flashcache was given"),
+        Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
+        Need("list:/sys/block", "the same names where nobody recorded these"),
+        Need("list:/sys/block/dm-*", "the same"),
+        Need("/sys/block/*/dev", "the same"),
+        Need("/sys/block/dm-*/dm/*", "the same"),
+        Need(RELEASE, "whether this kernel's dm-writecache counts blocks"),
+    ),
+    LIVE,
+    derives=(Derivation(Cache, CacheActivity, activity),),
+    lacks=lacks,
+    eager=True,
+)
