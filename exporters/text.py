@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Outcome
 from sdstop.exporters import table
 from sdstop.exporters.report import NOT_YET, families_of, host_of, reason_of
-from sdstop.finding import Finding, Severity, Value
+from sdstop.finding import Finding, Severity, Value, by_cause
 from sdstop.format import duration, percent, quantity, safe, safe_block, timestamp, wait
-from sdstop.model import Kind, Metric, Reading, schema
+from sdstop.model import Column, Kind, Metric, Reading, State, schema
 from sdstop.session import Session
 from sdstop.snapshot import Snapshot
 
@@ -59,10 +60,17 @@ def markdown(session: Session, note: str = "") -> str:
 
 
 def counted(findings: list[Finding]) -> str:
-    """Return how many there are of each severity: `2 findings: 1 critical, 1 info`."""
-    count = Counter(finding.severity for finding in findings)
+    """Return how many there are of each severity: `2 findings: 1 critical, 1 info`.
+
+    What another one explains is counted apart: `1 finding: 1 critical; 2 more follow from it`.
+    """
+    told = by_cause(findings)
+    count = Counter(led.severity for led in told if not led.follows)
     parts = [f"{count[severity]} {severity}" for severity in reversed(Severity) if count[severity]]
-    return f"{plural(len(findings), 'finding')}: {', '.join(parts)}" if findings else "no findings"
+    causes = sum(count.values())
+    more = len(told) - causes
+    rest = f"; {more} more follow{'s' * (more == 1)} from {'it' if causes == 1 else 'them'}" if more else ""
+    return f"{plural(causes, 'finding')}: {', '.join(parts)}{rest}" if findings else "no findings"
 
 
 def plural(count: int, word: str) -> str:
@@ -96,9 +104,15 @@ def _findings(session: Session, shot: Snapshot, width: int, paint: Paint) -> lis
     if not episodes:
         return []
     lines = ["FINDINGS"]
-    for episode in episodes:
-        lines += [*_finding(episode, shot, width, paint), ""]
+    for led in by_cause([episode.finding for episode in episodes]):
+        indent = _BELOW if led.follows else ""
+        shown = _finding(episodes[led.place], shot, width - len(indent), paint)
+        lines += [*(f"{indent}{line}" for line in shown), ""]
     return lines[:-1]
+
+
+_BELOW = "    "
+"""Before each line of what another finding explains."""
 
 
 def _finding(episode: Episode, shot: Snapshot, width: int, paint: Paint) -> Iterator[str]:
@@ -168,16 +182,26 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
 
 
 def _readings(session: Session, shot: Snapshot, width: int) -> Iterator[list[str]]:
-    """Yield the tables of the last frame; counters of which there are rates stand in data formats only."""
+    """Yield the tables of the last frame; counters of which there are rates stand in data formats only.
+
+    So do families of little else, but for those that have a state: of a cache it matters, whatever it counts.
+    """
     rated = {d.source for c in session.collectors for d in c.derives if shot.rows(d.target)}
     for family in families_of(session):
         rows = list(shot.rows(family).values())
-        if rows and not (family in rated and _mere_counters(family)):
-            declared = schema(family)
+        declared = schema(family)
+        if rows and family in rated and _mere_counters(family):
+            declared = replace(declared, columns=tuple(c for c in declared.columns if not _counts(c)))
+            if not any(isinstance(c.mark, State) for c in declared.columns):
+                continue
+        if rows:
             yield [f"{declared.title.upper()} ({len(rows)})", *table.readings(declared, rows, width)]
 
 
 def _mere_counters(family: type[Reading]) -> bool:
-    marks = [c.mark for c in schema(family).columns if isinstance(c.mark, Metric) and c.exported]
-    counters = sum(mark.kind is Kind.COUNTER for mark in marks)
-    return counters * 2 > len(marks)
+    numbers = [c for c in schema(family).columns if isinstance(c.mark, Metric) and c.exported]
+    return sum(map(_counts, numbers)) * 2 > len(numbers)
+
+
+def _counts(column: Column) -> bool:
+    return isinstance(column.mark, Metric) and column.mark.kind is Kind.COUNTER

@@ -155,6 +155,14 @@ def split(activity: CacheActivity) -> Split | None:
     return Split(*(share(part, whole) for part in parts))
 
 
+def told(activity: CacheActivity) -> Split:
+    """Return the shares of all that came; None where not all of it is counted."""
+    found = split(activity)
+    if found is not None and None not in found:
+        return found
+    return Split(activity.hit_share, None, activity.bypass_share)
+
+
 def why_none(scene: Scene) -> str:
     """Return in one line why no cache is shown."""
     said = []

@@ -60,7 +60,7 @@ async def test_what_a_source_does_not_say_is_not_zero() -> None:
         await shown.press("3")
         row = cells_of(shown, "vg/home")
         assert (row["%BYPASS"], row["EVICT/s"], row["r/s"], row["ERR"]) == ("-", "-", "-", "-")
-        assert (row["%HIT"], row["PROMO/s"], row["%DIRTY"]) == ("86.7", "2", "0")
+        assert (row["%HIT"], row["%CACHBL"], row["PROMO/s"], row["%DIRTY"]) == ("-", "86.7", "2", "0")
         assert cells_of(shown, "cachedev")["PROMO/s"] == "-"
 
 
@@ -96,7 +96,7 @@ async def test_caches_of_several_sources_stand_side_by_side_and_a_failing_one_is
     async with screen(node.session(5)) as shown:
         text = await shown.press("3")
         assert "2 caches" in text
-        assert cells_of(shown, "vg/more")["%HIT"] == "86.7"
+        assert cells_of(shown, "vg/more")["%CACHBL"] == "86.7"
     async with screen(node.session(8)) as shown:
         await shown.press("3")
         assert cells_of(shown, "~vg/more")["%USED"] == "90.0"
@@ -107,7 +107,7 @@ async def test_rows_are_sorted_and_filtered_as_elsewhere() -> None:
     async with screen(story(before=9000).session(10)) as shown:
         await shown.press("3")
         table = shown.app.main.table()
-        table.sort_by("hit")
+        table.sort_by("cacheable")
         await shown.press()
         lines = shown.lines()
         assert [line[1:9].strip() for line in lines[4:6]] == ["vg/home", "cachedev"]

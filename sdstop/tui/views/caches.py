@@ -13,7 +13,7 @@ from sdstop.cache import Cache
 from sdstop.disk import DiskActivity
 from sdstop.format import bytes_, clock, duration, number, percent
 from sdstop.iosize import RequestSizes
-from sdstop.tui.cached import Cached, caches, split, why_none
+from sdstop.tui.cached import Cached, caches, split, told, why_none
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
@@ -95,8 +95,7 @@ def _did(field: str) -> Callable[[Cached], float | None]:
 
 def _share(at: int) -> Callable[[Cached], float | None]:
     def read(item: Cached) -> float | None:
-        parts = split(item.activity) if item.activity is not None else None
-        return parts[at] if parts is not None else None
+        return told(item.activity)[at] if item.activity is not None else None
 
     return read
 
