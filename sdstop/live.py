@@ -1,7 +1,8 @@
 """The live node: its files, folders, links and commands, and what psutil and udev say.
 
-Only this module and the two it calls, sdstop.commands and sdstop.answers, touch the node. Whatever they do may
-hang for ever on a sick one: only the sampler's child uses them.
+Only this module and the two it calls, sdstop.commands and sdstop.answers, read the node. Whatever they do may
+hang for ever on a sick one: only the sampler's child uses them. What sdstop changes, where it is told to, is in
+sdstop.tracing alone.
 """
 
 from __future__ import annotations

@@ -89,6 +89,13 @@ def _options(parser: Parser, command: str) -> None:
         add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
     if command in _TIMED:
         add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
+    if command in {DASHBOARD, *_TIMED}:
+        add(
+            "--io-sizes",
+            action="store_true",
+            default=None,
+            help="have the kernel count requests by size, meanwhile; root",
+        )
     if command in {*_TIMED, "export"}:
         add("--interval", type=interval, metavar="TIME", help="time between samples, default 1s")
     if command == "check":
@@ -166,9 +173,11 @@ def _agree(options: argparse.Namespace) -> None:
     if options.source is not None:
         for name, why in _LIVE.items():
             if given.get(name) is not None:
-                raise Usage(f"--from and --{name} exclude each other: {why}")
+                raise Usage(f"--from and --{name.replace('_', '-')} exclude each other: {why}")
         if options.command == "capture" and options.collectors is not None:
             raise Usage("--from and --collectors exclude each other: all evidence of a capture is copied")
+    if given.get("io_sizes") and given.get("root") is not None:
+        raise Usage("--root and --io-sizes exclude each other: this machine's kernel counts, not that of a folder")
     if given.get("once") and given.get("listen"):
         raise Usage("--once and --listen exclude each other: print the page, or serve it")
     if options.command in _TIMED and options.duration is None:
@@ -182,5 +191,6 @@ _LIVE = {
     "root": "choose the capture or the folder",
     "duration": "a capture is looked at as a whole",
     "interval": "a capture has the interval it was recorded with",
+    "io_sizes": "a capture has the request sizes that were counted then",
 }
 """Options of watching a live node, and why they mean nothing for a capture."""

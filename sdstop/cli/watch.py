@@ -12,6 +12,7 @@ from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.problem import Problem
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
+from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.config import Config, ConfigError, load
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
@@ -21,11 +22,15 @@ if TYPE_CHECKING:
     from sdstop.exporters.prometheus import Choice
     from sdstop.finding import Rule
     from sdstop.history import Window
+    from sdstop.live import LiveHost
     from sdstop.sampler import Sampler
     from sdstop.session import Session
+    from sdstop.tracing import Counting
 
 PATIENCE = 10.0
 """Seconds that are waited, at most, for the first answer of slow sources."""
+_MARGIN = 60.0
+"""Seconds that requests are counted, at most, beyond the end of the watching."""
 
 
 class Watch:
@@ -33,15 +38,16 @@ class Watch:
 
     def __init__(
         self, origin: Origin, collectors: Sequence[Collector], config: Config, interval: float,
-        sampler: Sampler | None = None, recorded: Sequence[Frame] = (),
+        sampler: Sampler | None = None, recorded: Sequence[Frame] = (), counting: Counting | None = None,
     ) -> None:  # fmt: skip
-        """Hold a sampler that was started, or all frames of a capture."""
+        """Hold a sampler that was started, and what counts for it, or all frames of a capture."""
         self.origin = origin
         self.collectors = tuple(collectors)
         self.config = config
         self.interval = interval
         self.sampler = sampler
         self._recorded = recorded
+        self._counting = counting
 
     def __enter__(self) -> Self:
         return self
@@ -50,9 +56,11 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """End the sampler, if there is one."""
+        """End the sampler, if there is one, then what it was counted for."""
         if self.sampler is not None:
             self.sampler.close()
+        if self._counting is not None:
+            self._counting.close()
 
     def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
         """Return a session before its first frame, which remembers so many seconds of frames (None: all)."""
@@ -117,13 +125,40 @@ def begin(options: argparse.Namespace) -> Watch:
     root = "/" if options.root is None else options.root
     if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
         raise Problem(f"--root {safe(root)}: there is no such folder")
+    counting = _counting(options, collectors) if getattr(options, "io_sizes", None) else None
     from sdstop.sampler import Sampler
 
-    sampler = Sampler(collectors, root=root, interval=interval, hotplug=options.command == DASHBOARD)
+    sampler = Sampler(collectors, host=lambda: _live(root), interval=interval, hotplug=options.command == DASHBOARD)
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
-    return Watch(origin, collectors, config, interval, sampler)
+    return Watch(origin, collectors, config, interval, sampler, counting=counting)
+
+
+def _live(root: str) -> LiveHost:
+    """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
+    from sdstop.live import LiveHost
+    from sdstop.tracing import sweep
+
+    if root == "/" and os.geteuid() == 0:
+        sweep()
+    return LiveHost(root)
+
+
+def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> Counting:
+    """Have the kernel count requests by size. Raises Problem where that is known to be in vain."""
+    from sdstop.cli import output
+    from sdstop.tracing import LONGEST, Counting
+
+    if os.geteuid() != 0:
+        raise Problem("--io-sizes needs root, who alone may have the kernel count: start sdstop with sudo")
+    if IO_SIZES not in collectors:
+        raise Problem(f"--io-sizes needs the source {IO_SIZES.name}, which --collectors leaves out", 2)
+    seconds: float | None = getattr(options, "duration", None)
+    counting = Counting(LONGEST if seconds is None else seconds + _MARGIN)
+    if counting.said:
+        output.say(f"sdstop: --io-sizes: not available: {safe(counting.said, 500)}")
+    return counting
 
 
 def chosen(names: str | None) -> tuple[Collector, ...]:

@@ -47,7 +47,7 @@ class Task:
 
 def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
     """Be the supervisor, in a new process: keep a worker at work until the parent is gone or says so."""
-    _detach(connection)
+    detach(connection)
     current: int | None = None
     crashes = 0
 
@@ -168,7 +168,7 @@ def _watch(hint: Callable[[], None], connection: socket.socket) -> None:
         hint()  # what came or went before anybody listened is looked for once
 
 
-def _detach(connection: socket.socket) -> None:
+def detach(connection: socket.socket) -> None:
     """Leave the terminal, the parent's signals, and all its files: who is left behind must hold nothing open."""
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}:

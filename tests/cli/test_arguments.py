@@ -34,6 +34,12 @@ from tests.cli.run import one_line
         (["capture", "-o", "b", "--from", "a", "--duration", "10s"], "--from and --duration exclude each other"),
         (["capture", "-o", "b", "--from", "a", "--interval", "10s"], "--from and --interval exclude each other"),
         (["capture", "-o", "b", "--from", "a", "--collectors", "diskstats"], "--from and --collectors exclude each"),
+        (
+            ["report", "--from", "a", "--io-sizes"],
+            "--from and --io-sizes exclude each other: a capture has the request",
+        ),
+        (["capture", "-o", "b", "--root", "a", "--io-sizes"], "--root and --io-sizes exclude each other: this machine"),
+        (["export", "--io-sizes"], "unrecognized arguments: --io-sizes"),
         (["export", "--from", "a", "--interval", "1s"], "--from and --interval exclude each other"),
         (["report", "--interval", "11s"], "--interval is longer than the 10 s of watching: there would be one sample"),
         (["capture", "-o", "b", "--interval", "2s", "--duration", "1500ms"], "longer than the 1.5 s of watching"),

@@ -115,7 +115,7 @@ def record(scenario: dict[str, Any], environment: dict[str, str], result: dict[s
     if screens is not None:
         screens.wait_for("1 Overview", 90)
     program = ["python3", str(VM / "record.py")] if scenario["raw"] else [*SDSTOP, "capture"]
-    more = [f"--duration={scenario['seconds']}s", f"--interval={scenario['interval']}s"]
+    more = [f"--duration={scenario['seconds']}s", f"--interval={scenario['interval']}s", *scenario["options"].split()]
     log = (OUT / "capture.txt").open("wb")
     capture = subprocess.Popen(
         [*program, "-o", str(CAPTURE), *more], env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log

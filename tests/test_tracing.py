@@ -1,0 +1,272 @@
+"""The one thing that sdstop changes on a node: made where it is asked for, and always taken back."""
+
+import errno
+import os
+import select
+import signal
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sdstop import tracing
+from sdstop.tracing import Counting, sweep, trigger
+
+EVENTS = ("block_rq_issue", "block_bio_queue")
+FORMAT = "\tfield:dev_t dev;\toffset:8;\n\tfield:unsigned int nr_sector;\toffset:24;\n"
+make_folder, remove_folder = os.mkdir, os.rmdir
+
+
+def open_somewhere(folder: Path) -> bool:
+    """Whether any process has a file of a folder open, as the kernel knows of an instance."""
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            if link.readlink().is_relative_to(folder):
+                return True
+        except OSError:
+            continue
+    return False
+
+
+class Kernel:
+    """What tracefs does beside a file system: an instance that is made has files, and is removed whole unless open."""
+
+    def __init__(self, root: Path) -> None:
+        self.instances = root / "instances"
+        self.removed = root / "removed"
+
+    def mkdir(self, path: str | Path, mode: int = 0o777, **more: int) -> None:
+        make_folder(path, mode, **more)
+        if Path(path).parent == self.instances:
+            for name in ("tracing_on", "set_event", "buffer_size_kb"):
+                (Path(path) / name).write_text("")
+            for event in EVENTS:
+                (Path(path) / "events" / "block" / event).mkdir(parents=True)
+                (Path(path) / "events" / "block" / event / "trigger").write_text("# Available triggers:\n")
+
+    def rmdir(self, path: str | Path, **more: int) -> None:
+        if Path(path).parent != self.instances:
+            remove_folder(path, **more)
+        elif not Path(path).is_dir():
+            raise FileNotFoundError(errno.ENOENT, "no such folder")
+        elif open_somewhere(Path(path)):
+            raise OSError(errno.EBUSY, "busy")
+        else:
+            with self.removed.open("a") as removed:
+                removed.writelines((Path(path) / "events/block" / event / "trigger").read_text() for event in EVENTS)
+            for folder, folders, files in os.walk(path, topdown=False):
+                for name in files:
+                    Path(folder, name).unlink()
+                for name in folders:
+                    remove_folder(Path(folder, name))
+            remove_folder(path)
+
+
+@pytest.fixture
+def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree of plain files, and a kernel that treats it as it does tracefs."""
+    root = tmp_path / "tracing"
+    for event in EVENTS:
+        folder = root / "events" / "block" / event
+        folder.mkdir(parents=True)
+        more = "\tfield:unsigned int bytes;\toffset:28;\n" if event == "block_rq_issue" else ""
+        (folder / "format").write_text(FORMAT + more)
+        (folder / "hist").write_text("")
+    kernel = Kernel(root)
+    kernel.instances.mkdir()
+    monkeypatch.setattr(os, "mkdir", kernel.mkdir)
+    monkeypatch.setattr(os, "rmdir", kernel.rmdir)
+    return root
+
+
+def until(true: Callable[[], bool]) -> None:
+    while not true():
+        time.sleep(0.005)
+
+
+def instance(tracefs: Path) -> Path:
+    return tracefs / "instances" / "sdstop"
+
+
+def triggers(tracefs: Path) -> list[str]:
+    return [(instance(tracefs) / "events/block" / event / "trigger").read_text().strip() for event in EVENTS]
+
+
+def kill(pid: int) -> None:
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+
+
+class TestCounting:
+    def test_triggers_are_there_while_it_counts_and_gone_when_it_is_closed(self, tracefs: Path) -> None:
+        with Counting(60.0, tracefs) as counting:
+            assert counting.said == ""
+            assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
+        assert not instance(tracefs).exists()
+        assert (tracefs / "removed").read_text().split() == [f"!{trigger('bytes')}", f"!{trigger('nr_sector')}"]
+
+    def test_an_old_kernel_counts_sectors(self, tracefs: Path) -> None:
+        (tracefs / "events/block/block_rq_issue/format").write_text(FORMAT)
+        with Counting(60.0, tracefs):
+            assert triggers(tracefs) == [trigger("nr_sector")] * 2
+
+    def test_it_ends_by_itself(self, tracefs: Path) -> None:
+        with Counting(0.01, tracefs) as counting:
+            assert counting.said == ""
+            until(lambda: not instance(tracefs).exists())
+
+    def test_what_is_read_just_then_is_removed_a_little_later(self, tracefs: Path) -> None:
+        counting = Counting(60.0, tracefs)
+        reader = (instance(tracefs) / "set_event").open()
+        counting._socket.close()
+        until(lambda: triggers(tracefs)[1].startswith("!"))
+        assert instance(tracefs).exists()
+        reader.close()
+        until(lambda: not instance(tracefs).exists())
+        counting.close()
+
+    def test_a_second_one_says_that_there_is_one_and_takes_nothing_from_it(self, tracefs: Path) -> None:
+        with Counting(60.0, tracefs):
+            with Counting(60.0, tracefs) as second:
+                assert "another sdstop is counting" in second.said
+            assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
+
+
+class TestRefusal:
+    def test_a_kernel_without_hist_triggers(self, tracefs: Path) -> None:
+        for event in EVENTS:
+            (tracefs / "events/block" / event / "hist").unlink()
+        with Counting(60.0, tracefs) as counting:
+            assert counting.said == "this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)"
+        assert not instance(tracefs).exists()
+
+    def test_no_tracefs(self, tmp_path: Path) -> None:
+        with Counting(60.0, tmp_path) as counting:
+            assert "mount -t tracefs" in counting.said
+
+    @pytest.mark.parametrize(
+        ("number", "said"),
+        [
+            (errno.EPERM, "refused even to root"), (errno.EACCES, "refused even to root"),
+            (errno.EINVAL, "this kernel has no hist triggers"), (errno.ENOMEM, "Cannot allocate memory"),
+        ],
+    )  # fmt: skip
+    @pytest.mark.parametrize("what", ["open", "write", "mkdir"])
+    def test_a_kernel_that_refuses(
+        self, tracefs: Path, monkeypatch: pytest.MonkeyPatch, what: str, number: int, said: str
+    ) -> None:
+        known = getattr(os, what)
+        refused = {"open": "trigger", "mkdir": "sdstop", "write": "hist:"}[what]
+
+        def refuse(thing: object, *more: object, **named: object) -> object:
+            if refused in str(more[0] if what == "write" else thing) and "!" not in str(more[:1]):
+                raise OSError(number, os.strerror(number))
+            return known(thing, *more, **named)
+
+        monkeypatch.setattr(os, what, refuse)
+        with Counting(60.0, tracefs) as counting:
+            assert said in counting.said
+        assert not instance(tracefs).exists()
+
+    def test_a_keeper_that_dies_before_it_answers(self, tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(tracing, "_begin", lambda _: os.kill(os.getpid(), signal.SIGKILL))
+        with Counting(60.0, tracefs) as counting:
+            assert counting.said == "the process that was to do it ended"
+
+
+class TestCrash:
+    def test_the_keeper_removes_it_when_the_one_that_asked_was_killed(self, tracefs: Path) -> None:
+        told, tell = socket.socketpair()
+        pid = os.fork()
+        if pid == 0:
+            told.close()
+            counting = Counting(60.0, tracefs)
+            tell.send(b"!" if counting.said else b"+")
+            signal.pause()
+        tell.close()
+        assert told.recv(1) == b"+"
+        told.close()
+        assert instance(tracefs).exists()
+        kill(pid)
+        until(lambda: not instance(tracefs).exists())
+        assert "!hist:" in (tracefs / "removed").read_text()
+
+    def test_the_keeper_removes_it_when_it_is_told_to_end(self, tracefs: Path) -> None:
+        with Counting(60.0, tracefs) as counting:
+            assert counting._pid is not None
+            os.kill(counting._pid, signal.SIGTERM)
+            until(lambda: not instance(tracefs).exists())
+
+    def test_the_next_start_removes_it_when_all_were_killed(self, tracefs: Path) -> None:
+        counting = Counting(60.0, tracefs)
+        assert not sweep(tracefs)  # it counts
+        assert counting._pid is not None
+        kill(counting._pid)
+        assert instance(tracefs).exists()
+        assert sweep(tracefs)
+        assert not instance(tracefs).exists()
+        assert not sweep(tracefs)
+        counting.close()
+
+    def test_the_next_counting_takes_the_place_of_one_that_was_killed(self, tracefs: Path) -> None:
+        killed = Counting(60.0, tracefs)
+        assert killed._pid is not None
+        kill(killed._pid)
+        with Counting(60.0, tracefs) as counting:
+            assert counting.said == ""
+        assert not instance(tracefs).exists()
+        killed.close()
+
+    def test_one_that_has_no_triggers_yet_was_ours_too(self, tracefs: Path) -> None:
+        os.mkdir(instance(tracefs))  # noqa: PTH102  # as the keeper does
+        assert sweep(tracefs)
+
+    @pytest.mark.parametrize(
+        ("file", "text"),
+        [
+            ("events/block/block_rq_issue/trigger", "hist:keys=dev,bytes:vals=hitcount:sort=dev:size=2048 [active]\n"),
+            ("events/block/block_bio_queue/trigger", f"{trigger('bytes')}\n"),
+            ("events/block/block_rq_issue/trigger", f"{trigger('bytes')} [active]\nstacktrace:unlimited\n"),
+            ("set_event", "sched:sched_switch\n"),
+        ],
+    )
+    def test_what_somebody_else_made_is_left_alone(self, tracefs: Path, file: str, text: str) -> None:
+        os.mkdir(instance(tracefs))  # noqa: PTH102
+        (instance(tracefs) / file).write_text(text)
+        assert not sweep(tracefs)
+        with Counting(60.0, tracefs) as counting:
+            assert "left alone" in counting.said
+        assert (instance(tracefs) / file).read_text() == text
+
+    def test_as_the_kernel_prints_them_they_are_ours(self, tracefs: Path) -> None:
+        os.mkdir(instance(tracefs))  # noqa: PTH102
+        for event, field in zip(EVENTS, ("bytes", "nr_sector"), strict=True):
+            path = instance(tracefs) / "events/block" / event / "trigger"
+            path.write_text(f"{trigger(field)} [active]\n")
+        (instance(tracefs) / "set_event").write_text("block:block_bio_queue\nblock:block_rq_issue\n")
+        assert sweep(tracefs)
+
+
+def test_closing_waits_for_nobody_who_cannot_end(tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "_PARTING", 0.05)
+    counting = Counting(60.0, tracefs)
+    pid = counting._pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+    counting.close()
+    assert instance(tracefs).exists()
+    os.kill(pid, signal.SIGCONT)
+    os.waitpid(pid, 0)
+    assert not instance(tracefs).exists()
+
+
+def test_the_keeper_holds_no_file_of_the_one_that_asked(tracefs: Path) -> None:
+    ours, theirs = os.pipe()
+    with Counting(60.0, tracefs):
+        os.close(theirs)
+        poll = select.poll()
+        poll.register(ours, select.POLLIN)
+        assert poll.poll() == [(ours, select.POLLHUP)]
+    os.close(ours)
