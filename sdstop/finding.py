@@ -153,7 +153,12 @@ def by_cause(findings: Sequence[Finding]) -> list[Led]:
     for first, story in stories.items():
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
         found.append(Led(first, follows=False, severity=worst))
-        found += [Led(place, follows=True, severity=findings[place].severity) for place in story if place != first]
+        rest = [place for place in story if place != first]
+        while rest:  # what is explained by one of them comes after it
+            ids = {key for place in rest for key in findings[place].explains}
+            place = next((place for place in rest if findings[place].id not in ids), rest[0])
+            rest.remove(place)
+            found.append(Led(place, follows=True, severity=findings[place].severity))
     return found
 
 

@@ -268,8 +268,8 @@ def test_what_is_explained_follows_its_cause() -> None:
     other = finding("other", Severity.CRITICAL)
     assert order(bypassed, other, mtu, pieces) == [
         ("mtu", False, "critical"),
-        ("bypassed", True, "critical"),
         ("pieces", True, "warning"),
+        ("bypassed", True, "critical"),
         ("other", False, "critical"),
     ]
     assert order(other, bypassed) == [("other", False, "critical"), ("bypassed", False, "critical")]

@@ -128,7 +128,7 @@ def test_the_readme_says_what_must_be_found_and_that_it_is_synthetic(name: str) 
         assert all(part in must for part in subject.split("/"))
 
 
-@pytest.mark.parametrize("name", ["mtu-mismatch", "dropping-link", "quiet-node", "iostat-only"])
+@pytest.mark.parametrize("name", ["mtu-mismatch", "dropping-link", "quiet-node", "iostat-only", "aoe-initiator"])
 def test_the_command_in_the_readme_writes_this_fixture(name: str, tmp_path: Path) -> None:
     """These are made of whole numbers; the others take a simulation, whose logarithms are the machine's."""
     write(name, tmp_path)

@@ -21,7 +21,7 @@ from sdstop.diagnosis import Judgement
 from sdstop.evidence import Outcome
 from sdstop.exporters.report import NOT_YET, reason_of
 from sdstop.exporters.text import plural
-from sdstop.finding import Finding, Severity, Unchecked
+from sdstop.finding import Finding, Severity, Unchecked, by_cause
 from sdstop.format import safe
 from sdstop.session import Session
 
@@ -85,10 +85,12 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> Answer:
     unseen = _unseen(session, strict=strict)
     denied = any(run.outcome is Outcome.DENIED for run in session.head().now.runs.values())
     blind = bool(judgement.unchecked) and not judgement.ran and not denied
-    code = _CODES[bad[0].severity] if bad else UNKNOWN if unseen or blind else OK
+    code = max((_CODES[f.severity] for f in bad), default=UNKNOWN if unseen or blind else OK)
     parts, details = [], []
     if bad:
-        parts.append(f"{plural(len(bad), 'finding')}: {_worst(bad)}")
+        causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
+        more = f"; {len(bad) - len(causes)} more by the same cause" if len(bad) > len(causes) else ""
+        parts.append(f"{plural(len(causes), 'finding')}: {_worst(causes)}{more}")
         told = [f"{finding.severity.upper()}: {_told(finding)}" for finding in bad]
         details += told if len(bad) > 1 or len(_told(bad[0])) > _LONGEST else []
     elif not unseen:

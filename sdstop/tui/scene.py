@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Outcome
-from sdstop.finding import Finding, Severity
+from sdstop.finding import Finding, Severity, by_cause
 from sdstop.history import Window
 from sdstop.session import Look, Session
 from sdstop.snapshot import Run, Snapshot
@@ -138,9 +138,10 @@ class Scene:
         return found
 
     def counts(self) -> dict[Severity | None, int]:
-        """Return how many findings of each severity there are; None counts what is unknown."""
+        """Return how many findings of each severity there are, a cause with all it explains as one; None: unknown."""
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
-        for finding in self.look.judgement.findings:
-            found[finding.severity] += 1
+        for led in by_cause(self.look.judgement.findings):
+            if not led.follows:
+                found[led.severity] += 1
         found[None] = len(self.troubled) + len({u.rule for u in self.look.judgement.unchecked})
         return found

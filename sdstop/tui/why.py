@@ -89,15 +89,15 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     if finding.refuted_by:
         page.title("What would refute it")
         page.prose(finding.refuted_by, bullet="  ")
+    page.title("Evidence")
+    for index, cite in enumerate(finding.evidence):
+        page.cite(cite, index)
     others = {claim.key: claim for claim in scene.findings()}
     if finding.explains:
         page.title("Explains")
         for key in finding.explains:
             other = others.get(key)
             page.choice(f"explains:{key}", other.summary if other else key, other)
-    page.title("Evidence")
-    for index, cite in enumerate(finding.evidence):
-        page.cite(cite, index)
 
 
 def _run(page: _Page, run: Run, scene: Scene) -> None:

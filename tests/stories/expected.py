@@ -41,6 +41,10 @@ def warning(*said: tuple[str, str]) -> frozenset[Said]:
 DEGRADED = ("array-degraded", "md0")
 RUNNING = frozenset({("rebuild-running", "md0")})
 
+PAST_THE_CACHE = critical(
+    ("mtu-misaligned", "eth1"), ("cache-sub-block-io", "cachedev"), ("cache-bypassed", "cachedev")
+)
+
 STORIES = {
     "clone-convoy": Expected(critical(("stripe-convoy", "md0")), code=2),
     "slow-member": Expected(warning(("slow-stripe-member", "md0/sdd")), code=1),
@@ -58,6 +62,10 @@ STORIES = {
     "mtu-mismatch": Expected(warning(("mtu-mismatch", "bond0/ens1f1"), ("mtu-mismatch", "veth7a/veth7b")), code=1),
     "dropping-link": Expected(warning(("frames-dropped", "ens1f0")), code=1),
     "iostat-only": Expected(code=3),
+    "aoe-flashcache": Expected(PAST_THE_CACHE, code=2),
+    "aoe-flashcache-8700": Expected(),
+    "aoe-flashcache-9000": Expected(PAST_THE_CACHE, code=2),
+    "aoe-initiator": Expected(warning(("mtu-misaligned", "eth1")), code=1),
     "vm-md-slow-member": Expected(critical(("slow-stripe-member", "md0/vde")), code=2),
     "vm-md-clones": Expected(critical(("stripe-convoy", "md0")), code=2),
     "vm-md-rebuild": Expected(

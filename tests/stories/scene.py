@@ -17,7 +17,7 @@ from tests.stories.rows import Rows, added, past, rows, text
 
 V = TypeVar("V")
 
-_NO_PATHS = {f"commands/{slug(f'ip -j -s {six}route show cache')}/stdout": "[ ]\n" for six in ("", "-6 ")}
+NO_PATHS = {f"commands/{slug(f'ip -j -s {six}route show cache')}/stdout": "[ ]\n" for six in ("", "-6 ")}
 
 _NO_MD = '{"/proc/mdstat": {"outcome": "absent", "detail": "no such file"}}\n'
 
@@ -96,7 +96,7 @@ class Scene:
             for part in self.parts:
                 files |= _at(part.sysfs, second)
             if not second:
-                files |= system.sysfs() | _NO_PATHS
+                files |= system.sysfs() | NO_PATHS
                 for part in self.parts:
                     files |= part.shelf.udev(self.shape.host)
             folder.add(files | dict(self.extra.get(second, {})), second)

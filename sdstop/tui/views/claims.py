@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sdstop.finding import by_cause
 from sdstop.format import clock, duration
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Row, words
@@ -15,10 +16,11 @@ from sdstop.tui.why import claim_mark, figures
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A claim at a moment."""
+    """A claim at a moment; `follows` if another one above it is its cause."""
 
     claim: Claim
     scene: Scene
+    follows: bool = False
 
     @property
     def opens(self) -> Claim:
@@ -33,12 +35,15 @@ def _mark(item: Said, width: int) -> Line:
 
 def _summary(item: Said, width: int) -> Line:
     del width
-    return text((item.scene.palette.word(item.claim.summary, 400), FAINT if item.claim.until else PLAIN))
+    quiet = item.claim.until is not None or item.follows
+    return text((item.scene.palette.word(item.claim.summary, 400), FAINT if quiet else PLAIN))
 
 
 def _subject(item: Said, width: int) -> Line:
     del width
-    return text((item.scene.palette.word(item.claim.subject, 60), FAINT if item.claim.until else STRONG))
+    quiet = item.claim.until is not None or item.follows
+    shown = item.scene.palette.word(item.claim.subject, 60)
+    return text((f"{_BELOW if item.follows else ''}{shown}", FAINT if quiet else STRONG))
 
 
 def _since(item: Said, width: int) -> Cell:
@@ -57,6 +62,10 @@ def _figures(item: Said, width: int) -> Cell:
     return figures(item.claim.finding, item.scene.palette, 3) if item.claim.finding is not None else ""
 
 
+_BELOW = "  "
+"""Before the name of what another finding explains."""
+
+
 def _rank(item: Said) -> int:
     return -1 if item.claim.severity is None else item.claim.severity.rank
 
@@ -71,10 +80,10 @@ COLUMNS = (
 )
 
 
-def claim_row(claim: Claim, scene: Scene) -> Row:
-    """Return a claim's row."""
+def claim_row(claim: Claim, scene: Scene, *, follows: bool = False) -> Row:
+    """Return a claim's row; `follows` if another one above it is its cause."""
     search = f"{claim.subject} {claim.summary} {claim.severity or 'unknown'}"
-    return Row(claim.key, Said(claim, scene), None, search)
+    return Row(claim.key, Said(claim, scene, follows), None, search)
 
 
 def heading(title: str, count: int | None = None) -> Row:
@@ -88,5 +97,7 @@ def note_row(note: str, scene: Scene) -> Row:
 
 
 def claim_rows(claims: Sequence[Claim], scene: Scene) -> list[Row]:
-    """Return the rows of some claims."""
-    return [claim_row(claim, scene) for claim in claims]
+    """Return the rows of some claims, findings in force below their cause."""
+    findings = [claim.finding for claim in claims if claim.finding is not None and claim.until is None]
+    below = {findings[led.place].id for led in by_cause(findings) if led.follows}
+    return [claim_row(claim, scene, follows=claim.key in below) for claim in claims]
