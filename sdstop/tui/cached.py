@@ -12,7 +12,7 @@ from sdstop.history import Window
 from sdstop.model import Reading
 from sdstop.snapshot import Run
 from sdstop.tui.facts import Thing
-from sdstop.tui.scene import Scene
+from sdstop.tui.scene import BAD, Scene
 
 R = TypeVar("R", bound=Reading)
 
@@ -164,17 +164,20 @@ def told(activity: CacheActivity) -> Split:
 
 
 def why_none(scene: Scene) -> str:
-    """Return in one line why no cache is shown."""
-    said = []
+    """Return in one line why no cache is shown: sources that were not seen; what has no such cache is no reason."""
+    said, unrecorded = [], []
     for collector in scene.session.collectors:
+        run = scene.now.runs.get(collector.name)
         if Cache not in collector.families:
             continue
-        run = scene.now.runs.get(collector.name)
         if run is None:
             said.append(f"{collector.name}: not answered yet")
-        elif not run.ok:
+        elif run.outcome in BAD:
             said.append(f"{collector.name}: {run.outcome}: {run.reason}")
-        elif run.reason:
+        elif run.partial:
             said.append(f"{collector.name}: {run.reason}")
-    reasons = "; ".join(said)
-    return f"no cache is seen; {reasons}" if reasons else "no cache is seen on this node"
+        elif not run.recorded and not scene.session.origin.live:
+            unrecorded.append(collector.name)
+    if unrecorded:
+        said.append(f"not recorded: {', '.join(unrecorded)}")
+    return f"no cache is seen; {'; '.join(said)}" if said else "no cache is seen on this node"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
@@ -68,8 +68,8 @@ class Reframed:
     _seen: int = 0
     _turns: dict[Change, _Turn | None] = field(default_factory=dict)
 
-    def change(self, scene: Scene) -> Change | None:
-        """Return the last change up to the moment looked at that is remembered, None if there is none."""
+    def change(self, scene: Scene, names: Collection[str]) -> Change | None:
+        """Return the last change of these interfaces or disks up to the moment looked at, None if none is known."""
         now = watched(scene)
         if now != self._watched:
             self._watched, self._seen, self._values, self._changes = now, 0, {}, []
@@ -89,7 +89,8 @@ class Reframed:
         first = timeline.frames[0].number
         self._changes = [change for change in self._changes if change.number > first]
         self._turns = {change: turn for change, turn in self._turns.items() if change in self._changes}
-        return next((c for c in reversed(self._changes) if c.number <= scene.now.number), None)
+        past_ = (c for c in reversed(self._changes) if c.number <= scene.now.number)
+        return next((c for c in past_ if c.watched.name in names), None)
 
     def _take(self, frame: Frame) -> None:
         keys = {w.evidence: w for w in self._watched}

@@ -9,6 +9,7 @@ from typing import NamedTuple, cast
 from sdstop.aoe import AoeExport, AoeTarget, payload, pieces
 from sdstop.cache import Cache
 from sdstop.collectors.network import Interface
+from sdstop.framing import below
 from sdstop.history import Window
 from sdstop.iosize import RequestSizes, between, not_whole
 from sdstop.tui.cached import known, past
@@ -136,20 +137,39 @@ class Framing(NamedTuple):
     here: bool
 
 
-def framings(scene: Scene) -> list[Framing]:
-    """Return the payloads of the node's AoE paths, each once: of a target by its MTU, of an initiator as measured."""
-    found: dict[tuple[int, bool], Framing] = {}
+def framings(scene: Scene, at: Cache | Sizes) -> list[Framing]:
+    """Return what frames carry of requests to a cache or a device: of a target by its MTU, of an initiator as measured.
+
+    Paths that are known to lead elsewhere are left out.
+    """
+    found: dict[tuple[str, bool], Framing] = {}
     interfaces = known(scene, Interface)
     for row, _ in known(scene, AoeExport).values():
-        name = cast("AoeExport", row).interface
-        mtu = cast("Interface", interfaces[name].row).mtu if name in interfaces else None
-        if mtu is not None:
-            found.setdefault((payload(mtu), True), Framing(payload(mtu), name, mtu, here=True))
+        export = cast("AoeExport", row)
+        interface = interfaces.get(export.interface)
+        mtu = cast("Interface", interface.row).mtu if interface is not None else None
+        if mtu is not None and _served(scene, export, at):
+            found.setdefault((export.interface, True), Framing(payload(mtu), export.interface, mtu, here=True))
     for row, _ in known(scene, AoeTarget).values():
         target = cast("AoeTarget", row)
-        if target.payload:
-            found.setdefault((target.payload, False), Framing(target.payload, target.device, None, here=False))
+        if target.payload and target.device in _devices(scene, at):
+            found.setdefault((target.device, False), Framing(target.payload, target.device, None, here=False))
     return list(found.values())
+
+
+def _served(scene: Scene, export: AoeExport, at: Cache | Sizes) -> bool:
+    if isinstance(at, Sizes):
+        return export.kernel == at.device
+    if export.kernel is None:  # a file, or nobody knows which device it is
+        return export.device.endswith(f"/{at.cache}") or not export.device.startswith("/dev/")
+    return at.device in below(scene.window, export.kernel)
+
+
+def _devices(scene: Scene, at: Cache | Sizes) -> list[str]:
+    """Return the devices that requests go on to."""
+    if isinstance(at, Sizes):
+        return [at.device]
+    return [name for top in (at.device, at.slow) if top for name in below(scene.window, top)]
 
 
 @dataclass(frozen=True, slots=True)

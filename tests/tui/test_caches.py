@@ -155,6 +155,11 @@ async def test_a_node_without_caches_is_told_so() -> None:
         assert "no cache is seen on this node" in await shown.press("3")
 
 
+async def test_what_nobody_recorded_is_told_by_name() -> None:
+    async with screen(CacheNode(lambda _: []).session(3)) as shown:
+        assert "no cache is seen; not recorded: second" in await shown.press("3")
+
+
 async def test_any_node_has_the_view() -> None:
     async with screen(Node().session(2)) as shown:
         assert "no cache is seen" in await shown.press("3")
@@ -249,12 +254,26 @@ async def test_an_initiator_does_not_see_what_its_frames_become() -> None:
     target = {"is": "target", "device": "etherd/e0.1", "state": "up", "payload": 8704, "interfaces": "eth0",
               "mac": None, "firmware": None}  # fmt: skip
     node = CacheNode(
-        lambda second: [flashcache(second, lambda _: 8700), histogram(second, lambda _: 8700)], aoe=lambda _: [target]
+        lambda second: [flashcache(second, lambda _: 8700, slow="etherd/e0.1"), histogram(second, lambda _: 8700)],
+        aoe=lambda _: [target],
     )
     async with screen(node.session(20)) as shown:
         text = await shown.press("3")
         assert "etherd/e0.1: frames of 8704 bytes cut 128K requests as marked, at the target" in text
         assert "┃" not in text
+
+
+async def test_a_path_that_leads_elsewhere_marks_nothing() -> None:
+    node = CacheNode(
+        lambda second: [dm_cache(second), histogram(second, lambda _: 9000, counter="queue", device="dm-3")],
+        aoe=lambda _: [{**served(), "device": "/dev/md9", "kernel": "md9"}],
+        files=lambda second: mtu_files(9000 if second < 5 else 8700),
+    )
+    async with screen(node.session(20), WIDE) as shown:
+        text = await shown.press("3")
+        assert "Request sizes of dm-3" in text
+        assert TIMES not in text
+        assert "before," not in text
 
 
 async def test_a_device_that_is_no_cache_has_its_sizes_too() -> None:
@@ -339,7 +358,7 @@ async def test_a_measured_payload_is_compared_too() -> None:
                  "firmware": None, "payload": 8704 if second < 10 else 8192}]  # fmt: skip
 
     node = CacheNode(
-        lambda second: [flashcache(second, lambda _: 8700)],
+        lambda second: [flashcache(second, lambda _: 8700, slow="etherd/e0.1")],
         aoe=target,  # type: ignore[arg-type]
         files=lambda second: {key: "8704\n" if second < 10 else "8192\n"},
     )

@@ -20,7 +20,7 @@ from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.reframed import Change, Reframed, Side
 from sdstop.tui.scene import Scene
-from sdstop.tui.sizing import Sizes, framings, sized, sizes_of
+from sdstop.tui.sizing import Framing, Sizes, framings, sized, sizes_of
 from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, gauge, pressed
 from sdstop.tui.views.claims import note_row
@@ -121,7 +121,7 @@ def _mix(item: Cached, width: int) -> Cell:
 
 _COLUMNS = (
     Column("cache", "CACHE", 11, _name, lambda i: i.cache.cache, widest=28, rising=True),
-    Column("kind", "KIND", 11, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True, widest=13),
+    Column("kind", "KIND", 13, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True),
     Column("mode", "MODE", 12, _word("mode"), lambda i: i.cache.mode or "", keep=4, rising=True),
     Column("state", "STATE", 7, _state, lambda i: i.cache.state or "", keep=6, rising=True, widest=12),
     Column("size", "SIZE", 5, keep=5, **_figure(lambda i: i.cache.size, bytes_)),
@@ -183,7 +183,8 @@ class Caches(View):
         row = self.main.chosen
         item = row.item if row is not None else None
         cached = item if isinstance(item, Cached) else None
-        change = self.reframed.change(scene)
+        framed = framings(scene, cached.cache if cached is not None else item.sizes) if item is not None else []
+        change = self.reframed.change(scene, [f.where for f in framed]) if cached is not None else None
         since = change.monotonic if change is not None else 0.0
         sizes = item.sizes if isinstance(item, Counted) else None
         if cached is not None:
@@ -191,7 +192,7 @@ class Caches(View):
         compared = self._compared(change, cached, sizes, scene)
         wide = self.app.size.width >= 160
         width = self.app.size.width // 2 - 1 if wide else self.app.size.width
-        listed = _size_rows(sizes, cached, scene, width)
+        listed = _size_rows(sizes, cached, framed, scene, width)
         heights = self._arrange(cached is not None, len(compared), len(listed), wide=wide)
         if cached is not None:
             self.mixture.title = mixture_title(cached)
@@ -258,9 +259,11 @@ def _rows(scene: Scene) -> list[Row]:
     return listed
 
 
-def _size_rows(sizes: Sizes | None, cached: Cached | None, scene: Scene, width: int) -> list[Row]:
+def _size_rows(
+    sizes: Sizes | None, cached: Cached | None, framed: list[Framing], scene: Scene, width: int
+) -> list[Row]:
     if sizes is not None:
-        return histogram_rows(sizes, cached, framings(scene), scene, width)
+        return histogram_rows(sizes, cached, framed, scene, width)
     return [words(text((f" {_average(cached, scene)}", FAINT)))] if cached is not None else []
 
 
@@ -268,9 +271,9 @@ def _average(cached: Cached, scene: Scene) -> str:
     """Return what is known where nothing counts sizes."""
     row = rows(scene, DiskActivity)[0].get(cached.cache.device or "")
     said = "request sizes are not counted here"
-    if row is None or (row.read_size is None and row.write_size is None):
-        return said
-    return f"{said}; on average reads have {bytes_(row.read_size)}, writes {bytes_(row.write_size)}"
+    means = ((name, size) for name, size in (("reads", row.read_size), ("writes", row.write_size))) if row else ()
+    shown = ", ".join(f"{name} {bytes_(size)}" for name, size in means if size is not None)
+    return f"{said}; on average: {shown}" if shown else said
 
 
 def _changed(change: Change, scene: Scene) -> str:

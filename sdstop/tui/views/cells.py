@@ -8,7 +8,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from sdstop.finding import Severity
-from sdstop.format import percent
+from sdstop.format import bytes_, percent
 from sdstop.tui.palette import FAINT, PLAIN, Line, Palette, text
 from sdstop.tui.strip import HOT, bar, heat, level, spark
 
@@ -59,6 +59,11 @@ def fold(value: float | None, middle: float | None) -> str:
         return "x1" if value < 1e-9 else "x>99"
     times = value / middle
     return "x>99" if times >= 99.5 else f"x{times:.0f}" if times >= 9.95 else f"x{times:.1f}"
+
+
+def block_of(size: int) -> str:
+    """Return `4K block`, `512-byte block`."""
+    return f"{bytes_(size)} block" if size >= 1024 else f"{size}-byte block"
 
 
 def counted(count: int, thing: str) -> str:

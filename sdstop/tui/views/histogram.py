@@ -14,6 +14,7 @@ from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.sizing import LENGTH, Bin, Framing, Sizes, binned
 from sdstop.tui.strip import bar
+from sdstop.tui.views.cells import block_of
 from sdstop.tui.why import Quote
 
 _WIDEST = 48
@@ -109,7 +110,7 @@ def _heading(
     if share is not None and block:
         worst = cached.bypassed if cached is not None else None
         style = STRONG if worst is None or not share else palette.severity(worst)
-        yield text((f" {percent(share)} %", style), f" of requests are no whole {bytes_(block)} block of the cache")
+        yield text((f" {percent(share)} %", style), f" of requests are no whole {block_of(block)} of the cache")
     for framing in framings:
         name = palette.word(framing.where, 30)
         said = f" MTU {framing.mtu} of {name}: " if framing.mtu is not None else f" {name}: "

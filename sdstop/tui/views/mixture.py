@@ -11,9 +11,10 @@ from sdstop.cache import Cache, CacheActivity
 from sdstop.format import bytes_, number, percent
 from sdstop.tui.cached import Cached, Split, past, split
 from sdstop.tui.drives import PAST
-from sdstop.tui.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.strip import Sample, cells, layers, scale, spark, stacked
+from sdstop.tui.views.cells import block_of
 
 _AXIS = 6
 """Cells before a chart."""
@@ -55,7 +56,7 @@ def mixture_title(cached: Cached) -> str:
     cache, word = cached.cache, cached.scene.palette.word
     facts = [word(f, 40) for f in (cache.cache, cache.mode) if f]
     if cache.block_size:
-        facts.append(f"{bytes_(cache.block_size)} blocks")
+        facts.append(f"{block_of(cache.block_size)}s")
     return f" {cached.scene.palette.dot} ".join(facts)
 
 
@@ -122,7 +123,7 @@ def _legend(cached: Cached, height: int) -> list[Line]:
     flows = (did.hits, did.misses, did.bypassed) if did is not None else (None,) * 3
     glyphs = layers(ascii=palette.ascii)
     lines = [
-        _entry((glyphs[at], styles(cached)[at]), _NAMES[at], percent(parts[at] if parts else None), flows[at], palette)
+        _entry((glyphs[at], styles(cached)[at]), _NAMES[at], percent(parts[at] if parts else None), flows[at])
         for at in (2, 1, 0)
     ]
     if did is not None:
@@ -138,9 +139,8 @@ def _legend(cached: Cached, height: int) -> list[Line]:
     return lines[:height]
 
 
-def _entry(mark: tuple[str, Style], name: str, share: str, flow: float | None, palette: Palette) -> Line:
-    del palette
-    return text(mark, (f" {name:<7}", PLAIN), f"{share:>5} ", ("%", FAINT), f"{number(flow):>8}", ("/s", FAINT))
+def _entry(mark: tuple[str, Style], name: str, share: str, flow: float | None) -> Line:
+    return text(mark, f" {name:<7}{share:>5} ", ("%", FAINT), f"{number(flow):>8}", ("/s", FAINT))
 
 
 def _strip(
@@ -153,9 +153,7 @@ def _strip(
     samples = read(cached)
     values = cells(samples, samples[-1][0], seconds) if samples else [None] * seconds
     top, said = shown(cached, values)
-    return text(
-        (f"{title:>5} ", FAINT), (spark(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said
-    )
+    return text((f"{title:>5} ", FAINT), (spark(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
 
 
 def _dirty(cached: Cached) -> list[Sample]:
