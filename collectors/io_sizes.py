@@ -120,37 +120,34 @@ def _is_number(word: str) -> bool:
     return len(word) <= 10 and word.isascii() and word.isdigit()
 
 
-def read(host: Host) -> Iterator[Reading]:
-    """Yield RequestSizes of each device and direction that either event saw. Absent where nobody counts."""
-    found = {}
+def read(host: Host) -> Iterable[Reading]:
+    """Return RequestSizes of each device and direction that either event saw. Absent where nobody counts."""
+    texts = {}
     why: Absent | Denied | None = None
     for counter, event in COUNTERS.items():
         path = f"{INSTANCE}/events/block/{event}/hist"
         try:
-            found[counter, path] = parse(host.text(path))
+            texts[counter, path] = host.text(path)
         except (Absent, Denied) as error:
             why = error
+    if not texts:
+        raise _nobody_counts(host, why)
+    return _rows(texts, host.text(DISKSTATS))
+
+
+def _rows(texts: Mapping[tuple[str, str], str], diskstats: str) -> Iterator[Reading]:
+    known = names(diskstats)
+    for (counter, path), text in texts.items():
+        try:
+            histogram = parse(text)
         except Malformed as error:
             raise Malformed(f"{path}: {error}") from error
-    if not found:
-        raise _nobody_counts(host, why)
-    known = names(host.text(DISKSTATS))
-    for (counter, path), histogram in found.items():
+        exact, lost = int(histogram.exact), histogram.lost
         for (major, minor), directions in histogram.counts.items():
             device = known.get((major, minor), f"{major}:{minor}")
             needle = f"dev: {major << 20 | minor:>10},"
             for direction, counts in directions.items():
-                yield RequestSizes(
-                    counter,
-                    device,
-                    direction,
-                    cumulative(counts),
-                    None,
-                    int(histogram.exact),
-                    histogram.lost,
-                    path,
-                    needle,
-                )
+                yield RequestSizes(counter, device, direction, cumulative(counts), None, exact, lost, path, needle)
 
 
 def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:
@@ -182,4 +179,6 @@ IO_SIZES = Collector(
         Need(DISKSTATS, "names of devices by their numbers"),
     ),
     PACE,
+    eager=True,
+    option="--io-sizes",
 )

@@ -10,7 +10,10 @@ from sdstop.model import Buckets, Column, Fact, Kind, Label, Metric, Reading, Sc
 
 
 def source_of(family: type[Reading], column: Column, collector: Collector) -> str:
-    """Return where a field is read: a pattern (`/sys/block/*/size`), or what its collector reads at all."""
+    """Return where a field is read: a pattern (`/sys/block/*/size`), or what its collector reads at all.
+
+    Of a joined family that does not say: its collectors are several.
+    """
     declared = schema(family)
     make: Any = family
     row = make(**{c.name: "*" if isinstance(c.mark, Label) else None for c in declared.columns})
@@ -20,6 +23,8 @@ def source_of(family: type[Reading], column: Column, collector: Collector) -> st
         found = None
     if found is not None:
         return str(found.key)
+    if family.joined:
+        return "of several sources"
     needs = [need.what for need in collector.needs]
     return ", ".join([*needs[:_MOST_SOURCES], *(["..."] if len(needs) > _MOST_SOURCES else [])])
 

@@ -38,7 +38,7 @@ class Collector:
     answer changes the collector runs at once (this is how hot-plug reaches slow collectors). `derives` are
     families that follow from two successive runs. `lacks` says of a good run's tables what of them was denied, "" if
     nothing was; files that were denied need no words of it. `eager`: all reading is done when `read` returns, so that
-    who only wants the evidence need not have it parsed.
+    who only wants the evidence need not have it parsed. `option` is the one without which there is nothing to read.
     """
 
     name: str
@@ -52,3 +52,4 @@ class Collector:
     derives: tuple[Derivation, ...] = ()
     lacks: Callable[[Mapping[type[Reading], Rows]], str] | None = None
     eager: bool = False
+    option: str = ""

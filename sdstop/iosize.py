@@ -35,7 +35,10 @@ class RequestSizes(Reading):
     ]
     device: Annotated[str, Label("Device", "Kernel name; empty: all caches of the module; zpool: the vdev")]
     direction: Annotated[str, Label("Direction", "read, write, discard or flush; empty: all together")]
-    sizes: Annotated[Mapping[int, int], Buckets("Requests", "Requests by size", "bytes", shown="histogram")]
+    sizes: Annotated[
+        Mapping[int, int],
+        Buckets("Requests", "Requests by size", "bytes", name="sdstop_request_size_bytes", shown="histogram"),
+    ]
     larger: Annotated[int | None, Metric("Larger", "Requests above the largest bound", export=False)] = None
     exact: Annotated[int, Metric("Exact", "1 if bounds are the sizes that requests had", export=False)] = 1
     lost: Annotated[int | None, Metric("Lost", "Requests that found the counter's table full", export=False)] = None

@@ -82,13 +82,15 @@ class Fact:
 class Buckets:
     """Cumulative counts by upper bound, `{bound in base unit: count}`; in Prometheus a histogram.
 
-    `shown` names the attribute that has the histogram as Prometheus is told it, where that is another.
+    `shown` names the attribute that has the histogram as Prometheus is told it, where that is another; `name` is the
+    metric's, if not as of others.
     """
 
     title: str
     help: str
     unit: str = ""
     export: bool = True
+    name: str | None = None
     shown: str = ""
 
 
@@ -239,10 +241,10 @@ def swift(made: type[T]) -> Callable[..., T]:
 def metric_name(family: str, column: Column) -> str:
     """Return the Prometheus name of a numeric column, e.g. `sdstop_disk_read_bytes_total`."""
     mark = column.mark
+    if isinstance(mark, Metric | Buckets) and mark.name is not None:
+        return mark.name
     if not isinstance(mark, Metric):
         return f"sdstop_{family}_{column.name}"
-    if mark.name is not None:
-        return mark.name
     name = f"sdstop_{family}_{column.name}"
     if mark.unit and not name.endswith(f"_{mark.unit}"):
         name += f"_{mark.unit}"

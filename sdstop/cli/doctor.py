@@ -73,7 +73,7 @@ def _remedy(collector: Collector, run: Run, *, root: bool | None) -> list[str]:
             return _needs(collector)
         case Outcome.TIMEOUT:
             return ["It hangs: look at dmesg, and at the device behind it"]
-        case Outcome.ABSENT if run.recorded:
+        case Outcome.ABSENT if run.recorded and not collector.option:
             return ["Nothing to do: this node has none"]
         case Outcome.OK if not root:
             return _needs(collector)

@@ -138,9 +138,10 @@ def begin(options: argparse.Namespace) -> Watch:
 def _live(root: str) -> LiveHost:
     """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
     from sdstop.live import LiveHost
-    from sdstop.tracing import sweep
 
     if root == "/" and os.geteuid() == 0:
+        from sdstop.tracing import sweep
+
         sweep()
     return LiveHost(root)
 
