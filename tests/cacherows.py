@@ -12,7 +12,7 @@ from sdstop.collector import Collector
 from sdstop.finding import Rule
 from sdstop.host import Host
 from sdstop.iosize import RequestSizes, cumulative
-from sdstop.model import Derivation, Reading
+from sdstop.model import Derivation, Reading, schema
 from tests.frames import Judged
 
 KEY = "cmd:dmsetup status"
@@ -30,7 +30,8 @@ DM_CACHE = Cache(
 )  # fmt: skip
 BCACHE = Cache(
     "bcache0", "bcache", "bcache0", "vdc", "vda", mode="writeback", state="dirty", size=1000 << 20, dirty=1 << 20,
-    skips_from=4 << 20, read_hits=0, read_misses=0, bypassed_reads=0, fast_errors=0, where=KEY,
+    skips_from=4 << 20, read_hits=0, read_misses=0, bypassed_reads=0, fast_errors=0,
+    where="/sys/block/bcache0/bcache/state",
 )  # fmt: skip
 L2ARC = Cache(
     "l2arc", "l2arc", size=900 << 30, used=900 << 30, metadata_used=3 << 30, read_hits=0, read_misses=0, where=KEY
@@ -44,7 +45,17 @@ class Node:
     frames: list[list[Reading]] = field(default_factory=list)
 
     def read(self, host: Host) -> Iterable[Reading]:
-        return self.frames[int(host.text(KEY))]
+        return self.frames[int(host.text(KEY).split()[0])]
+
+    def files(self, second: int) -> dict[str, str]:
+        """Return the evidence, with what the rows say they were read from."""
+        files = {KEY: f"{second}\n"}
+        for row in self.frames[second]:
+            for column in schema(type(row)).columns:
+                source = row.source(column.name)
+                if source is not None:
+                    files[source.key] = f"{files.get(source.key, '')}{source.needle or 'said'}\n"
+        return files
 
 
 def judged(rules: Sequence[Rule], frames: Sequence[Iterable[Reading]], **config: float) -> Judged:
@@ -53,7 +64,7 @@ def judged(rules: Sequence[Rule], frames: Sequence[Iterable[Reading]], **config:
     derives = (Derivation(Cache, CacheActivity, activity),)
     families = (Cache, RequestSizes, AoeExport)
     source = Collector("caches", "Caches", node.read, families, (), 1.0, derives=derives)
-    shown = [(float(second), {KEY: str(second)}) for second in range(len(node.frames))]
+    shown = [(float(second), node.files(second)) for second in range(len(node.frames))]
     return Judged([source], rules, shown, {rule.id: config for rule in rules} if config else None)
 
 

@@ -104,7 +104,7 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
         when = caching.recent.when if caching.recent is not None else ""
         yield Finding(
             _ID,
-            Severity.CRITICAL,
+            Severity.WARNING if cache.kind == "l2arc" else Severity.CRITICAL,  # what it loses the pool still has
             cache.cache,
             f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
             values,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from sdstop import format as human
@@ -15,6 +16,8 @@ _ID = "cache-ineffective"
 _ABSORBS = frozenset({"flashcache", "bcache"})
 """Kinds that in mode writeback take every write that may be cached, whether or not its block was there: no loss."""
 _WAYS = ("read", "write")
+_LEAST = 4096
+"""Bytes that a miss brings into a cache at least, where a cache does not tell what it holds."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -61,7 +64,10 @@ def _warming(caching: Caching, limits: Limits) -> str:
     """Say how full a cache is that still fills, "" if it does not."""
     cache = caching.cache
     full = share(cache.used, cache.size)
-    if full is None or full >= limits["full"]:
+    if full is None:
+        brought = (caching.ever.sum("read_misses") or 0) * _LEAST
+        return "" if brought >= limits["full"] * (cache.size or math.inf) else "it does not tell what it holds"
+    if full >= limits["full"]:
         return ""
     taken = caching.recent.sum("promotions") if caching.recent is not None else None
     if taken or (caching.grown("used") or 0) > 0:

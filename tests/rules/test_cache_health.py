@@ -67,6 +67,17 @@ def test_a_cold_cache_warms_up() -> None:
     effect(DM_CACHE, 0.02, used=[(896 + n) * MIB for n in range(6)]).finding("vg0/vol")
 
 
+@pytest.mark.parametrize(("misses", "fires"), [(229_000, False), (231_000, True)])
+def test_a_cache_that_does_not_tell_what_it_holds_is_cold_until_enough_went_in(misses: int, fires: bool) -> None:  # noqa: FBT001
+    said = judged(
+        [CACHE_INEFFECTIVE], run(replace(BCACHE, used=None), 5, hits(0.02, 400), {"read_misses": misses - 1960})
+    )
+    if fires:
+        said.finding("bcache0")
+    else:
+        assert "warming up" in said.ruled_out("bcache0").summary
+
+
 def test_writes_that_a_write_back_cache_takes_are_no_misses() -> None:
     steps = hits(0.01, way="write") | hits(0.16) | {"reads": 1000.0, "writes": 1000.0}
     assert "reads" in judged([CACHE_INEFFECTIVE], run(FLASHCACHE, 5, steps)).ruled_out("cachedev").summary
@@ -191,6 +202,11 @@ def test_errors_that_grow(step: float) -> None:
         f"{round(step * 5)} I/O errors of what it caches on in 5.0 s, {7 + round(step * 5)} in all" in finding.summary
     )
     assert finding.advice[0].startswith("smartctl -x /dev/vdc")
+
+
+def test_a_cache_for_reads_that_fails_loses_nothing() -> None:
+    finding = judged([CACHE_ERRORS], run(L2ARC, 5, {"fast_errors": 1.0})).finding("l2arc")
+    assert finding.severity is Severity.WARNING
 
 
 def test_old_errors_are_told_quietly() -> None:
