@@ -25,6 +25,8 @@ PACE = 5.0
 _SECTOR = 512
 _UNITS = {"bytes": 1, "nr_sector": _SECTOR}
 _ROW = re.compile(r"\{ (?P<keys>.*) \} hitcount: +(?P<count>\d{1,20})(?:\s|$)", re.ASCII)
+_OURS = re.compile(r"\{ dev: +(\d{1,10}), (\w+): +(\d{1,15}), rwbs: (\w*) +\} hitcount: +(\d{1,20}) *", re.ASCII)
+"""A row as sdstop's own triggers make them: there may be thousands."""
 _KEY = re.compile(r"(\w+): +(.*?) *", re.ASCII)
 _SIZE = re.compile(r"(?P<exact>\d{1,15})|~ 2\^(?P<power>\d{1,2})|~ \d{1,15}-(?P<end>\d{1,15})", re.ASCII)
 _TOTAL = re.compile(r" {4}Dropped: (\d{1,20})", re.ASCII)
@@ -78,17 +80,26 @@ def parse(text: str) -> Histogram:
 
 def _row(line: str) -> tuple[tuple[int, int], int, bool, str | None, int]:
     """Return a row's device, size in bytes, whether that is exact, direction (None: no I/O), and count."""
+    ours = _OURS.fullmatch(line)
+    if ours is not None and ours[2] in _UNITS:
+        dev, size = int(ours[1]), int(ours[3]) * _UNITS[ours[2]]
+        return (dev >> 20, dev & 0xFFFFF), size, True, _direction(ours[4], size), int(ours[5])
+    return _other_row(line)
+
+
+def _other_row(line: str) -> tuple[tuple[int, int], int, bool, str | None, int]:
+    """Return the same of a row that somebody else's trigger made."""
     row = _ROW.match(line)
     keys = dict(pair for part in row["keys"].split(", ") if (pair := _pair(part))) if row is not None else {}
     name = next((name for name in _UNITS if name in keys), None)
     device = keys.get("dev", "")
-    size = _SIZE.fullmatch(keys[name]) if name is not None else None
-    if row is None or name is None or size is None or not re.fullmatch(r"[0-9]{1,10}", device):
+    found = _SIZE.fullmatch(keys[name]) if name is not None else None
+    if row is None or name is None or found is None or not re.fullmatch(r"[0-9]{1,10}", device):
         raise Malformed(f"no row of a histogram of sizes by device: {line[:120]!r}")
-    many = int(size["exact"] or size["end"] or 1 << int(size["power"]))
+    many = int(found["exact"] or found["end"] or 1 << int(found["power"]))
     bytes_ = many * _UNITS[name]
     numbers = int(device) >> 20, int(device) & 0xFFFFF
-    return numbers, bytes_, size["exact"] is not None, _direction(keys.get("rwbs"), bytes_), int(row["count"])
+    return numbers, bytes_, found["exact"] is not None, _direction(keys.get("rwbs"), bytes_), int(row["count"])
 
 
 def _pair(part: str) -> tuple[str, str] | None:
