@@ -234,6 +234,7 @@ class Replay:
     def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
         base: dict[type[Reading], Rows]
         recorded = True
+        noted = frame.ran is not None and collector.name not in self._younger
         if not concerned and before is not None:
             outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
             base = {f: before.tables[f] for f in collector.families if f in before.tables}
@@ -241,9 +242,8 @@ class Replay:
             self.host.touched = set()
             outcome, reason, base, recorded = self._read(collector)
             keys = frozenset(self.host.touched)
-            if collector.name in self._younger and outcome is Outcome.OK and not self._recorded(keys):
+            if outcome is Outcome.OK and not noted and not self._recorded(keys):
                 outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
-        noted = frame.ran is not None and collector.name not in self._younger
         if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
             outcome, reason, base, recorded = Outcome.TIMEOUT, "still running", {}, True
         last = before if before is None or before.ok else before.last
