@@ -42,6 +42,11 @@ class Cached:
         return self.cache.cache, self.cache.kind
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What findings call it."""
+        return tuple(name for name in (self.cache.cache, self.cache.device) if name)
+
+    @property
     def opens(self) -> Thing:
         """What a choice of the row leads to."""
         return Thing(self.cache.cache, ((CacheActivity, self.key), (Cache, self.key)))

@@ -86,6 +86,19 @@ async def test_a_finding_marks_its_cache_and_what_goes_past_it() -> None:
         assert not lit & {"▒", "█", "68.0"}
 
 
+async def test_a_wide_screen_says_why_and_names_the_cause() -> None:
+    async with screen(story(before=9000).session(20, [says(BYPASSED)]), WIDE) as shown:
+        text = await shown.press("3")
+        assert "62 % of requests go past the cache" in text
+        await shown.press("j")
+        assert "62 % of requests go past the cache" not in shown.text()
+    cause = Finding("mtu-misaligned", Severity.WARNING, "p1p1", "frames cut blocks", explains=(BYPASSED.id,))
+    async with screen(story(before=9000).session(20, [says(BYPASSED, cause)]), WIDE) as shown:
+        await shown.press("3")
+        assert "frames cut blocks" in shown.text()
+        assert shown.line("Explains") != ""
+
+
 async def test_caches_of_several_sources_stand_side_by_side_and_a_failing_one_is_stale() -> None:
     refused = Evidence("/told/more", Outcome.DENIED, detail="needs root")
     node = CacheNode(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.tui.strip import HOT, bar, cells, chart, drawn, heat, heat_top, level, scale, spark
+from sdstop.tui.strip import HOT, bar, cells, chart, drawn, heat, heat_top, level, scale, spark, stacked
 
 VALUES = st.lists(st.none() | st.floats(0, 1e6), max_size=80)
 
@@ -92,3 +92,34 @@ def test_cells_come_from_samples(samples: list[tuple[float, float, float | None]
 def test_strips_and_bars_are_told_from_words() -> None:
     assert all(drawn(shown) for shown in ("━━╸──", " ··░▒▓█ ", "▁▂█", "##..", "_.:-=+*#|"))
     assert not any(drawn(shown) for shown in ("", "   ", "sda", "1.0", "a.."))
+
+
+# --- stacked parts --------------------------------------------------------------------------------------------
+
+SHARES = st.lists(st.none() | st.floats(0, 1), min_size=3, max_size=3).map(
+    lambda parts: [None if p is None else p / max(sum(q or 0.0 for q in parts), 1.0) for p in parts]
+)
+
+
+@given(SHARES, st.integers(3, 40))
+def test_stacked_parts_fill_their_share_and_none_is_lost(parts: list[float | None], height: int) -> None:
+    taken = stacked(parts, height)
+    known = [part or 0.0 for part in parts]
+    assert sum(taken) <= height
+    assert all(cells_ >= 1 for part, cells_ in zip(known, taken, strict=True) if part >= 0.005)
+    assert all(abs(cells_ - part * height) < 3 for part, cells_ in zip(known, taken, strict=True))
+    assert all(cells_ == 0 for part, cells_ in zip(parts, taken, strict=True) if part is None)
+
+
+def test_stacked_parts_of_a_whole_leave_no_gap() -> None:
+    assert stacked((0.05, 0.03, 0.92), 4) == [1, 1, 2]
+    assert stacked((0.25, 0.13, 0.62), 20) == [5, 3, 12]
+    assert stacked((0.5, None, 0.0), 8) == [4, 0, 0]
+    assert stacked((None, None, None), 8) == [0, 0, 0]
+
+
+def test_what_is_not_said_is_no_bar() -> None:
+    assert not drawn("-")
+    assert not drawn(" - ")
+    assert drawn("--")
+    assert drawn("━╸──")

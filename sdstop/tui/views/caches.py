@@ -19,7 +19,7 @@ from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.reframed import Change, Reframed, Side
-from sdstop.tui.scene import Scene
+from sdstop.tui.scene import Claim, Scene
 from sdstop.tui.sizing import Framing, Sizes, framings, sized, sizes_of
 from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, gauge, pressed
@@ -27,6 +27,7 @@ from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
 from sdstop.tui.views.view import View
+from sdstop.tui.why import why_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +122,7 @@ def _mix(item: Cached, width: int) -> Cell:
 
 _COLUMNS = (
     Column("cache", "CACHE", 11, _name, lambda i: i.cache.cache, widest=28, rising=True),
-    Column("kind", "KIND", 13, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True),
+    Column("kind", "KIND", 11, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True, widest=13),
     Column("mode", "MODE", 12, _word("mode"), lambda i: i.cache.mode or "", keep=4, rising=True),
     Column("state", "STATE", 7, _state, lambda i: i.cache.state or "", keep=6, rising=True, widest=12),
     Column("size", "SIZE", 5, keep=5, **_figure(lambda i: i.cache.size, bytes_)),
@@ -153,6 +154,7 @@ class Caches(View):
         self.main = LineTable("Caches", _COLUMNS, id="caches")
         self.mixture = Pane("Over time", id="cache-mixture", cursor=False)
         self.compared = Pane("Compared", id="cache-compared", cursor=False)
+        self.why = Pane("Why", id="cache-why", cursor=False)
         self.sizes = Pane("Request sizes", id="cache-sizes")
         self.left = Vertical(id="cache-left")
         yield self.main
@@ -160,6 +162,7 @@ class Caches(View):
             with self.left:
                 yield self.mixture
                 yield self.compared
+                yield self.why
             yield self.sizes
 
     def show(self, scene: Scene) -> None:
@@ -193,11 +196,15 @@ class Caches(View):
         wide = self.app.size.width >= 160
         width = self.app.size.width // 2 - 1 if wide else self.app.size.width
         listed = _size_rows(sizes, cached, framed, scene, width)
-        heights = self._arrange(cached is not None, len(compared), len(listed), wide=wide)
+        claim = _claim(cached, scene) if cached is not None else None
+        height = self._arrange(cached is not None, len(compared), len(listed), wide=wide)
+        self.why.display = claim is not None and wide
+        if claim is not None:
+            self.why.put(why_rows(claim, scene, width), scene.palette)
         if cached is not None:
             self.mixture.title = mixture_title(cached)
             self.mixture.put(
-                mixture_rows(cached, width, max(heights - 1, 1)), scene.palette, f"last {chart_width(width)} s"
+                mixture_rows(cached, width, max(height - 1, 1)), scene.palette, f"last {chart_width(width)} s"
             )
         self.compared.put(compared, scene.palette)
         self.sizes.title = histogram_title(sizes, scene.palette) if sizes is not None else "Request sizes"
@@ -257,6 +264,15 @@ def _rows(scene: Scene) -> list[Row]:
         line = text(f"{name:<16} ", (f"counted by {counter}, {number(sum(s.counts.values()))} requests", FAINT))
         listed.append(words(line, ("sizes", s.counter, s.device), Counted(s), f"{s.device} {s.counter}"))
     return listed
+
+
+def _claim(cached: Cached, scene: Scene) -> Claim | None:
+    """Return the worst that is said of a cache, or what explains it."""
+    claims = scene.findings()
+    worst = next((c for c in claims if c.subject in cached.names), None)
+    if worst is None:
+        return None
+    return next((c for c in claims if c.finding is not None and worst.key in c.finding.explains), worst)
 
 
 def _size_rows(
