@@ -148,8 +148,15 @@ def plain(value: Any) -> Any:
         case float():
             return value if math.isfinite(value) else None
         case Mapping():
-            return {plain(k) if isinstance(k, str) else number(k): plain(v) for k, v in value.items()}
+            return {_key(k): plain(v) for k, v in value.items()}
         case Sequence():
             return [plain(each) for each in value]
         case _:
             return value
+
+
+def _key(key: Any) -> str:
+    """Return a key as text, a bound of whole bytes as such."""
+    if isinstance(key, str):
+        return str(plain(key))
+    return str(key) if isinstance(key, int) else number(key)
