@@ -11,7 +11,8 @@ from sdstop.collector import LIVE, Collector, Need
 from sdstop.dmcache import CUT, UNKNOWN, cache, counts_blocks, writecache
 from sdstop.dmsetup import FLASHCACHES, PARTITIONS, ROOT, STATUS, TABLE, Names, Said, of_others, output
 from sdstop.dmtable import Segment
-from sdstop.host import Host, Malformed
+from sdstop.evidence import command_key
+from sdstop.host import Host, Malformed, TimedOut, Unreadable
 from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Derivation, Reading, Rows
 
@@ -34,10 +35,20 @@ def read(host: Host) -> Iterable[Reading]:
     status = output(host, STATUS, "status")
     tables: list[Said] = []
     if any("flashcache" in said.text for said in status):
-        tables = output(host, FLASHCACHES, "table")  # what it holds stands there
+        tables = _flashcaches(host)
         for path in {path for said in tables for path in flashcache.links(said.text)}:
             host.target(path)
     return _rows(host, status, tables)
+
+
+def _flashcaches(host: Host) -> list[Said]:
+    """Return the tables of flashcaches, which say what these hold; without them the rest is told all the same."""
+    try:
+        return output(host, FLASHCACHES, "table")
+    except Unreadable as error:
+        if isinstance(error, TimedOut) and error.key == command_key(FLASHCACHES):
+            raise
+        return []
 
 
 def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterator[Reading]:
@@ -108,13 +119,20 @@ DMCACHE = Collector(
     (Cache, RequestSizes),
     (
         *(Need(f"list:/sys/module/{name}", "whether such a cache can be there") for name in MODULES),
-        Need("cmd:dmsetup status*", "hits, misses, bypasses, dirty blocks; never with a flush of metadata", ROOT),
-        Need("cmd:dmsetup table*", "devices, size, mode and block size; what a flashcache holds", ROOT),
-        Need("cmd:dmsetup info*", "the caches' kernel names, and whether they are LVM's", ROOT),
+        Need(
+            "cmd:dmsetup status --noflush", "hits, misses, bypasses, dirty blocks; metadata is not flushed for it", ROOT
+        ),
+        Need("cmd:dmsetup table --target flashcache", "what a flashcache holds, and requests by size", ROOT),
+        Need("cmd:dmsetup table", "devices, mode and block size", ROOT),
+        Need(
+            "cmd:dmsetup info -c --noheadings --separator :",
+            "the caches' kernel names, and whether they are LVM's",
+            ROOT,
+        ),
+        Need("cmd:dmsetup *", "the same in other words, where somebody recorded it; never run on a live node"),
         Need("link:/dev/*", "the kernel names of the devices that a flashcache was given"),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
         Need("list:/sys/block", "the same names where nobody recorded these"),
-        Need("list:/sys/block/dm-*", "the same"),
         Need("/sys/block/*/dev", "the same"),
         Need("/sys/block/dm-*/dm/*", "the same"),
         Need(RELEASE, "whether this kernel's dm-writecache counts blocks"),

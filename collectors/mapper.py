@@ -76,8 +76,13 @@ MAPPER = Collector(
     (MappedDevice,),
     (
         Need(f"list:{BLOCK}", "whether there are any"),
-        Need("cmd:dmsetup table*", "what they are made of; keys of encryption are never shown", ROOT),
-        Need("cmd:dmsetup info*", "their kernel names and UUIDs, which begin with LVM- if they are LVM's", ROOT),
+        Need("cmd:dmsetup table", "what they are made of; keys of encryption are never shown", ROOT),
+        Need(
+            "cmd:dmsetup info -c --noheadings --separator :",
+            "their kernel names and UUIDs, which begin with LVM- if they are LVM's",
+            ROOT,
+        ),
+        Need("cmd:dmsetup *", "the same in other words, where somebody recorded it; never run on a live node"),
         Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
     ),
     SLOW,

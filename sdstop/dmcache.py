@@ -79,12 +79,11 @@ class _Words:
         return self._words[self._place] if self._place < len(self._words) else ""
 
     def number(self) -> int:
-        last = self._place == len(self._words) - 1
         word = self.word()
-        if last:  # of a line that goes on after it nobody knows how long it was
-            raise IndexError
         if not word.isascii() or not word.isdigit() or len(word) > 20:
             raise Malformed(f"{word[:40]!r} where a number should be: {' '.join(self._words)[:80]!r}")
+        if self._place == len(self._words):  # the line goes on after it, so nobody knows how long it was
+            raise IndexError
         return int(word)
 
     def keep(self, *names: str) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop import dmtable
+from sdstop.disk import device_name
 from sdstop.evidence import command_key
 from sdstop.host import Absent, Denied, Failed, Host, Output, Unreadable
 
@@ -15,6 +16,7 @@ TABLE = ("dmsetup", "table")
 FLASHCACHES = ("dmsetup", "table", "--target", "flashcache")
 INFO = ("dmsetup", "info", "-c", "--noheadings", "--separator", ":")
 PARTITIONS = "/proc/partitions"
+BLOCK = "/sys/block"
 ROOT = "root: device mapper answers nobody else"
 """What asking it needs."""
 
@@ -88,9 +90,8 @@ class Names:
         return self._host.target(told) or path
 
     def _number(self, told: str) -> str | None:
-        files = self._host.glob("/sys/block/*/dev")
-        found = (path for path in files if self._host.maybe(path) == told)
-        return next((path.split("/")[3].replace("!", "/") for path in found), None)
+        names = self._host.names(BLOCK)
+        return next((device_name(n) for n in names if self._host.maybe(f"{BLOCK}/{n}/dev") == told), None)
 
 
 def of_others(host: Host, argv: Sequence[str], what: str) -> list[Said]:
@@ -102,7 +103,7 @@ def of_others(host: Host, argv: Sequence[str], what: str) -> list[Said]:
 
 
 def _of_sysfs(host: Host) -> Iterator[tuple[str, dmtable.Mapping]]:
-    for path in host.glob("/sys/block/dm-*/dm"):
-        name = host.maybe(f"{path}/name")
+    for device in host.names(BLOCK):
+        name = host.maybe(f"{BLOCK}/{device}/dm/name") if device.startswith("dm-") else None
         if name:
-            yield name, dmtable.Mapping(name, host.maybe(f"{path}/uuid") or "", path.split("/")[3])
+            yield name, dmtable.Mapping(name, host.maybe(f"{BLOCK}/{device}/dm/uuid") or "", device)
