@@ -206,6 +206,85 @@ def test_recorded_iostat_text_brings_the_slow_disk_to_the_table() -> None:
     assert max(waits, key=lambda name: waits[name]) == "sdd"
 
 
+# --- one story, one cause -----------------------------------------------------------------------------------
+
+
+BYPASSED = pytest.mark.parametrize(("name", "payload", "past"), [
+    ("aoe-flashcache", "3584", "92.2"), ("aoe-flashcache-9000", "8704", "54.2"),
+])  # fmt: skip
+
+
+@BYPASSED
+def test_the_first_finding_says_what_is_wrong_what_it_costs_and_what_mends_it(
+    name: str, payload: str, past: str
+) -> None:
+    first, *rest = story(name).judgements[-1].findings
+    assert first.rule == "mtu-misaligned"
+    assert f"frames of eth1 carry {payload} bytes" in first.summary
+    assert "within 8228-8739" in first.summary
+    assert f"{past} % of requests" in first.summary
+    assert first.advice[0].startswith("ip link set dev eth1 mtu 8700")
+    assert {finding.id for finding in rest} == set(first.explains)
+
+
+def test_the_numbers_of_the_story() -> None:
+    first = {f.rule: f for f in story("aoe-flashcache").judgements[0].findings}
+    last = {f.rule: f for f in story("aoe-flashcache").judgements[-1].findings}
+    for said, near in ((first, 5e-5), (last, 2e-4)):
+        values = {v.name: v.value for v in said["cache-bypassed"].values}
+        assert values["bypass_share"] == pytest.approx(0.9219, abs=near)
+        assert values["sub_block"] == pytest.approx(0.9273, abs=near)
+        assert values["read_hits"] == pytest.approx(0.1486, abs=near)
+        assert values["cacheable_read_hits"] == pytest.approx(0.632, abs=0.001)
+        assert values["cacheable_write_hits"] == pytest.approx(0.729, abs=0.001)
+    assert "since it was loaded" in first["cache-bypassed"].summary
+    assert "in 1m 00s" in last["cache-bypassed"].summary
+
+
+@BYPASSED
+async def test_a_story_is_one_alarm_in_every_view(
+    name: str, payload: str, past: str, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    del payload, past
+    text = run(capsysbinary, "report", "--from", story(name).path)[1]
+    assert text.startswith("san1: 1 finding: 1 critical; 2 more follow from it\n")
+    assert "\n  CRITICAL  mtu-misaligned  eth1" in text
+    assert "\n      CRITICAL  cache-sub-block-io  cachedev" in text
+    assert "\n      CRITICAL  cache-bypassed  cachedev" in text
+    assert text.index("  cache-sub-block-io  ") < text.index("  cache-bypassed  ")
+    said = run(capsysbinary, "check", "--from", story(name).path)[1]
+    assert said.startswith("SDSTOP CRITICAL - 1 finding: mtu-misaligned eth1: ")
+    assert "; 2 more by the same cause" in said
+    report = json.loads(run(capsysbinary, "report", "--format", "json", "--from", story(name).path)[1])
+    assert [(f["rule"], len(f["explains"])) for f in report["findings"]] == [
+        ("mtu-misaligned", 2), ("cache-sub-block-io", 1), ("cache-bypassed", 0)
+    ]  # fmt: skip
+    async with screen(story(name).session, SIZE) as shown:
+        assert " 1 CRIT" in shown.lines()[0]
+        listed = [line for line in shown.lines() if "!CRIT " in line]
+        assert [bool(re.search(r"CRIT +  cachedev", line)) for line in listed[:3]] == [False, True, True]
+        assert listed[0].index("eth1") + 2 == listed[1].index("cachedev")
+
+
+def test_once_the_frames_carry_whole_blocks_all_is_calm() -> None:
+    """What a single frame tells is what was; the second one ends it, and nothing is left to be told."""
+    told = story("aoe-flashcache-8700")
+    alone = {f.id: f for f in told.judgements[0].findings}
+    assert all(finding.totals for finding in alone.values())
+    assert "cache-bypassed:cachedev" in alone
+    assert all(not judgement.findings for judgement in told.judgements[1:])
+    assert told.session.episodes() == []
+
+
+@BYPASSED
+def test_the_healthy_cache_beside_it_is_looked_at_and_good(name: str, payload: str, past: str) -> None:
+    del payload, past
+    for judgement in story(name).judgements:
+        assert "mail/spool" not in {f.subject for f in judgement.findings}
+    good = {r.rule for r in story(name).judgements[-1].ruled_out if r.subject == "mail/spool"}
+    assert good == {"cache-errors", "cache-full-of-dirty", "cache-ineffective"}
+
+
 # --- the views --------------------------------------------------------------------------------------------
 
 

@@ -71,7 +71,7 @@ class Target:
         storage = replace(_STORAGE, mtu=self.mtu)
         node, interfaces = Node(_SHAPE, self.begun), Interfaces(_SHAPE.host, (LOOPBACK, OFFICE, storage))
         system = SystemDisk(_SHAPE.host)
-        load = Random(rate=90.0, writes=0.8, sizes=(4 * KIB, 16 * KIB))
+        load = Random(rate=40.0, writes=0.8, sizes=(4 * KIB, 16 * KIB))
         spec = ArraySpec(disks=4, chunk=64 * KIB, member_size=1465147392 * 512, name="md2", random=load)
         shelf = Shelf(spec, Model("ATA", "ST3750640NS", "5000c500"), first=1)
         part = Part.simulated(shelf, 17, _SECONDS)
