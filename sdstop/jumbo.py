@@ -70,9 +70,9 @@ def harm(carried: int, block: int = BLOCK) -> str:
 def mend(better: Proposal | None) -> str:
     """Say which MTUs are right."""
     if better is None:
-        return "the interface takes no MTU at which frames carry whole blocks"
+        return "the interface takes no MTU at which they could be one"
     only = "" if better.certain else ", if cards and switch take that"
-    return f"set the MTU of both ends within {better.low}-{better.high}{only}"
+    return f"set MTU within {better.low}-{better.high} at both ends{only}"
 
 
 def commands(nics: Sequence[Interface], names: Sequence[str], better: Proposal | None) -> Iterator[str]:

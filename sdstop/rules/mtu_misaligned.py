@@ -78,8 +78,8 @@ def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limi
         _ID,
         Severity.INFO if harmless else Severity.WARNING,
         subject,
-        f"frames of {named([r.device for r in rows])} carry {carried} bytes, no whole number of blocks of {BLOCK}"
-        f"{_why(nics, carried)}: {mend(better)}. {harm(carried)}{_now(seen, lost)}",
+        f"frames of {named([r.device for r in rows])} carry {carried} bytes, no multiple of {BLOCK}: {mend(better)}. "
+        f"{_why(nics, carried)}{harm(carried)}{_now(seen, lost)}",
         tuple(_values(carried, better, lost, limits)),
         cites(
             window.cite(row, "payload"),
@@ -103,11 +103,11 @@ def _why(nics: Sequence[Interface], carried: int) -> str:
     mtu, name = min(known)
     gives = payload(mtu)
     if gives == carried:
-        return f" (MTU {mtu} of {name})"
+        return f"That is what MTU {mtu} of {name} allows. "
     if gives > carried:
         low, high = mtus_of(carried)
-        return f" (MTU {mtu} of {name} would let them carry {gives}: it is the other end that has {low}-{high})"
-    return f" (MTU {mtu} of {name} lets them carry but {gives}: it was lowered since the target was asked)"
+        return f"MTU {mtu} of {name} would allow {gives}: it is the other end that has {low}-{high}. "
+    return f"MTU {mtu} of {name} allows but {gives}: it was lowered since the target was asked. "
 
 
 def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -123,6 +123,8 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
             continue
         yield _target(window, nic, exports, limits)
+    if any(window.get(Interface, name) is None for name in groups):
+        return  # it has a socket, too
     indexes = {nic.ifindex for nic in (window.get(Interface, name) for name in groups) if nic is not None}
     if any(row.ifindex not in indexes for row in window.rows(AoeSocket).values()):
         yield Unchecked(_ID, "a process has a socket for AoE, and no vblade is seen that it could belong to")
@@ -190,11 +192,12 @@ def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
         severity = Severity.INFO
     elif any((course.bypass_share or 0.0) > limits["most"] for _, course in past):
         severity = Severity.CRITICAL
+    what, why = _frames(served)
     return Finding(
         _ID,
         severity,
         nic.interface,
-        f"{_frames(served)}: {mend(better)}. {'. '.join(_harms(served))}",
+        f"{what}, no multiple of {served.block}: {mend(better)}. {'. '.join((why, *_harms(served)))}",
         (
             Value("mtu", "MTU of the interface", nic.mtu, "bytes"),
             *_values(carried, better, None, limits, served.block),
@@ -218,24 +221,22 @@ def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
     )
 
 
-def _frames(served: _Served) -> str:
-    nic, block = served.nic, served.block
+def _frames(served: _Served) -> tuple[str, str]:
+    """Return what frames carry, and why."""
+    name, mtu = served.nic.interface, served.nic.mtu
     if served.frame is None:
-        return (
-            f"frames of {nic.interface} carry {served.carried} bytes (MTU {nic.mtu}), no whole number of blocks of "
-            f"{block}"
-        )
+        return f"frames of {name} carry {served.carried} bytes", f"That is what MTU {mtu} allows"
     low, high = mtus_of(served.frame)
     return (
-        f"requests arrive as if frames carried {served.frame} bytes, no whole number of blocks of {block}; MTU "
-        f"{nic.mtu} of {nic.interface} would carry {served.carried}, so somebody on the path has {low}-{high}"
+        f"requests arrive as if frames carried {served.frame} bytes",
+        f"MTU {mtu} of {name} would allow {served.carried}: somebody on the path has {low}-{high}",
     )
 
 
 def _harms(served: _Served) -> Iterator[str]:
     yield harm(served.frame or served.carried, served.block)
     if served.sizes is not None:
-        yield f"{human.percent(served.sizes.small)} % of requests arrive as no whole blocks"
+        yield f"Counted: {human.percent(served.sizes.small)} % of what arrives are no whole blocks"
     for caching, course in served.bypassed:
         yield (
             f"Cache {human.safe(caching.cache.cache)} takes whole blocks only: {human.percent(course.bypass_share)} % "

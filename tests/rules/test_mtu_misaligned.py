@@ -64,7 +64,7 @@ def test_pieces_of_blocks_are_found(mtu: int) -> None:
     finding = reached(mtu, payload(mtu)).finding("eth1")
     assert finding.severity is Severity.WARNING
     assert value(finding, "payload") == payload(mtu)
-    assert f"MTU {mtu} of eth1" in finding.summary
+    assert f"what MTU {mtu} of eth1 allows" in finding.summary
     keys = {cite.key for cite in finding.evidence}
     assert {"/sys/block/etherd!e0.0/payload", "/sys/class/net/eth1/mtu"} <= keys
 
@@ -91,8 +91,8 @@ def test_the_command_that_mends_it(mtu: int, largest: int, command: str) -> None
 
 def test_without_the_cards_limit_the_advice_is_not_certain() -> None:
     finding = reached(1500, 1024).finding("eth1")
-    assert "within 8228-8739, if cards and switch take that" in finding.summary
-    assert "within 8228-8739." in reached(9000, 8704).finding("eth1").summary  # that it takes 9000 is seen
+    assert "within 8228-8739 at both ends, if cards and switch take that." in finding.summary
+    assert "within 8228-8739 at both ends." in reached(9000, 8704).finding("eth1").summary  # that it takes 9000 is seen
 
 
 def test_an_end_that_is_right_is_left_alone() -> None:
@@ -221,8 +221,10 @@ def test_a_cache_that_is_bypassed_for_it_is_one_story() -> None:
     judged = Target(4000, "-d").cached(SIZES_3584, SIZES_3584).judged()
     finding = said(judged)
     assert finding.severity is Severity.CRITICAL
-    assert "carry 3584 bytes (MTU 4000)" in finding.summary
-    assert "set the MTU of both ends within 8228-8739" in finding.summary
+    assert (
+        "frames of eth1 carry 3584 bytes, no multiple of 4096: set MTU within 8228-8739 at both ends" in finding.summary
+    )
+    assert "That is what MTU 4000 allows" in finding.summary
     assert "Cache cachedev takes whole blocks only: 93.0 % of requests in 2.0 s went past it" in finding.summary
     assert finding.explains == ("cache-bypassed:cachedev", "cache-sub-block-io:cachedev")
     order = [v.rule for v in judged.all if isinstance(v, Finding)]
@@ -308,6 +310,9 @@ def test_an_interface_of_another_namespace_is_unchecked() -> None:
     shown = files(Nic("eth0", 1500), more=vblade("-d", interface="vb"))
     judged = Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, shown)])
     assert "namespace" in judged.unchecked("vb").reason
+    with_socket = {PACKET: HEADING + "1 3 3 88a2 9 1 0 0 99\n"} | vblade("-d", interface="vb")
+    shown = files(Nic("eth0", 1500), more=with_socket)
+    assert [v.subject for v in Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, shown)]).all] == ["vb"]
 
 
 def test_a_socket_without_a_vblade_is_unchecked() -> None:
