@@ -58,11 +58,15 @@ class Node:
         return files
 
 
-def judged(rules: Sequence[Rule], frames: Sequence[Iterable[Reading]], **config: float) -> Judged:
+def judged(
+    rules: Sequence[Rule],
+    frames: Sequence[Iterable[Reading]],
+    families: tuple[type[Reading], ...] = (Cache, RequestSizes, AoeExport),
+    **config: float,
+) -> Judged:
     """Let rules judge frames that are a second apart."""
     node = Node([list(frame) for frame in frames])
     derives = (Derivation(Cache, CacheActivity, activity),)
-    families = (Cache, RequestSizes, AoeExport)
     source = Collector("caches", "Caches", node.read, families, (), 1.0, derives=derives)
     shown = [(float(second), node.files(second)) for second in range(len(node.frames))]
     return Judged([source], rules, shown, {rule.id: config for rule in rules} if config else None)

@@ -84,11 +84,10 @@ def _finding(window: Window, caching: Caching, course: Course, pieces: Pieces, l
 
 
 def _advice(window: Window) -> Iterator[str]:
-    if window.rows(AoeExport):
-        yield (
-            "ip -d link show   # AoE: frames must carry whole blocks, so the MTU of every party within 8228 to 8739 "
-            "(or 4132 to 4643)"
-        )
+    known = window.now.run_of(AoeExport) is not None
+    if not known or window.rows(AoeExport):
+        asked = "" if known else "if they come by ATA over Ethernet: "
+        yield f"ip link show   # {asked}the MTU of both ends must be within 8228-8739 or 4132-4643"
     yield "parted DEVICE unit s print   # on the clients: partitions begin at multiples of 8 sectors?"
     yield "blockdev --getss --getpbsz --getbsz DEVICE   # on the clients: file systems with blocks of 4096?"
 

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from sdstop.aoe import AoeExport
 from sdstop.cache import Cache
 from sdstop.finding import Severity
+from sdstop.iosize import RequestSizes
 from sdstop.model import Reading
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
@@ -93,6 +95,16 @@ def test_the_window_decides_over_a_past_that_was_worse() -> None:
     assert "2.0 %" in said.ruled_out("cachedev", "cache-bypassed").summary
     said.ruled_out("cachedev", "cache-sub-block-io")
     assert said.session.episodes() == []  # the first frame alone could but tell of the past
+
+
+def test_aoe_is_named_unless_it_is_known_that_there_is_none() -> None:
+    """The rows made here come with an answer that nothing is served by AoE."""
+    assert not any("MTU" in line for line in judged(BOTH, node(0.9, 0.9)).finding("cachedev", BOTH[1].id).advice)
+    served = [[*frame, AoeExport(0, 1, "eth1", "/dev/vg/a", 1, 7)] for frame in node(0.9, 0.9)]
+    advice = judged(BOTH, served).finding("cachedev", BOTH[1].id).advice
+    assert advice[0].endswith("# the MTU of both ends must be within 8228-8739 or 4132-4643")
+    alone = judged(BOTH, node(0.9, 0.9), families=(Cache, RequestSizes)).finding("cachedev", BOTH[1].id).advice
+    assert "if they come by ATA over Ethernet" in alone[0]
 
 
 def test_one_frame_tells_of_the_past_and_says_so() -> None:
