@@ -58,6 +58,19 @@ class Course:
         return None if hits is None or misses is None else share(hits, hits + misses)
 
     @property
+    def promise(self) -> str:
+        """What the cache does for reads, against what it does for those that it may cache; "" if that is not far more.
+
+        `it answers 14.9 % of the reads, and 63.2 % of those that may be cached`
+        """
+        could, now = self.hit_share("read"), share(self.sum("read_hits"), self.sum("reads"))
+        if could is None or now is None or could < 2 * now:
+            return ""
+        return (
+            f"it answers {human.percent(now)} % of the reads, and {human.percent(could)} % of those that may be cached"
+        )
+
+    @property
     def when(self) -> str:
         """The time that is spoken of."""
         return "since it was loaded" if self.seconds is None else f"in {human.duration(self.seconds)}"
@@ -149,14 +162,14 @@ def pieces_of(window: Window, caching: Caching, course: Course) -> Pieces | None
     cache = caching.cache
     if not cache.needs_whole_blocks or not cache.block_size or cache.kind != FLASHCACHE:
         return None
-    row = next((r for r in window.rows(RequestSizes).values() if r.counter == FLASHCACHE), None)
+    key, row = next((i for i in window.rows(RequestSizes).items() if i[1].counter == FLASHCACHE), (None, None))
     if row is None:
         return None
     counts: Mapping[int, int] | None = row.counts
     if course.seconds is not None:
         moments = window.last(SECONDS).moments(RequestSizes)
-        rows = [r for m in moments for r in m.rows.values() if r.counter == FLASHCACHE]
-        counts = between(rows[0], rows[-1]) if rows else None
+        first = next((moment.rows[key] for moment in moments if key in moment.rows), row)
+        counts = between(first, row)
     sub_block = not_whole(counts, cache.block_size) if counts else None
     if counts is None or sub_block is None:
         return None

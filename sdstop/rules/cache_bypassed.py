@@ -126,7 +126,7 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
         severity,
         cache.cache,
         f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
-        f"{_promise(course)}",
+        f"{f'. The cache itself is good: {course.promise}' if course.promise else ''}",
         tuple(_values(course, part, pieces, limits)),
         cites(
             window.cite(cache, "bypassed_reads"),
@@ -137,17 +137,6 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
         cause.refuted_by,
         0.9 if course.seconds is not None else 0.6,
         totals=course.seconds is None,
-    )
-
-
-def _promise(course: Course) -> str:
-    """Say what the cache is worth to those requests that it may cache, against what all get of it now."""
-    could, now = course.hit_share("read"), share(course.sum("read_hits"), course.sum("reads"))
-    if could is None or now is None or could < 2 * now:
-        return ""
-    return (
-        f". It answers {human.percent(now)} % of the reads; of those that may be cached {human.percent(could)} %, "
-        "so the cache itself is good"
     )
 
 
