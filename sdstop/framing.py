@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -60,10 +60,11 @@ def _counted(window: Window, counter: str, devices: Collection[str]) -> dict[int
     return found
 
 
-def _lately(window: Window, key: object, row: RequestSizes) -> Mapping[int, int]:
+def _lately(window: Window, key: Hashable, row: RequestSizes) -> Mapping[int, int]:
     """Return what a counter counted in the window; all it ever did if it began only now, or anew."""
-    rows = [old for m in window.moments(RequestSizes) if (old := m.rows.get(key)) is not None]
-    counts = between(rows[0], row) if len(rows) > 1 else None
+    moments = window.moments(RequestSizes)
+    first = next((moment for moment in moments if key in moment.rows), moments[-1])
+    counts = between(first.rows[key], row) if first is not moments[-1] else None
     return row.counts if counts is None else counts
 
 

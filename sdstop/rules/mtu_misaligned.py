@@ -89,7 +89,7 @@ def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limi
         (
             *commands(nics, names, better),
             *other_end(better, "target"),
-            "aoe-discover; cat '/sys/block/etherd!*/payload'   # asks the targets anew: a multiple of 4096 now?",
+            "aoe-discover; cat /sys/block/etherd*/payload   # asks the targets anew: a multiple of 4096 now?",
         ),
         "a target that does not mind pieces of blocks: no cache, parity or 4096-byte sectors there",
     )
@@ -199,7 +199,7 @@ def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
         nic.interface,
         f"{what}, no multiple of {served.block}: {mend(better)}. {'. '.join((why, *_harms(served)))}",
         (
-            Value("mtu", "MTU of the interface", nic.mtu, "bytes"),
+            Value("mtu", "MTU of the interface", nic.mtu),
             *_values(carried, better, None, limits, served.block),
             *_seen_values(served, limits),
         ),
@@ -212,7 +212,7 @@ def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
         (
             *commands([nic], [nic.interface], better),
             *other_end(better, "initiators"),
-            "aoe-discover; cat '/sys/block/etherd!*/payload'   # on an initiator: a multiple of 4096 now?",
+            "aoe-discover; cat /sys/block/etherd*/payload   # on an initiator: a multiple of 4096 now?",
         ),
         "an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of 4096",
         0.7 if served.frame is not None else None,
@@ -264,10 +264,10 @@ def _seen_values(served: _Served, limits: Limits) -> Iterator[Value]:
 def _values(
     carried: int, better: Proposal | None, lost: float | None, limits: Limits, block: int = BLOCK
 ) -> Iterator[Value]:
-    yield Value("payload", "data of a frame", carried, "bytes", block)
+    yield Value("payload", "bytes of data in a frame", carried)
     if better is not None:
-        yield Value("mtu_from", "MTU that is right, from", better.low, "bytes")
-        yield Value("mtu_to", "MTU that is right, to", better.high, "bytes")
+        yield Value("mtu_from", "MTU that is right, from", better.low)
+        yield Value("mtu_to", "MTU that is right, to", better.high)
     if lost is not None:
         yield Value("lost", "bytes asked for that arrive in pieces of blocks", lost, "ratio", limits["lost"])
     for size in SIZES:

@@ -87,6 +87,7 @@ def test_the_command_that_mends_it(mtu: int, largest: int, command: str) -> None
     assert finding.advice[0].startswith(command)
     assert ("if cards and switch take that" in finding.summary) is False
     assert any("dev INTERFACE mtu" in line for line in finding.advice) is command.startswith("ip")
+    assert not any("'" in line for line in finding.advice)  # in quotes, a shell would not look for the disks
 
 
 def test_without_the_cards_limit_the_advice_is_not_certain() -> None:
