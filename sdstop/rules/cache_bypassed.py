@@ -13,7 +13,8 @@ from sdstop.history import Window
 
 _ID = "cache-bypassed"
 
-_OUT_OF_USE = {"none": "mode none", "passthrough": "mode passthrough"}
+_OUT_OF_USE = frozenset({"none", "passthrough"})
+"""Modes in which nothing is answered from a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if cache.state == "no cache" or cache.mode in _OUT_OF_USE:
             yield _out_of_use(window, cache)
             continue
+        if "cleaner" in {cache.mode, cache.policy}:
+            yield _emptied(window, cache)
+            continue
         course = caching.judged(limits["requests"])
         if course is None:
             yield from _idle(window, caching, limits)
@@ -45,7 +49,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(
                 _ID,
                 cache.cache,
-                f"{human.percent(part)} % of {human.number(course.came)} requests {course.when} went past it",
+                f"{human.percent(part)} % of {human.number(course.came)} {cache.counts} {course.when} went past it",
             )
 
 
@@ -77,6 +81,20 @@ def _out_of_use(window: Window, cache: Cache) -> Finding:
         cites(window.cite(cache, field)),
         advice,
         "an owner who wants it so: then the fast device is free for something else",
+    )
+
+
+def _emptied(window: Window, cache: Cache) -> Finding:
+    field = "mode" if cache.mode == "cleaner" else "policy"
+    return Finding(
+        _ID,
+        Severity.INFO,
+        cache.cache,
+        "nothing new is cached: it is being emptied (cleaner), as before a cache is taken away",
+        (Value(field, field, "cleaner"), Value("dirty", "still to be written back", cache.dirty, "bytes")),
+        cites(window.cite(cache, field)),
+        (f"lvchange --cachepolicy smq {cache.cache}   # of a dm-cache that is to stay",) if field == "policy" else (),
+        "an owner who knows of nothing that is to be taken away",
     )
 
 
@@ -119,7 +137,7 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
         severity = Severity.WARNING if lasting and part > limits["most"] else Severity.INFO
     severity = min(severity, cause.worst, key=lambda s: s.rank)
     rate = f", {human.number((course.bypassed or 0) / course.seconds)} a second" if course.seconds else ""
-    what = "reads" if cache.mode == "writearound" else "requests"
+    what = "reads" if cache.mode == "writearound" else cache.counts
     to = f" to {cache.slow}" if cache.slow else ""
     return Finding(
         _ID,

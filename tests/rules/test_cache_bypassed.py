@@ -194,6 +194,19 @@ def test_a_cache_out_of_use_is_said_even_while_nothing_comes(cache: Cache, words
     assert finding.advice
 
 
+@pytest.mark.parametrize("cache", [replace(DM_CACHE, policy="cleaner"), replace(DM_CACHE, mode="cleaner")])
+def test_a_cache_that_is_emptied_is_no_alarm(cache: Cache) -> None:
+    finding = judged(BOTH, [[cache], [cache]]).finding(cache.cache)
+    assert finding.severity is Severity.INFO
+    assert "being emptied" in finding.summary
+
+
+def test_what_is_counted_is_named() -> None:
+    wc = replace(DM_CACHE, kind="dm-writecache", counts="blocks", bypassed_writes=0, writes=0)
+    said = judged(BOTH, run(wc, 5, {"writes": 500.0, "bypassed_writes": 450.0})).finding("vg0/vol")
+    assert said.summary.startswith("90.0 % of blocks went past the cache to dm-2 in 5.0 s, 450 a second")
+
+
 def test_a_cache_that_counts_no_bypass_is_left_alone() -> None:
     assert judged(BOTH, run(DM_CACHE, 5, {"read_hits": 500.0, "read_misses": 900.0})).silent()
 
