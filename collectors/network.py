@@ -279,8 +279,10 @@ def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interf
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return each interface and its state: what must be seen at once."""
-    return tuple((name, host.maybe(f"{CLASS}/{name}/operstate")) for name in host.names(CLASS))
+    """Return each interface, its state and its MTU: what must be seen at once."""
+    return tuple(
+        (name, host.maybe(f"{CLASS}/{name}/operstate"), host.maybe(f"{CLASS}/{name}/mtu")) for name in host.names(CLASS)
+    )
 
 
 NETWORK = Collector(

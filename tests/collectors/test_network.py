@@ -331,6 +331,9 @@ def test_an_interface_that_changes_state_is_read_at_once() -> None:
     freed = EvidenceHost.of({key: text for key, text in BOND.items() if key != f"link:{CLASS}/eth1/master"})
     assert LINKS.fingerprint(before) != LINKS.fingerprint(freed)
     assert LINKS.fingerprint(before) == LINKS.fingerprint(EvidenceHost.of({**BOND, f"{CLASS}/eth1/mtu": "9000\n"}))
+    assert INTERFACES.fingerprint(before) != INTERFACES.fingerprint(
+        EvidenceHost.of({**BOND, f"{CLASS}/eth1/mtu": "9000\n"})
+    )
 
 
 def test_no_network_is_absent() -> None:
