@@ -128,6 +128,7 @@ def _cachings(window: Window) -> Iterable[Caching]:
             for name, step in grown.items():
                 if step is not None:
                     steps[name] = steps.get(name, 0) + step
+        steps = {name: step for name, step in steps.items() if getattr(cache, name) is not None}
         seconds = known[-1][0] - known[begun][0] if known else 0.0
         recent = Course(seconds, steps) if seconds > 0 else None
         yield Caching(cache, known[begun][1] if known else cache, recent, Course(None, _ever(cache)))
