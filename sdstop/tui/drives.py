@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeVar, cast
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Member, Rebuild
 from sdstop.disk import DiskActivity
+from sdstop.dmtable import volume
 from sdstop.finding import Severity
 from sdstop.history import Moment
 from sdstop.model import Reading
@@ -84,6 +85,12 @@ class Drive(NamedTuple):
         a = self.activity
         rank = -1 if self.severity is None else self.severity.rank
         return (rank, (a.queue or 0.0) if a else 0.0, (a.busy or 0.0) if a else 0.0)
+
+    @property
+    def volume(self) -> str:
+        """The name of a device mapper device as an operator reads it, "" for other devices."""
+        d = self.device
+        return volume(d.dm_name, d.dm_uuid) if d is not None and d.dm_name else ""
 
     @property
     def whole(self) -> bool:

@@ -15,7 +15,7 @@ from sdstop.snapshot import Snapshot
 FOLDER = "/proc/flashcache/sda+md2"
 PROC = {
     "/proc/flashcache/flashcache_version": "Flashcache Version : flashcache-3.1.1\n",
-    f"{FOLDER}/flashcache_stats": "reads=100 writes=50\nread_hits=40 write_hits=10 uncached_reads=20 uncached_writes=30",
+    f"{FOLDER}/flashcache_stats": "reads=100 writes=50\nread_hits=40 write_hits=1 uncached_reads=20 uncached_writes=30",
     f"{FOLDER}/flashcache_errors": "disk_read_errors=1 disk_write_errors=0 ssd_read_errors=2 ssd_write_errors=3 \n",
     f"{FOLDER}/flashcache_iosize_hist": "512:7 1024:0 4096:3 \n",
 }

@@ -204,6 +204,19 @@ async def test_the_disk_under_the_cursor_is_described() -> None:
         assert "carries dm-3" in text
 
 
+async def test_volumes_have_the_name_that_people_gave_them() -> None:
+    files = {
+        "/sys/block/dm-3/dm/name": "vg--a-data\n",
+        "/sys/block/dm-3/dm/uuid": "LVM-abc\n",
+        "/sys/block/dm-4/dm/name": "crypt-home\n",
+    }
+    async with screen(Node(("sda", "dm-3", "dm-4"), files=files).session(3), WIDE) as shown:
+        text = await shown.press("1")
+        assert "vg-a/data d" in text
+        assert "crypt-home" in text
+        assert "vg-a/data dm-3 " in await shown.press("2")
+
+
 async def test_partitions_and_idle_loops_are_not_listed() -> None:
     devices = ("sda", "sda1", "nvme0n1", "nvme0n1p2", "loop0", "loop1", "dm-0", "sr0")
     node = Node(devices, lambda device, _: Load(5) if device == "loop1" else Load())

@@ -38,7 +38,7 @@ def _make(drive: Drive, palette: Palette) -> list[str]:
         return [drive.kind]
     facts = [
         drive.kind,
-        *(palette.word(w, 60) for w in (d.vendor, d.model, d.revision, d.dm_name, d.backing_file) if w),
+        *(palette.word(w, 60) for w in (d.vendor, d.model, d.revision, drive.volume, d.backing_file) if w),
     ]
     if d.serial:
         facts.append(f"serial {palette.word(d.serial, 40)}")

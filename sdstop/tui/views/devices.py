@@ -136,7 +136,9 @@ def _flag(item: Spindle, width: int) -> Line:
 
 def _name(item: Spindle, width: int) -> Line:
     del width
-    return pressed(item.drive.name, item.drive.severity, item.scene.palette, stale=item.drive.stale)
+    drive, palette = item.drive, item.scene.palette
+    shown = pressed(drive.volume or drive.name, drive.severity, palette, stale=drive.stale)
+    return (*shown, *text((f" {palette.word(drive.name, 64)}", FAINT))) if drive.volume else shown
 
 
 def _of(item: Spindle, width: int) -> Cell:
@@ -152,7 +154,7 @@ def _slot(item: Spindle, width: int) -> Cell:
     return text((str(item.member.slot) if item.member.slot is not None else item.member.state[:3], FAINT))
 
 
-DEVICE = Column("device", "DEVICE", 8, _name, lambda i: (len(i.drive.name), i.drive.name), widest=12, rising=True)
+DEVICE = Column("device", "DEVICE", 8, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
 ARRAY = Column("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
 SLOT = Column("slot", "SLOT", 4, _slot, right=True, keep=5)
 READS = Column("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
@@ -192,6 +194,6 @@ def row(key: Hashable, item: Spindle) -> Row:
 
 def _searchable(drive: Drive) -> str:
     d = drive.device
-    facts = (d.model, d.serial, d.wwn, d.by_path, d.dm_name) if d is not None else ()
+    facts = (d.model, d.serial, d.wwn, d.by_path, d.dm_name, drive.volume) if d is not None else ()
     arrays = (m.array for m in drive.members)
     return " ".join(str(word) for word in (drive.name, drive.kind, drive.flag, *arrays, *facts) if word)
