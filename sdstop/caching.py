@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop import format as human
 from sdstop.cache import COUNTERS, Cache, counted, share
-from sdstop.history import Window
+from sdstop.history import Moment, Window
 from sdstop.iosize import RequestSizes, between, not_whole
 
 SECONDS = 60.0
@@ -116,22 +116,64 @@ def cachings(window: Window) -> list[Caching]:
 
 def _cachings(window: Window) -> Iterable[Caching]:
     moments = window.moments(Cache)
+    counted_by = _counted(moments)
     for key, cache in sorted(window.rows(Cache).items(), key=lambda item: item[1].cache):
-        known = [(m.started, m.rows[key]) for m in moments if key in m.rows]
-        steps: dict[str, int] = {}
-        begun = 0
-        for place in range(1, len(known)):
-            grown = counted(known[place - 1][1], known[place][1])
-            if grown is None:  # its counters were reset, or it is another cache of that name
-                steps, begun = {}, place
-                continue
-            for name, step in grown.items():
-                if step is not None:
-                    steps[name] = steps.get(name, 0) + step
-        steps = {name: step for name, step in steps.items() if getattr(cache, name) is not None}
-        seconds = known[-1][0] - known[begun][0] if known else 0.0
-        recent = Course(seconds, steps) if seconds > 0 else None
-        yield Caching(cache, known[begun][1] if known else cache, recent, Course(None, _ever(cache)))
+        last = counted_by[-1].get(key) if counted_by else None
+        begun = next(
+            (place for place, m in enumerate(moments) if last and key in m.rows and m.started >= last.begun), -1
+        )
+        if last is None or begun < 0:
+            yield Caching(cache, cache, None, Course(None, _ever(cache)))
+            continue
+        first = counted_by[begun][key].grown
+        steps = {name: grown - first.get(name, 0) for name, grown in last.grown.items()}
+        known = {name: step for name, step in steps.items() if getattr(cache, name) is not None}
+        seconds = moments[-1].started - moments[begun].started
+        recent = Course(seconds, known) if seconds > 0 else None
+        yield Caching(cache, moments[begun].rows[key], recent, Course(None, _ever(cache)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """By how much a cache's counters grew since its chain of readings was begun, at the monotonic time `begun`."""
+
+    begun: float
+    grown: Mapping[str, int]
+
+
+def _counted(moments: Sequence[Moment[Cache]]) -> list[Mapping[Hashable, _Counting]]:
+    """Return the growth of all counters moment by moment, worked out once for each: windows overlap."""
+    found: list[Mapping[Hashable, _Counting]] = []
+    before: Moment[Cache] | None = None
+    for moment in moments:
+        made = moment.memo.get(_COUNTED)
+        if made is None or (before is not None and made[0] != before.started):
+            made = (before.started if before is not None else None, _grown(before, found[-1] if found else {}, moment))
+            moment.memo[_COUNTED] = made
+        found.append(made[1])
+        before = moment
+    return found
+
+
+_COUNTED = "counters of caches"
+
+
+def _grown(
+    before: Moment[Cache] | None, so_far: Mapping[Hashable, _Counting], moment: Moment[Cache]
+) -> dict[Hashable, _Counting]:
+    made = {}
+    for key, row in moment.rows.items():
+        old = before.rows.get(key) if before is not None else None
+        steps = counted(old, row) if old is not None else None
+        if steps is None:  # the first reading of it, or its counters were reset, or it is another one of that name
+            made[key] = _Counting(moment.started, {})
+            continue
+        grown = dict(so_far[key].grown)
+        for name, step in steps.items():
+            if step is not None:
+                grown[name] = grown.get(name, 0) + step
+        made[key] = _Counting(so_far[key].begun, grown)
+    return made
 
 
 def _ever(cache: Cache) -> dict[str, int]:
@@ -160,27 +202,28 @@ class Pieces:
 
 def pieces_of(window: Window, caching: Caching, course: Course) -> Pieces | None:
     """Return the sizes of requests to a cache over the time of a course, None if nobody counted them."""
-    cache = caching.cache
+    cache, ever = caching.cache, course.seconds is None
     if not cache.needs_whole_blocks or not cache.block_size or cache.kind != FLASHCACHE:
         return None
-    key, row = next((i for i in window.rows(RequestSizes).items() if i[1].counter == FLASHCACHE), (None, None))
+    arrived = window.once(("flashcache sizes", ever), lambda: _arrived(window, ever=ever))
+    if arrived is None:
+        return None
+    row, counts, bypass_share = arrived
+    sub_block = not_whole(counts, cache.block_size)
+    return None if sub_block is None else Pieces(row, counts, sub_block, bypass_share)
+
+
+def _arrived(window: Window, *, ever: bool) -> tuple[RequestSizes, Mapping[int, int], float | None] | None:
+    """Return flashcache's histogram, what it counted in the window (`ever`: in all), and which share went past."""
+    row = next((r for r in window.rows(RequestSizes).values() if r.counter == FLASHCACHE), None)
     if row is None:
         return None
     counts: Mapping[int, int] | None = row.counts
-    if course.seconds is not None:
+    if not ever:
         moments = window.last(SECONDS).moments(RequestSizes)
-        first = next((moment.rows[key] for moment in moments if key in moment.rows), row)
-        counts = between(first, row)
-    sub_block = not_whole(counts, cache.block_size) if counts else None
-    if counts is None or sub_block is None:
-        return None
-    return Pieces(row, counts, sub_block, _bypassed_of_all(window, course))
-
-
-def _bypassed_of_all(window: Window, course: Course) -> float | None:
-    """Return which share of the requests to all caches of the driver went past them."""
-    all_ = [c for c in cachings(window) if c.cache.kind == FLASHCACHE]
-    courses = [c.ever if course.seconds is None else c.recent for c in all_]
+        rows = [r for m in moments for r in m.rows.values() if r.counter == FLASHCACHE]
+        counts = between(rows[0], rows[-1]) if rows else None
+    courses = [c.ever if ever else c.recent for c in cachings(window) if c.cache.kind == FLASHCACHE]
     bypassed = [c.bypassed for c in courses if c is not None and c.bypassed is not None]
     came = [c.came for c in courses if c is not None and c.came is not None]
-    return share(sum(bypassed), sum(came))
+    return None if not counts else (row, counts, share(sum(bypassed), sum(came)))

@@ -226,3 +226,17 @@ def test_counters_that_were_reset_begin_anew() -> None:
     frames = [*node(0.92, None), *run(FLASHCACHE, 5, load(0.05))]
     said = judged([CACHE_BYPASSED], frames)
     assert said.ruled_out("cachedev").summary == "5.0 % of 5000 requests in 5.0 s went past it"
+
+
+def test_a_minute_is_looked_at_however_long_it_runs_and_whenever_it_is_asked() -> None:
+    said = judged([CACHE_BYPASSED], [*node(0.0, None, seconds=40), *run(FLASHCACHE, 80, load(0.9))])
+    assert "54000 requests" not in said.finding("cachedev").summary
+    assert "in 1m 00s, 900 a second" in said.finding("cachedev").summary
+    assert value(said.finding("cachedev"), "requests") == 60_000
+    session = said.session
+    for place, came in ((30, 30_000), (40, 40_000), (71, 30_000), (120, 60_000)):
+        judgement = session.look(place).judgement
+        if place <= 40:
+            assert judgement.ruled_out[0].summary.startswith(f"0 % of {came} requests in {came // 1000} s")
+        else:
+            assert value(judgement.findings[0], "requests") == came
