@@ -240,7 +240,7 @@ def _harms(served: _Served) -> Iterator[str]:
     for caching, course in served.bypassed:
         yield (
             f"Cache {human.safe(caching.cache.cache)} takes whole blocks only: {human.percent(course.bypass_share)} % "
-            f"of requests {course.when} went past it"
+            f"of requests {course.when} went past it{f' to the disks: {course.promise}' if course.promise else ''}"
         )
     paged = [f"e{export.shelf}.{export.slot}" for export in served.exports if not export.direct]
     if paged:
