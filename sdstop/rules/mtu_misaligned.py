@@ -53,7 +53,7 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
             groups.setdefault(row.interfaces or row.device, []).append(row)
     for subject, rows in groups.items():
         bad = [row for row in rows if (row.payload or 0) % BLOCK]
-        good = [row for row in rows if row not in bad]
+        good = [row for row in rows if not (row.payload or 0) % BLOCK]
         if bad:
             yield _split(window, subject, bad, limits)
         if good:
@@ -66,8 +66,8 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limits) -> Finding:
-    row = min(rows, key=lambda row: (whole_share(row.payload or BLOCK, SIZES[-1]), row.device))
-    carried = row.payload or 0
+    carried = min({row.payload or 0 for row in rows}, key=lambda carried: (whole_share(carried, SIZES[-1]), carried))
+    row = next(row for row in rows if row.payload == carried)
     names = row.interfaces.split(",") if row.interfaces else []
     nics = [nic for nic in (window.get(Interface, name) for name in names) if nic is not None]
     seen = asked(window, [row.device for row in rows])
