@@ -19,7 +19,7 @@ INSTANCE = "/sys/kernel/tracing/instances/sdstop"
 COUNTERS = {"issue": "block_rq_issue", "queue": "block_bio_queue"}
 DISKSTATS = "/proc/diskstats"
 
-PACE = 5.0
+PACE = 2.0
 """Seconds between runs: the text has a line for each size, and all that it counted is still in the next one."""
 
 _SECTOR = 512
