@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from typing import Any
 
 from sdstop import dmtable, flashcache
 from sdstop.cache import Cache, CacheActivity, activity
@@ -57,20 +57,22 @@ def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterato
         return
     names = Names(host)
     known = {(s.name, s.start): (said, s) for said, s in _lines([*of_others(host, TABLE, "table"), *tables])}
-    blocks = counts_blocks(host.maybe(RELEASE) or "")
+    counts = "blocks" if counts_blocks(host.maybe(RELEASE) or "") else "requests"
     seen: set[str] = set()
     for said, segment in caches:
         table = known.get((segment.name, segment.start))
         mapping = names.mappings.get(segment.name)
         name = dmtable.volume(segment.name, mapping.uuid if mapping else None)
-        row = _cache(segment, table[1].text if table else "", names, "blocks" if blocks else "requests")
-        yield replace(
-            row,
-            cache=f"{name}@{segment.start}" if segment.name in seen else name,
+        yield _cache(
+            f"{name}@{segment.start}" if segment.name in seen else name,
+            segment,
+            table[1].text if table else "",
+            names,
             device=mapping.device if mapping else None,
             where=said.key,
             needle=f"{segment.name}:" if f"{segment.name}:" in said.text else "",
             settings=table[0].key if table else "",
+            **({"counts": counts} if segment.target == "writecache" else {}),
         )
         seen.add(segment.name)
     yield from _sizes(known.values())
@@ -80,21 +82,19 @@ def _lines(outputs: Iterable[Said]) -> Iterator[_Line]:
     return ((said, segment) for said in outputs for segment in dmtable.segments(said.text, said.name))
 
 
-def _cache(segment: Segment, table: str, names: Names, counts: str) -> Cache:
-    """Return a cache without its names; one whose line makes no sense has nothing but its state."""
-    kind = segment.target if segment.target == "flashcache" else f"dm-{segment.target}"
+def _cache(name: str, segment: Segment, table: str, names: Names, **more: Any) -> Cache:
+    """Return a cache; one whose line makes no sense has its state and names alone."""
     try:
-        if segment.target == "flashcache":
-            row = flashcache.cache("", flashcache.counters(segment.text), flashcache.conf(table))
-            row = replace(row, state=CUT) if flashcache.cut(segment.text) else row
-        elif segment.target == "cache":
-            row = cache(segment.text, table)
-        else:
-            row = writecache(segment.text, table, counts)
+        if segment.target == "cache":
+            return cache(name, segment.text, table, names.device, **more)
+        if segment.target == "writecache":
+            return writecache(name, segment.text, table, names.device, **more)
+        made, state = flashcache.conf(table), CUT if flashcache.cut(segment.text) else "ok"
+        more |= {"fast": names.device(made.fast), "slow": names.device(made.slow)}
+        return flashcache.cache(name, flashcache.counters(segment.text), made, state, **more)
     except Malformed:
-        return Cache("", kind, state=UNKNOWN)
-    below = ",".join(name for told in (row.fast or "").split(",") if (name := names.device(told)))
-    return replace(row, fast=below or None, slow=names.device(row.slow))
+        kind = segment.target if segment.target == "flashcache" else f"dm-{segment.target}"
+        return Cache(name, kind, state=UNKNOWN, **more)
 
 
 def _sizes(tables: Iterable[_Line]) -> Iterator[RequestSizes]:

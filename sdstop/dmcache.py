@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sdstop.cache import Cache
 from sdstop.dmtable import SECTOR
@@ -232,18 +233,22 @@ def _numbers(words: Sequence[str]) -> Iterator[int]:
         yield int(word)
 
 
-def cache(status: str, table: str) -> Cache:
-    """Return a dm-cache's row, without names: devices as its table has them. Raises Malformed for another status.
+Named = Callable[[str], str | None]
+"""Gives the kernel name of a device as a table has it."""
+
+
+def cache(name: str, status: str, table: str, named: Named = str, **more: Any) -> Cache:
+    """Return a dm-cache's row; `more` are fields that neither text says. Raises Malformed for another status.
 
     Hits and misses are of bios, and wrap at 2^32. Whatever is asked of it can be cached, so nothing is bypassed.
     """
     said, made = cache_status(status), cache_table(table) if table.strip() else CacheTable((), "", None, None)
     block = said.block or made.block
     return Cache(
-        cache="",
+        cache=name,
         kind="dm-cache",
-        fast=",".join(made.fast) or None,
-        slow=made.slow or None,
+        fast=_names(made.fast, named),
+        slow=named(made.slow) if made.slow else None,
         mode=cache_mode(said.features) or made.mode,
         state=said.state,
         policy=said.policy or made.policy,
@@ -261,11 +266,12 @@ def cache(status: str, table: str) -> Cache:
         write_misses=said.write_misses,
         promotions=said.promotions,
         demotions=said.demotions,
+        **more,
     )
 
 
-def writecache(status: str, table: str, counts: str) -> Cache:
-    """Return a dm-writecache's row, without names. Raises Malformed for another status.
+def writecache(name: str, status: str, table: str, named: Named = str, **more: Any) -> Cache:
+    """Return a dm-writecache's row; `more` are fields that neither text says. Raises Malformed for another status.
 
     It caches writes alone: a block is free again as soon as it is written back, so all that is used is dirty, and a
     read that finds nothing there is no miss. A write of a block that was not there is what it is for: a promotion.
@@ -275,11 +281,10 @@ def writecache(status: str, table: str, counts: str) -> Cache:
     found = dict(said.counters)
     used = said.total - said.free if said.total is not None and said.free is not None else None
     return Cache(
-        cache="",
+        cache=name,
         kind="dm-writecache",
-        fast=",".join(made.fast) or None,
-        slow=made.slow or None,
-        counts=counts,
+        fast=_names(made.fast, named),
+        slow=named(made.slow) if made.slow else None,
         mode=made.mode,
         state=said.state,
         size=_of(said.total, made.block),
@@ -293,6 +298,7 @@ def writecache(status: str, table: str, counts: str) -> Cache:
         bypassed_writes=found.get("around"),
         promotions=found.get("allocate"),
         no_room=found.get("blocked"),
+        **more,
     )
 
 
@@ -310,6 +316,10 @@ def counts_blocks(release: str) -> bool:
     if version in {(5, 16), (5, 17)}:
         return False
     return mended is None or patch >= mended or (patch == 0 and found[4] is not None)
+
+
+def _names(devices: Sequence[str], named: Named) -> str | None:
+    return ",".join(filter(None, map(named, devices))) or None
 
 
 def _of(blocks: int | None, size: int | None) -> int | None:

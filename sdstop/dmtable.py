@@ -43,22 +43,26 @@ def segments(text: str, name: str = "") -> tuple[Segment, ...]:
     from the one before. Of a pasted text that lost its line ends caches are found all the same. Raises Malformed if
     there is text, but no segment.
     """
-    found: list[Segment] = []
+    heads: list[tuple[re.Match[str], list[str]]] = []
     unnamed = None
     for line in (part for whole in text.splitlines(keepends=True) for part in _parts(whole)):
+        if heads and line[0] == "\t":
+            heads[-1][1].append(line)
+            continue
         known = _LINE.match(line.strip(" \t"))
         if known is not None and unnamed is None:
             unnamed = known["name"] is None
         if known is not None and (known["name"] is not None or unnamed):
-            start, length = int(known["start"]) * SECTOR, int(known["length"]) * SECTOR
             end = "\n" if line.endswith(_ENDS) else ""  # what has no end may have been cut
-            found.append(Segment(known["name"] or name, start, length, known["target"], f"{known['text'] or ''}{end}"))
-        elif found:
-            last = found[-1]
-            found[-1] = Segment(last.name, last.start, last.length, last.target, last.text + line)
-    if not found and text.strip() and text.strip() != "No devices found":
+            heads.append((known, [f"{known['text'] or ''}{end}"]))
+        elif heads:
+            heads[-1][1].append(line)
+    if not heads and text.strip() and text.strip() != "No devices found":
         raise Malformed(f"no line of a device mapper device: {text.strip().splitlines()[0][:80]!r}")
-    return tuple(found)
+    return tuple(
+        Segment(m["name"] or name, int(m["start"]) * SECTOR, int(m["length"]) * SECTOR, m["target"], "".join(lines))
+        for m, lines in heads
+    )
 
 
 def _parts(line: str) -> Sequence[str]:

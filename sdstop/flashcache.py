@@ -14,7 +14,6 @@ from typing import Any
 from sdstop.cache import Cache
 from sdstop.host import Malformed
 
-_PRINTED = re.compile(r"([A-Za-z_][A-Za-z_ ]{0,60}?) ?\(([^()]*)\)")
 _LISTED = re.compile(r"(\w+)=(\d{1,20})(?!\d)", re.ASCII)
 _SIZE = re.compile(r"(\d{1,9}):\s?(\d{1,20})(?=\s)", re.ASCII)
 LARGEST = 16384
@@ -36,10 +35,11 @@ def said(text: str) -> dict[str, str]:
 
     A value that was cut is left out.
     """
-    return {
-        name.strip().lower().replace("_", " "): value.strip()
-        for name, value in _PRINTED.findall(" ".join(text.split()))
-    }
+    found = {}
+    for part in " ".join(text.split()).split(")")[:-1]:
+        name, _, value = part.rpartition("(")
+        found[name.rpartition(":")[2].strip(" ,").lower().replace("_", " ")] = value.strip()
+    return found
 
 
 def counters(text: str) -> dict[str, int]:
@@ -144,8 +144,8 @@ def _bytes(value: str | None) -> int | None:
     return int(found[1]) * _UNITS[found[2]] if found is not None else None
 
 
-def cache(name: str, found: Mapping[str, int], made: Conf, **more: Any) -> Cache:
-    """Return a cache's row; `found` are counters by name, `more` are fields that neither says.
+def cache(name: str, found: Mapping[str, int], made: Conf, state: str = "ok", **more: Any) -> Cache:
+    """Return a cache's row; `found` are counters by name, `more` are fields that neither says, as names of devices.
 
     `reads` and `writes` are all requests, and those that are no whole block were never looked up: what neither hit nor
     was `uncached` missed. A request that waits for a busy block has done none of them yet. Invalidations are of
@@ -160,10 +160,8 @@ def cache(name: str, found: Mapping[str, int], made: Conf, **more: Any) -> Cache
     return Cache(
         cache=name,
         kind="flashcache",
-        fast=made.fast,
-        slow=made.slow,
         mode=made.mode,
-        state="ok",
+        state=state,
         size=made.size,
         used=made.used,
         dirty=made.dirty if made.dirty is not None else _clean(made.mode),

@@ -16,7 +16,7 @@ KIB = 1024
 
 
 def test_a_dm_cache() -> None:
-    row = cache(STATUS, TABLE)
+    row = cache("c", STATUS, TABLE)
     assert (row.kind, row.state, row.mode, row.policy) == ("dm-cache", "ok", "writeback", "smq")
     assert (row.fast, row.slow) == ("253:1,253:2", "253:3")
     assert (row.block_size, row.size, row.used, row.dirty) == (64 * KIB, 1600 * 64 * KIB, 35 * 64 * KIB, 2 * 64 * KIB)
@@ -44,14 +44,14 @@ def test_a_dm_cache() -> None:
     ],
 )  # fmt: skip
 def test_versions_and_features(text: str, state: str, mode: str | None, policy: str) -> None:
-    row = cache(text, "")
+    row = cache("c", text, "")
     assert (row.state, row.mode, row.policy, row.dirty) == (state, mode, policy, 2 * 64 * KIB)
     assert (row.fast, row.slow) == (None, None)
 
 
 def test_before_3_13_the_table_has_the_block_size() -> None:
     row = cache(
-        "12/2048 185 72 1 25 3 38 35 2 1 writeback 2 migration_threshold 204800 4 random_threshold 4 a 5", TABLE
+        "c", "12/2048 185 72 1 25 3 38 35 2 1 writeback 2 migration_threshold 204800 4 random_threshold 4 a 5", TABLE
     )
     assert (row.state, row.used, row.dirty, row.promotions) == ("ok", 35 * 64 * KIB, 2 * 64 * KIB, 38)
     assert (row.size, row.metadata_used) == (None, 12 * 4 * KIB)
@@ -59,14 +59,14 @@ def test_before_3_13_the_table_has_the_block_size() -> None:
 
 @pytest.mark.parametrize("word", ["Fail", "Error", "Fail\n"])
 def test_a_broken_cache_says_nothing_else(word: str) -> None:
-    row = cache(word, TABLE)
+    row = cache("c", word, TABLE)
     assert (row.state, row.reads, row.used) == ("failed", None, None)
     assert (row.block_size, row.mode, row.slow) == (64 * KIB, "writeback", "253:3")
 
 
 @pytest.mark.parametrize("end", range(2, len(STATUS) - len(" 0 rw - ")))
 def test_a_line_that_is_cut_has_what_is_whole(end: int) -> None:
-    whole, row = cache(STATUS, ""), cache(STATUS[:end], "")
+    whole, row = cache("c", STATUS, ""), cache("c", STATUS[:end], "")
     assert row.state == CUT
     for name in ("size", "used", "dirty", "read_hits", "read_misses", "write_hits", "write_misses", "promotions"):
         assert getattr(row, name) in {getattr(whole, name), None}
@@ -78,9 +78,9 @@ def test_a_line_that_is_cut_has_what_is_whole(end: int) -> None:
 def test_other_text_is_malformed(text: str) -> None:
     if text:
         with pytest.raises(Malformed):
-            cache(text, "")
+            cache("c", text, "")
     else:
-        assert cache(text, "").state == CUT
+        assert cache("c", text, "").state == CUT
 
 
 def test_tables_that_lack_devices_are_malformed() -> None:
@@ -95,7 +95,7 @@ def test_tables_that_lack_devices_are_malformed() -> None:
 
 def test_counters_wrap_at_32_bits() -> None:
     def counted(hits: int) -> Cache:
-        return cache(STATUS.replace(" 185 ", f" {hits} "), TABLE)
+        return cache("c", STATUS.replace(" 185 ", f" {hits} "), TABLE)
 
     found = activity(counted((1 << 32) - 5), counted(15), 2.0)
     assert found is not None
@@ -104,8 +104,8 @@ def test_counters_wrap_at_32_bits() -> None:
 
 
 def test_a_dm_writecache_counts_only_writes_as_misses_of_nothing() -> None:
-    row = writecache("0 1000 600 7 90 10 50 3 4 8 35 2 6 1", "s 254:0 254:16 4096 2 high_watermark 60", "blocks")
-    assert (row.kind, row.state, row.mode, row.counts) == ("dm-writecache", "ok", "writeback", "blocks")
+    row = writecache("c", "0 1000 600 7 90 10 50 3 4 8 35 2 6 1", "s 254:0 254:16 4096 2 high_watermark 60")
+    assert (row.kind, row.state, row.mode, row.counts) == ("dm-writecache", "ok", "writeback", "requests")
     assert (row.fast, row.slow, row.block_size) == ("254:16", "254:0", 4096)
     assert (row.size, row.used, row.dirty) == (1000 * 4096, 400 * 4096, 400 * 4096)
     assert (row.reads, row.read_hits, row.writes, row.write_hits) == (90, 10, 50, 7)
@@ -114,7 +114,7 @@ def test_a_dm_writecache_counts_only_writes_as_misses_of_nothing() -> None:
 
 
 def test_before_5_15_it_counts_nothing() -> None:
-    row = writecache("0 1000 600 7", "p 254:0 259:0 4096 1 cleaner", "blocks")
+    row = writecache("c", "0 1000 600 7", "p 254:0 259:0 4096 1 cleaner")
     assert (row.state, row.mode, row.used, row.reads, row.promotions) == ("ok", "cleaner", 400 * 4096, None, None)
 
 
@@ -130,7 +130,7 @@ def test_before_5_15_it_counts_nothing() -> None:
     ],
 )
 def test_states_of_a_dm_writecache(text: str, state: str, reads: int | None) -> None:
-    row = writecache(text, "", "blocks")
+    row = writecache("c", text, "")
     assert (row.state, row.reads, row.size) == (state, reads, None)
 
 
@@ -159,6 +159,6 @@ WORDS = st.sampled_from([*STATUS.split(), "needs_check", "Fail", "Error", "-1", 
 
 @given(st.text(max_size=120) | st.lists(WORDS, max_size=30).map(" ".join), st.text(max_size=40) | st.just(TABLE))
 def test_no_text_raises_anything_but_malformed(text: str, table: str) -> None:
-    for read in (lambda: cache(text, table), lambda: writecache(text, table, "blocks"), lambda: cache_status(table)):
+    for read in (lambda: cache("c", text, table), lambda: writecache("c", text, table), lambda: cache_status(table)):
         with contextlib.suppress(Malformed):
             read()
