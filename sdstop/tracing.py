@@ -112,8 +112,8 @@ def _keep(connection: socket.socket, seconds: float, tracefs: Path) -> None:
     """Count until the other end is closed or the time is over."""
     try:
         instance, held = _begin(tracefs)
-    except Refused as error:
-        connection.send(b"-" + str(error).encode())
+    except (Refused, OSError) as error:
+        connection.send(b"-" + (_why(error) if isinstance(error, OSError) else str(error)).encode())
         return
     try:
         connection.send(b"+")
@@ -126,12 +126,10 @@ def _keep(connection: socket.socket, seconds: float, tracefs: Path) -> None:
 
 
 def _begin(tracefs: Path) -> tuple[Path, int]:
-    """Make the instance; return it, and the descriptor that keeps it. Raises Refused."""
+    """Make the instance; return it, and the descriptor that keeps it. Raises Refused and OSError."""
     events = tracefs / "events" / "block"
     if not events.is_dir():
-        raise Refused(
-            f"tracefs is not mounted there, or has no events of block devices: mount -t tracefs tracefs {tracefs}"
-        )
+        raise Refused(f"there are no events of block devices; mount -t tracefs tracefs {tracefs}")
     if not (events / "block_rq_issue" / "hist").exists():
         raise Refused("this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)")
     sweep(tracefs)
@@ -140,23 +138,17 @@ def _begin(tracefs: Path) -> tuple[Path, int]:
         instance.mkdir(0o700)
     except FileExistsError:
         raise Refused(_whose(instance)) from None
-    except OSError as error:
-        raise Refused(_why(error)) from error
     held = None
     try:
         held = os.open(instance / _HELD, os.O_RDONLY | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):
-            _write(
-                instance / "buffer_size_kb", "4"
-            )  # nothing is traced, so the buffers of all processors are not needed
+        with contextlib.suppress(OSError):  # nothing is traced, so no processor needs a buffer of a megabyte
+            _write(instance / "buffer_size_kb", "4")
         for event in _FIELDS:
             _write(instance / "events" / "block" / event / "trigger", trigger(_field(events / event)))
-    except BaseException as error:
+    except BaseException:
         if held is not None:
             os.close(held)
         _remove(instance)
-        if isinstance(error, OSError):
-            raise Refused(_why(error)) from error
         raise
     return instance, held
 
@@ -173,15 +165,20 @@ def _field(event: Path) -> str:
 
 
 def _remove(instance: Path) -> None:
-    """Remove our triggers, then the instance; who reads it just now delays that. What stays is swept later."""
-    for event in _FIELDS:
+    """Remove our triggers, then the instance; who reads it just now delays that. What stays is swept later.
+
+    An instance in which somebody else began to trace meanwhile stays.
+    """
+    for event, fields in _FIELDS.items():
         path = instance / "events" / "block" / event / "trigger"
         with contextlib.suppress(OSError):
-            for line in _lines(path):
+            for line in {trigger(field) for field in fields}.intersection(_lines(path)):
                 _write(path, f"!{line}")
     end = time.monotonic() + _PARTING
     while True:
         try:
+            if not _is_ours(instance):
+                return
             instance.rmdir()
         except OSError as error:
             if error.errno != errno.EBUSY or time.monotonic() > end:

@@ -16,7 +16,7 @@ from sdstop.tracing import Counting, sweep, trigger
 
 EVENTS = ("block_rq_issue", "block_bio_queue")
 FORMAT = "\tfield:dev_t dev;\toffset:8;\n\tfield:unsigned int nr_sector;\toffset:24;\n"
-make_folder, remove_folder = os.mkdir, os.rmdir
+make_folder, remove_folder, write = os.mkdir, os.rmdir, os.write
 
 
 def open_somewhere(folder: Path) -> bool:
@@ -31,7 +31,11 @@ def open_somewhere(folder: Path) -> bool:
 
 
 class Kernel:
-    """What tracefs does beside a file system: an instance that is made has files, and is removed whole unless open."""
+    """What tracefs does beside a file system.
+
+    An instance that is made has files, and is removed whole unless one is open; what is written to a trigger's file is
+    a command.
+    """
 
     def __init__(self, root: Path) -> None:
         self.instances = root / "instances"
@@ -54,14 +58,27 @@ class Kernel:
         elif open_somewhere(Path(path)):
             raise OSError(errno.EBUSY, "busy")
         else:
-            with self.removed.open("a") as removed:
-                removed.writelines((Path(path) / "events/block" / event / "trigger").read_text() for event in EVENTS)
             for folder, folders, files in os.walk(path, topdown=False):
                 for name in files:
                     Path(folder, name).unlink()
                 for name in folders:
                     remove_folder(Path(folder, name))
             remove_folder(path)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        path = Path(f"/proc/self/fd/{descriptor}").readlink()
+        if path.name != "trigger" or not path.is_relative_to(self.instances):
+            return write(descriptor, data)
+        line = data.decode().strip()
+        known = [known for known in path.read_text().splitlines() if known.startswith("hist:")]
+        if line.startswith("!"):
+            known.remove(f"{line[1:]} [active]")
+            with self.removed.open("a") as removed:
+                removed.write(f"{line[1:]}\n")
+        else:
+            known.append(f"{line} [active]")
+        path.write_text("".join(f"{each}\n" for each in known or ["# Available triggers:"]))
+        return len(data)
 
 
 @pytest.fixture
@@ -78,6 +95,7 @@ def tracefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     kernel.instances.mkdir()
     monkeypatch.setattr(os, "mkdir", kernel.mkdir)
     monkeypatch.setattr(os, "rmdir", kernel.rmdir)
+    monkeypatch.setattr(os, "write", kernel.write)
     return root
 
 
@@ -91,7 +109,8 @@ def instance(tracefs: Path) -> Path:
 
 
 def triggers(tracefs: Path) -> list[str]:
-    return [(instance(tracefs) / "events/block" / event / "trigger").read_text().strip() for event in EVENTS]
+    texts = [(instance(tracefs) / "events/block" / event / "trigger").read_text() for event in EVENTS]
+    return [line.removesuffix(" [active]") for text in texts for line in text.splitlines() if not line.startswith("#")]
 
 
 def kill(pid: int) -> None:
@@ -105,7 +124,7 @@ class TestCounting:
             assert counting.said == ""
             assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
         assert not instance(tracefs).exists()
-        assert (tracefs / "removed").read_text().split() == [f"!{trigger('bytes')}", f"!{trigger('nr_sector')}"]
+        assert (tracefs / "removed").read_text().split() == [trigger("bytes"), trigger("nr_sector")]
 
     def test_an_old_kernel_counts_sectors(self, tracefs: Path) -> None:
         (tracefs / "events/block/block_rq_issue/format").write_text(FORMAT)
@@ -121,11 +140,18 @@ class TestCounting:
         counting = Counting(60.0, tracefs)
         reader = (instance(tracefs) / "set_event").open()
         counting._socket.close()
-        until(lambda: triggers(tracefs)[1].startswith("!"))
+        until(lambda: triggers(tracefs) == [])
         assert instance(tracefs).exists()
         reader.close()
         until(lambda: not instance(tracefs).exists())
         counting.close()
+
+    def test_what_somebody_else_began_there_meanwhile_is_left_alone(self, tracefs: Path) -> None:
+        with Counting(60.0, tracefs):
+            path = instance(tracefs) / "events/block/block_rq_issue/trigger"
+            path.write_text(f"{path.read_text()}hist:keys=dev:vals=hitcount:sort=hitcount:size=2048 [active]\n")
+        assert triggers(tracefs) == ["hist:keys=dev:vals=hitcount:sort=hitcount:size=2048"]
+        assert not sweep(tracefs)
 
     def test_a_second_one_says_that_there_is_one_and_takes_nothing_from_it(self, tracefs: Path) -> None:
         with Counting(60.0, tracefs):
@@ -191,7 +217,7 @@ class TestCrash:
         assert instance(tracefs).exists()
         kill(pid)
         until(lambda: not instance(tracefs).exists())
-        assert "!hist:" in (tracefs / "removed").read_text()
+        assert (tracefs / "removed").read_text().split() == [trigger("bytes"), trigger("nr_sector")]
 
     def test_the_keeper_removes_it_when_it_is_told_to_end(self, tracefs: Path) -> None:
         with Counting(60.0, tracefs) as counting:
