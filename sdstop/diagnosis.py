@@ -91,10 +91,13 @@ _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
 def _missing(window: Window, rule: Rule) -> str | None:
     """Return "" if the rule can look, None if nothing here concerns it, else why it cannot."""
     for family in rule.needs:
-        if window.now.run_of(family) is not None:
+        known = window.now.run_of(family) is not None
+        if known and (not family.joined or window.rows(family)):
             continue
         names = window.providers.get(family, ())
         runs = [window.now.runs[name] for name in names if name in window.now.runs]
+        if known and not any(run.outcome in _BADNESS for run in runs):
+            continue  # of a joined family that some sources have no rows of, the others may have had
         if len(runs) < len(names):
             return f"{' and '.join(names)} has not answered yet"
         for outcome in _BADNESS:

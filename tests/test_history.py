@@ -1,7 +1,9 @@
 """Windows of snapshots, and findings over time."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import pytest
 
@@ -176,6 +178,33 @@ def test_a_rule_whose_source_failed_is_unchecked_not_good() -> None:
     look = given.feed(frame(2, 5, outcome=Outcome.DENIED))
     assert look.judgement.ruled_out == ()
     assert look.judgement.unchecked[0].reason.startswith("meter: denied")
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Meter):
+    """What two collectors may have rows of."""
+
+    joined: ClassVar[bool] = True
+
+
+def test_nothing_here_and_a_source_that_failed_is_unchecked() -> None:
+    def reader(path: str) -> Collector:
+        return Collector(path[1:], "G", lambda host: [Gauge(w, 1) for w in host.text(path).split()], (Gauge,), ())
+
+    rule = Rule(
+        "g", "g", Severity.INFO, lambda window, _: [RuledOut("g", str(k), "1") for k in window.rows(Gauge)], (Gauge,)
+    )
+
+    def judged(one: str, other: Evidence) -> list[tuple[str, str]]:
+        given = Session(Origin("n"), [reader("/one"), reader("/other")], (rule,))
+        said = given.feed(Frame(1, 1.0, 1.0, (Evidence("/one", data=one.encode()), other))).judgement
+        return [*((u.rule, u.reason) for u in said.unchecked), *((r.rule, r.subject) for r in said.ruled_out)]
+
+    denied = Evidence("/other", Outcome.DENIED, detail="needs root")
+    assert judged("", denied) == [("g", "other: denied, /other: needs root")]
+    assert judged("a", denied) == [("g", "a")]
+    assert judged("", Evidence("/other", data=b"b")) == [("g", "b")]
+    assert judged("", Evidence("/other", Outcome.ABSENT)) == []
 
 
 def test_a_rule_whose_source_was_not_recorded_is_unchecked() -> None:
