@@ -122,8 +122,8 @@ class Scenario:
 _KEYS = {
     "about": str, "like": str, "disks": list, "setup": str, "load": str, "seconds": (int, float),
     "interval": (int, float), "warm": (int, float), "cpus": str, "memory": str, "qemu": list, "dimms": str,
-    "env": dict, "raw": list, "options": str, "zfs": bool, "dashboard": str, "report": (int, float), "core": bool, "fixture": bool,
-    "step": list, "expect": list, "shows": str,
+    "env": dict, "raw": list, "options": str, "zfs": bool, "dashboard": str, "report": (int, float), "core": bool,
+    "fixture": bool, "step": list, "expect": list, "shows": str,
 }  # fmt: skip
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
