@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture import open_capture
+from sdstop.collectors.diskstats import DISKSTATS as DISKSTATS_COLLECTOR
 from sdstop.collectors.io_sizes import EVENTS, INSTANCE, IO_SIZES, names, parse
+from sdstop.disk import Disk
 from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Absent, Malformed
 from sdstop.iosize import RequestSizes, between, not_whole
@@ -169,3 +171,19 @@ class TestRealKernel:
         assert (share > 0.5) is hurt
         assert hurt or share == 0
         assert not_whole(rows["issue", "etherd/e0.0", "write"].counts, 4096) == 0
+
+    def test_the_option_counts_what_the_disk_counts(self) -> None:
+        replay = Replay([DISKSTATS_COLLECTOR, IO_SIZES])
+        course = [replay.feed(frame) for frame in open_capture(FIXTURES / "vm-io-sizes-option")[1]]
+        counted = [shot for shot in course if abs(shot.runs["io-sizes"].started - shot.runs["diskstats"].started) < 0.1]
+        first, last = counted[0], counted[-1]
+        for direction in ("read", "write"):
+            key = ("issue", "vda", direction)
+            before, after = first.rows(RequestSizes)[key], last.rows(RequestSizes)[key]
+            came = between(before, after)
+            assert came
+            assert set(came) == {512, 3584, 4096, 8192, 65536}
+            disks = [shot.rows(Disk)["vda"] for shot in (first, last)]
+            done = [disk.reads if direction == "read" else disk.writes for disk in disks]
+            assert abs(sum(came.values()) - (done[1] - done[0])) <= 4  # the load keeps as many in flight
+            assert (after.exact, after.lost) == (1, 0)
