@@ -277,6 +277,18 @@ def recording(costs: dict[str, float], size: int) -> Iterator[Claim]:
     yield Claim(f"a day of {size} disks at 1 Hz", "MB", costs["capture_bytes"] * 86400 / 1e6, target=60)
 
 
+def caches(effort: Effort) -> Iterator[Claim]:
+    """Yield what 32 caches among 200 volumes add to a frame."""
+    argv = program("caches", "--caches", "32", "--volumes", "200", "--frames", str(effort.frames))
+    found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    what, unit = "32 caches and 200 volumes add to a frame", "ms CPU"
+    yield Claim(f"{what}: parsed, judged", unit, found["parsed"] + found["judged"])
+    if found["asked"] is None:
+        yield Claim(f"{what}: all", unit, target=5.0, missing="no dmsetup here")
+    else:
+        yield Claim(f"{what}: all", unit, sum(found.values()), target=5.0)
+
+
 def remove(nodes: Nodes) -> None:
     """Remove the trees."""
     for tree in nodes.trees.values():

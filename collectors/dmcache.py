@@ -52,7 +52,7 @@ def _flashcaches(host: Host) -> list[Said]:
 
 
 def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterator[Reading]:
-    caches = [(said, segment) for said, segment in _lines(status) if segment.target in dmtable.TARGETS]
+    caches = list(_lines(status))
     if not caches:
         return
     names = Names(host)
@@ -79,7 +79,7 @@ def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterato
 
 
 def _lines(outputs: Iterable[Said]) -> Iterator[_Line]:
-    return ((said, segment) for said in outputs for segment in dmtable.segments(said.text, said.name))
+    return ((said, segment) for said in outputs for segment in dmtable.caches(said.text, said.name))
 
 
 def _cache(name: str, segment: Segment, table: str, names: Names, **more: Any) -> Cache:

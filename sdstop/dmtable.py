@@ -65,6 +65,16 @@ def segments(text: str, name: str = "") -> tuple[Segment, ...]:
     )
 
 
+_LINEAR = re.compile(r"^\S+: \d+ \d+ linear\b.*\n", re.MULTILINE)
+
+
+@lru_cache(maxsize=4)
+def caches(text: str, name: str = "") -> tuple[Segment, ...]:
+    """Return those segments that are caches, which of hundreds of volumes are few. Raises Malformed as `segments`."""
+    others = _LINEAR.sub("", text)
+    return tuple(s for s in segments(others, name) if s.target in TARGETS) if others or not text else ()
+
+
 def _parts(line: str) -> Sequence[str]:
     """Return the lines that a line is made of which lost its ends."""
     if "flashcache" not in line:

@@ -44,7 +44,11 @@ def said(text: str) -> dict[str, str]:
 
 def counters(text: str) -> dict[str, int]:
     """Return the counters of a status; raises Malformed if reads or writes are missing."""
-    found = {name: int(value) for name, value in said(text).items() if _whole(value)}
+    found = {}
+    for part in " ".join(text.lower().replace("_", " ").split()).split(")")[:-1]:
+        name, _, value = part.rpartition("(")
+        if _whole(value.strip()):
+            found[name.rpartition(":")[2].strip(" ,")] = int(value)
     return _checked(found, text)
 
 

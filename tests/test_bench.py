@@ -53,8 +53,14 @@ def test_every_stage_of_a_frame_is_measured(node: Path) -> None:
     assert all(value > 0 for value in found.values())
 
 
+def test_what_caches_add_is_measured() -> None:
+    argv = ("--caches", "8", "--volumes", "10", "--frames", "2", "--settled", "2")
+    found = json.loads(ran(BENCH / "caches.py", *argv))
+    assert set(found) == {"parsed", "judged", "asked"}
+
+
 @pytest.mark.bench
 def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
-    for title in ("watching", "dashboards", "exporters", "first", "oneshots", "recording"):
+    for title in ("watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches"):
         assert f"\n{title}\n" in said
