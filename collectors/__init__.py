@@ -13,6 +13,7 @@ from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.collectors.iostat import IOSTAT
 from sdstop.collectors.links import LINKS
+from sdstop.collectors.lvm import LVM
 from sdstop.collectors.mapper import MAPPER
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
 from sdstop.collectors.network import INTERFACES, NETWORK
@@ -37,6 +38,7 @@ BUILTIN: tuple[Collector, ...] = (
     PATHS,
     PROCESSES,
     MAPPER,
+    LVM,
     DMCACHE,
     FLASHCACHE,
     BCACHE,

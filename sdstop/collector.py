@@ -38,7 +38,8 @@ class Collector:
     answer changes the collector runs at once (this is how hot-plug reaches slow collectors). `derives` are
     families that follow from two successive runs. `lacks` says of a good run's tables what of them was denied, "" if
     nothing was; files that were denied need no words of it. `eager`: all reading is done when `read` returns, so that
-    who only wants the evidence need not have it parsed; its rows may ask for what other collectors bring. `option` is the one without which there is nothing to read.
+    who only wants the evidence need not have it parsed; its rows may ask for what other collectors bring. `option` is
+    the one without which there is nothing to read.
     """
 
     name: str

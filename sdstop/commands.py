@@ -58,6 +58,21 @@ COMMANDS = (
     Command(("dmsetup", "table"), "what device mapper's devices are made of, without keys of encryption"),
     Command(("dmsetup", "table", "--target", "flashcache"), "what a flashcache holds, and requests by size"),
     Command(("dmsetup", "info", "-c", "--noheadings", "--separator", ":"), "names of device mapper's devices"),
+    Command(
+        (
+            "lvs",
+            "-a",
+            "--readonly",
+            "--reportformat",
+            "json",
+            "--units",
+            "b",
+            "--nosuffix",
+            "-o",
+            "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
+        ),
+        "what LVM's volumes are made of, by metadata on disks; nothing is locked; every ten minutes",
+    ),
     Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
 )
 """All that sdstop ever starts. `iostat` is not among them: it is only read where somebody recorded it."""
