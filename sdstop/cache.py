@@ -209,6 +209,11 @@ def counted(before: Cache, after: Cache) -> dict[str, int | None] | None:
         return None
     wrap = WRAP if after.kind == "dm-cache" else 0
     steps = {name: _step(getattr(before, name), getattr(after, name), wrap) for name in COUNTERS}
+    if after.kind == "flashcache":
+        # Its misses are what is left of all that came, so a request that waited and then hit takes one away again.
+        for came, missed in (("reads", "read_misses"), ("writes", "write_misses")):
+            if (steps[missed] or 0) < 0 <= (steps[came] or 0):
+                steps[missed] = 0
     return None if any(step is not None and step < 0 for step in steps.values()) else steps
 
 

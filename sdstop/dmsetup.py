@@ -57,7 +57,7 @@ def _text(key: str, output: Output) -> str:
     if output.exit == 0:
         return output.text
     said = output.stderr.decode("utf-8", "replace").strip()
-    if "ermission denied" in said:
+    if "ermission denied" in said or "peration not permitted" in said:
         raise Denied(key, f"needs {ROOT}")
     if "No such device" in said or "Check that device-mapper is available" in said:
         raise Absent(key, "device mapper is not at work in this kernel")

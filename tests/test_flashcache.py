@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdstop.cache import Cache, activity
 from sdstop.flashcache import Conf, cache, conf, counters, cut, links, listed, sizes, stats
 from sdstop.host import Malformed
 
@@ -98,6 +99,16 @@ def test_write_around_knows_no_hits_of_writes() -> None:
 
 def test_requests_that_wait_are_no_misses_below_zero() -> None:
     assert cache("c", {"reads": 5, "writes": 0, "read hits": 4, "uncached reads": 3}, Conf()).read_misses == 0
+
+
+def test_requests_that_waited_and_hit_are_no_reset() -> None:
+    def row(reads: int, hits: int) -> Cache:
+        return cache("c", {"reads": reads, "writes": 0, "read hits": hits, "uncached reads": 0}, Conf())
+
+    found = activity(row(1000, 500), row(1010, 600), 1.0)
+    assert found is not None
+    assert (found.reads, found.hits, found.misses) == (10.0, 100.0, 0.0)
+    assert activity(row(1000, 500), row(10, 6), 1.0) is None
 
 
 def test_an_unknown_mode_is_called_what_it_is_called() -> None:

@@ -223,6 +223,7 @@ def test_a_flashcache_takes_a_second_command_and_its_links() -> None:
     ("stderr", "error", "words"),
     [
         (b"/dev/mapper/control: open failed: Permission denied\nCommand failed.\n", Denied, "needs root"),
+        (b"/dev/mapper/control: mknod failed: Operation not permitted\nCommand failed.\n", Denied, "needs root"),
         (b"/dev/mapper/control: open failed: No such device\nCommand failed.\n", Absent, "device mapper"),
         (b"device-mapper: oops\nCommand failed.\n", Failed, "device-mapper: oops"),
         (b"", Failed, "status 1"),
