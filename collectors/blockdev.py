@@ -63,6 +63,19 @@ _ATTRIBUTES = {
 }
 
 
+_HOSTED = (
+    "QEMU",
+    "VBOX",
+    "VMware",
+    "Virtual disk",
+    "Virtual Disk",
+    "Elastic Block Store",
+    "PersistentDisk",
+    "BlockVolume",
+)
+"""What disks of hypervisors and clouds call themselves."""
+
+
 @dataclass(frozen=True, slots=True)
 class BlockDevice(Reading):
     """A block device (whole or partition) of `/sys/block`, with its queue's settings and stable names.
@@ -127,6 +140,13 @@ class BlockDevice(Reading):
     diskseq: Annotated[
         int | None, Metric("Sequence", "Number of this appearance of the device (diskseq)", export=False)
     ] = None
+
+    @property
+    def hosted(self) -> bool:
+        """Whether a hypervisor or a cloud serves it: what limits it then is not a disk's own, and cannot be seen."""
+        said = f"{self.vendor or ''} {self.model or ''}"
+        named = self.device.startswith(("vd", "xvd")) or self.driver in {"virtio_blk", "vbd"}
+        return named or any(word in said for word in _HOSTED)
 
     def source(self, field: str = "") -> Source | None:
         """Return the file that says `field` (the device's number, if not named)."""

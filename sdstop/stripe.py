@@ -55,7 +55,8 @@ class Verdict:
     `deficit`, `top_share`, `queue` (requests outstanding), `busy` and `expected` (columns) are medians over the active
     seconds. `standing` (0..1) says how much the queue's pattern stays the same, `persistence` is the share of the
     seconds that count in which `top` was the fullest column. `ios_ratio` is its I/O against the median of the others,
-    each by its capacity. `wait` is of the slowest disk, if one stands out.
+    each by its capacity; `work` is what the fullest column of each crowded second, whichever it was, got done in it,
+    times the mean of all. `wait` is of the slowest disk, if one stands out.
     """
 
     kind: Kind
@@ -74,6 +75,7 @@ class Verdict:
     standing: float | None = None
     top: tuple[str, ...] = ()
     ios_ratio: float | None = None
+    work: float | None = None
     wait: Wait | None = None
 
 
@@ -115,6 +117,7 @@ def _judge_spread(
     top, times = tops.most_common(1)[0]
     standing = _standing([load.shares for load in looked_at])
     ios_ratio = _ios_ratio(loads, top, [column.capacity for column in columns])
+    work = _work(looked_at, [column.capacity for column in columns])
     if wait is not None:
         kind = Kind.SLOW
     elif len(lopsided) < enough:
@@ -144,6 +147,7 @@ def _judge_spread(
         standing=standing,
         top=tuple(member.name for member in columns[top].members),
         ios_ratio=ios_ratio,
+        work=work,
         wait=wait,
     )
 
@@ -255,6 +259,15 @@ def _standing(shares: Sequence[Sequence[float]]) -> float:
     each = sum(sum(part * part for part in second) - even for second in shares) / len(shares)
     left = sum(mean * mean for mean in means) - even
     return max(0.0, min(1.0, left / each)) if each > _EVEN else 1.0
+
+
+def _work(loads: Sequence[_Load], capacities: Sequence[float]) -> float:
+    """Return what the fullest column gets done, times the mean of all, whichever it is in each second."""
+    ratios = []
+    for load in loads:
+        rates = [ios / capacity for ios, capacity in zip(load.ios, capacities, strict=True)]
+        ratios.append(rates[load.top] * len(rates) / sum(rates))
+    return median(ratios)
 
 
 def _ios_ratio(loads: Sequence[_Load], top: int, capacities: Sequence[float]) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
+from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array
 from sdstop.disk import DiskActivity
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.stripe import Kind
 from sdstop.stripe import Verdict as Spread
@@ -22,6 +23,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         spread = striped.verdict
         if spread is None:
             yield Unchecked(_ID, striped.unchecked, name)
+        elif spread.kind is Kind.CONVOY and _may_be_limited(window, striped, spread, limits["work"]):
+            yield Unchecked(
+                _ID,
+                "its queue stands at one member at a time, but each does as much as ever, and none is a disk of this "
+                "node: limits that their host puts on them look the same",
+                name,
+            )
         elif spread.kind is Kind.CONVOY:
             yield _convoy(window, striped, spread, limits["moving"])
         elif spread.kind is Kind.UNCLEAR:
@@ -32,6 +40,18 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(_ID, "its members are of unequal size, so the load cannot be even", name)
         else:
             yield RuledOut(_ID, name, _good(spread))
+
+
+def _may_be_limited(window: Window, striped: Striped, spread: Spread, work: float) -> bool:
+    """Whether what looks like a crowd may be members that are held to a rate, one after the other, by their host.
+
+    A host that grants requests in advance (a token bucket) answers at once until they are used up; then all that is
+    asked for piles up before that member, though everything is spread evenly and no member could do more.
+    """
+    if spread.work is None or spread.work >= work:
+        return False
+    members = [window.get(BlockDevice, name) for column in striped.columns for name in column]
+    return all(member is not None and member.hosted for member in members)
 
 
 def _good(spread: Spread) -> str:
@@ -120,5 +140,13 @@ STRIPE_CONVOY = Rule(
     Severity.CRITICAL,
     _check,
     (Array, DiskActivity),
-    thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "moving", "fixed"),
+    (
+        *thresholds("columns", "queue", "ios", "deficit", "deficit_flash", "top_share", "crowded", "moving", "fixed"),
+        Threshold(
+            "work",
+            1.15,
+            "requests of the fullest column, times the mean, up to which disks that a hypervisor or a cloud serves may "
+            "only be held to a rate each",
+        ),
+    ),
 )

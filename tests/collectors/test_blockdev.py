@@ -329,3 +329,21 @@ def test_sources_of_fields() -> None:
             assert source is not None
             if getattr(device, field) is not None:
                 assert host.evidence(source.key) is not None
+
+
+@pytest.mark.parametrize(
+    ("device", "said", "hosted"),
+    [
+        ("vda", {}, True),
+        ("xvdb", {}, True),
+        ("sda", {"driver": "virtio_blk"}, True),
+        ("sda", {"vendor": "QEMU", "model": "QEMU HARDDISK"}, True),
+        ("sda", {"vendor": "VMware", "model": "Virtual disk"}, True),
+        ("nvme1n1", {"model": "Amazon Elastic Block Store"}, True),
+        ("sda", {"vendor": "ATA", "model": "ST4000NM0035"}, False),
+        ("nvme0n1", {"model": "SAMSUNG MZQL2"}, False),
+        ("sda", {}, False),
+    ],
+)
+def test_disks_that_a_hypervisor_or_a_cloud_serves(device: str, said: dict[str, str], hosted: bool) -> None:  # noqa: FBT001
+    assert BlockDevice(device, "disk", **said).hosted is hosted  # type: ignore[arg-type]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from sdstop.finding import Finding, RuledOut, Severity, Unchecked
@@ -108,6 +110,29 @@ def limit(name: str) -> float:
     (value,) = (v.limit for v in finding(judged(made(SIXTEEN, crowd()))).values if v.name == name)
     assert value is not None
     return value
+
+
+def served(members: int, driver: str = "virtio_blk") -> dict[str, str]:
+    """Return what makes the first members disks of a hypervisor, and the others disks of the node."""
+    return {
+        f"link:/sys/block/{member_name(member)}/device/driver": f"../x/{driver if member < members else 'cciss'}"
+        for member in range(16)
+    }
+
+
+@pytest.mark.parametrize(("times", "found"), [(1.0, False), (1.14, False), (1.18, True), (3.0, True)])
+def test_members_that_a_host_may_hold_to_a_rate_each_are_no_convoy(times: float, found: bool) -> None:  # noqa: FBT001
+    """With 16 columns of which one does `times` as much, it does 16 t / (t + 15) of the mean: 1.15 at 1.162."""
+
+    def load(member: int, second: int) -> Load:
+        does = crowd()(member, second)
+        return replace(does, reads=does.reads * times, writes=does.writes * times) if does.busy == 1.0 else does
+
+    judgement = judged(made(SIXTEEN, load, files=served(16))).head().judgement
+    assert bool(said(judgement)) is found
+    assert ("limits that their host puts on them" in unchecked(judgement).get("stripe-convoy", "")) is not found
+    assert said(judged(made(SIXTEEN, load, files=served(15))).head().judgement)  # one of them is the node's own
+    assert said(judged(made(SIXTEEN, load, files=served(16, "nvme"))).head().judgement)
 
 
 @pytest.mark.parametrize(("times", "severity"), [(1.8, "warning"), (2.3, "critical")])
