@@ -7,7 +7,7 @@ from typing import Any
 
 from sdstop import dmtable, flashcache
 from sdstop.cache import Cache, CacheActivity, activity
-from sdstop.collector import LIVE, Collector, Need
+from sdstop.collector import Collector, Need
 from sdstop.dmcache import CUT, UNKNOWN, cache, counts_blocks, writecache
 from sdstop.dmsetup import FLASHCACHES, PARTITIONS, ROOT, STATUS, TABLE, Names, Said, of_others, output
 from sdstop.dmtable import Segment
@@ -15,6 +15,9 @@ from sdstop.evidence import command_key
 from sdstop.host import Host, Malformed, TimedOut, Unreadable
 from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Derivation, Reading, Rows
+
+EVERY = 2.0
+"""Seconds between runs: a start of dmsetup costs a node more than all the rest of a frame's caches."""
 
 MODULES = ("flashcache", "dm_cache", "dm_writecache")
 """Modules of caches, by their folders in /sys/module: as long as none is there nobody is asked for caches."""
@@ -137,7 +140,7 @@ DMCACHE = Collector(
         Need("/sys/block/dm-*/dm/*", "the same"),
         Need(RELEASE, "whether this kernel's dm-writecache counts blocks"),
     ),
-    LIVE,
+    EVERY,
     derives=(Derivation(Cache, CacheActivity, activity),),
     lacks=lacks,
     eager=True,
