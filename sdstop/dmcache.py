@@ -119,13 +119,13 @@ def _cache_status(words: _Words) -> CacheStatus:
     words.keep(*(("used", "dirty") if old else ("dirty",)))
     words.known["features"] = words.several()
     words.several()
-    if words.ahead and not words.ahead.isdigit():
+    if words.ahead and not _short(words.ahead):
         words.known["policy"] = words.word()
     if not words.ahead:
         return CacheStatus("ok" if old else CUT, **words.known)  # type: ignore[arg-type]
     if words.ahead == "0" and old:
         return CacheStatus("ok", **words.known)  # type: ignore[arg-type]
-    for _ in range(int(words.word()) if words.ahead.isdigit() and len(words.ahead) < 4 else 0):
+    for _ in range(int(words.word()) if _short(words.ahead) else 0):
         words.word()
     mode, check = words.ahead and words.word(), words.ahead
     if mode == "Fail":
@@ -135,6 +135,10 @@ def _cache_status(words: _Words) -> CacheStatus:
     else:
         state = {"ro": "read-only", "rw": "ok", "": "ok"}.get(mode, CUT)
     return CacheStatus(state, **words.known)  # type: ignore[arg-type]
+
+
+def _short(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 4
 
 
 def cache_mode(features: Sequence[str]) -> str | None:

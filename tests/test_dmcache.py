@@ -83,6 +83,10 @@ def test_other_text_is_malformed(text: str) -> None:
         assert cache("c", text, "").state == CUT
 
 
+def test_digits_that_are_no_numbers_cost_nothing() -> None:
+    assert cache("c", STATUS.replace("smq 0", "smq ²"), "").read_hits == cache("c", STATUS, "").read_hits
+
+
 def test_tables_that_lack_devices_are_malformed() -> None:
     assert cache_table("254:2 254:2 254:3 128").fast == ("254:2",)
     for text in ("", "254:2 254:1"):
