@@ -17,6 +17,10 @@ _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes in which nothing is answered from a cache."""
 
 
+_ONE_WAY = {"writearound": "reads", "writecache": "writes"}
+"""Modes in which only reads, or only writes, are cached."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Cause:
     """Why requests go past: in words, what to type, how bad it can be at worst, and what would show it to be wrong."""
@@ -55,8 +59,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _share(cache: Cache, course: Course) -> float | None:
     """Return the share of requests that went past, of those that its mode does not send past anyway."""
-    if cache.mode == "writearound" and "bypassed_reads" in course.steps and "reads" in course.steps:
-        return share(course.steps["bypassed_reads"], course.steps["reads"])
+    way = _ONE_WAY.get(cache.mode or "")
+    if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
+        return share(course.steps[f"bypassed_{way}"], course.steps[way])
     return course.bypass_share
 
 
@@ -137,7 +142,7 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
         severity = Severity.WARNING if lasting and part > limits["most"] else Severity.INFO
     severity = min(severity, cause.worst, key=lambda s: s.rank)
     rate = f", {human.number((course.bypassed or 0) / course.seconds)} a second" if course.seconds else ""
-    what = "reads" if cache.mode == "writearound" else cache.counts
+    what = _ONE_WAY.get(cache.mode or "", cache.counts)
     to = f" to {cache.slow}" if cache.slow else ""
     return Finding(
         _ID,

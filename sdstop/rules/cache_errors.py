@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from sdstop import format as human
 from sdstop.cache import Cache, share
 from sdstop.caching import Caching, cachings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.dmcache import CUT, UNKNOWN
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 
 _ID = "cache-errors"
@@ -29,6 +30,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         said = [*_state(window, cache), *_errors(window, caching), *_metadata(window, cache, limits)]
         if said:
             yield _joined(said)
+        elif cache.state in {CUT, UNKNOWN}:
+            yield Unchecked(_ID, f"its line is {cache.state}", cache.cache)
         elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
             yield RuledOut(_ID, cache.cache, _good(caching))
 

@@ -26,7 +26,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             and (part is None or part > limits["refused"])
             and dirty >= limits["crowded"]
         )
-        eta = _full_in(caching, dirty)
+        eta = _full_in(caching, dirty) if cache.kind not in _FILLS_HALF else None
         if crowded or dirty >= limits["share"] or (dirty >= limits["crowded"] and _soon(eta, limits)):
             yield _finding(window, caching, dirty, refused, eta, limits)
         else:
@@ -46,6 +46,8 @@ def _full_in(caching: Caching, dirty: float) -> float | None:
     return size * (1 - dirty) / (grown / recent.seconds)
 
 
+_FILLS_HALF = frozenset({"dm-writecache"})
+"""Kinds that write nothing back until half is dirty (high_watermark): to be there, and to fill, is how they work."""
 _LONG_ENOUGH = 10.0
 _MOSTLY = 0.5
 

@@ -15,6 +15,8 @@ _ID = "cache-ineffective"
 
 _ABSORBS = frozenset({"flashcache", "bcache"})
 """Kinds that in mode writeback take every write that may be cached, whether or not its block was there: no loss."""
+_TAKES_NOTHING = frozenset({"none", "passthrough", "cleaner"})
+"""Modes and policies with which nothing new is cached, as they were set."""
 _WAYS = ("read", "write")
 _LEAST = 4096
 """Bytes that a miss brings into a cache at least, where a cache does not tell what it holds."""
@@ -25,6 +27,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         cache = caching.cache
         # dm-writecache is there for writes, and takes them all; what the ARC misses says nothing against it.
         if cache.kind in {"dm-writecache", "arc"} or cache.state == "no cache":
+            continue
+        if not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):  # cache-bypassed tells of it
             continue
         if cache.kind == "l2arc":
             yield from _l2arc(window, caching, limits)

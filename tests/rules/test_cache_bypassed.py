@@ -179,6 +179,17 @@ def test_write_around_passes_writes_by_and_is_judged_by_reads() -> None:
     ).summary  # fmt: skip
 
 
+def test_a_cache_for_writes_alone_passes_reads_by_and_is_judged_by_writes() -> None:
+    reads = {"reads": 900.0, "bypassed_reads": 900.0}
+    for past, fires in ((10.0, False), (150.0, True)):
+        steps = reads | {"writes": 300.0, "bypassed_writes": past, "write_hits": 300.0 - past}
+        said = judged(BOTH, run(replace(FLASHCACHE, mode="writecache"), 5, steps))
+        if fires:
+            assert "50.0 % of writes" in said.finding("cachedev", "cache-bypassed").summary
+        else:
+            assert "3.3 %" in said.ruled_out("cachedev", "cache-bypassed").summary
+
+
 @pytest.mark.parametrize(
     ("cache", "words"),
     [

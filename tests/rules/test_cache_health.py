@@ -46,6 +46,11 @@ def test_few_hits(share: float, fires: bool) -> None:  # noqa: FBT001  # a table
         said.ruled_out("vg0/vol")
 
 
+@pytest.mark.parametrize("off", [{"mode": "passthrough"}, {"policy": "cleaner"}])
+def test_a_cache_that_was_told_to_take_nothing_is_not_blamed_for_misses(off: dict[str, str]) -> None:
+    assert effect(replace(DM_CACHE, used=300 * MIB, **off), 0.02).silent()  # type: ignore[arg-type]
+
+
 def test_a_minute_of_misses_is_no_matter_while_it_was_good_before() -> None:
     assert "40.0 % since" in effect(DM_CACHE, 0.01, ever=0.4).ruled_out("vg0/vol").summary
 
@@ -169,6 +174,13 @@ def test_a_cache_that_is_full_soon(pace: float, fires: bool) -> None:  # noqa: F
         said.ruled_out("cachedev")
 
 
+def test_a_writecache_fills_to_half_before_it_writes_back() -> None:
+    level = [(480 + n) * MIB for n in range(32)]
+    writes = replace(FLASHCACHE, kind="dm-writecache")
+    judged([CACHE_FULL_OF_DIRTY], run(writes, 31, {}, None, {"dirty": level})).ruled_out("cachedev")
+    judged([CACHE_FULL_OF_DIRTY], run(FLASHCACHE, 31, {}, None, {"dirty": level})).finding("cachedev")
+
+
 def test_what_finds_no_room_explains_what_goes_past() -> None:
     steps = {"reads": 1000.0, "bypassed_reads": 900.0, "no_room": 800.0}
     frames = run(replace(FLASHCACHE, dirty=950 * MIB), 5, steps)
@@ -192,6 +204,12 @@ def test_a_cache_that_does_not_work(state: str) -> None:
 @pytest.mark.parametrize("state", ["ok", "clean", "dirty", "no cache"])
 def test_states_in_which_it_works(state: str) -> None:
     judged([CACHE_ERRORS], [[replace(DM_CACHE, state=state)]]).ruled_out("vg0/vol")
+
+
+@pytest.mark.parametrize("state", ["cut off", "not understood"])
+def test_a_line_that_says_too_little_is_not_called_good(state: str) -> None:
+    said = judged([CACHE_ERRORS], [[replace(DM_CACHE, state=state)]]).unchecked("vg0/vol")
+    assert state in said.reason
 
 
 @pytest.mark.parametrize("step", [0.2, 5.0])
