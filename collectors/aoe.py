@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.aoe import AoeExport, AoeTarget
+from sdstop.aoe import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
 from sdstop.collector import Collector, Need
 from sdstop.disk import device_name
 from sdstop.host import Absent, Host, Malformed, TimedOut, Unreadable
@@ -94,13 +94,19 @@ def _target(host: Host, entry: str) -> AoeTarget:
     return AoeTarget(
         device=device_name(entry),
         state=host.maybe(f"{base}/state") or None,
-        payload=host.number(f"{base}/payload"),
+        payload=_carried(host.number(f"{base}/payload")),
         interfaces=_said(host.maybe(f"{base}/netif")),
         mac=_said(host.maybe(f"{base}/mac")),
         firmware=host.maybe(f"{base}/firmware-version") or None,
         rtt=rtt,
         largest=largest,
     )
+
+
+def _carried(number: int | None) -> int | None:
+    """Return what frames carry; None for what none can, and what is reckoned with would have no end."""
+    good = number is not None and 0 <= number <= MOST_SECTORS * SECTOR and number % SECTOR == 0
+    return number if good else None
 
 
 def _said(text: str | None) -> str | None:

@@ -34,8 +34,12 @@ class Asked:
         return lost / total if total else 0.0
 
 
+_LONGEST = 1 << 20
+
+
 @lru_cache(maxsize=8192)
 def _lost(payload: int, size: int, block: int) -> float:
+    size = min(size, _LONGEST)  # shares of longer requests are the same, and a size may be nonsense
     return whole_share(block, size, block) - whole_share(payload, size, block)
 
 
@@ -126,6 +130,8 @@ _APART = 0.1
 @lru_cache(maxsize=1024)
 def most_small(carried: int, block: int) -> float:
     """Return the largest share of requests, no whole blocks, that frames make of requests of whole blocks."""
+    if carried < block:
+        return 1.0
     found = [pieces(carried, blocks * block, block) for blocks in (1, 2, 4, 8, 16, 32, 64, 128)]
     return max(1 - cut.get(block, 0) / sum(cut.values()) for cut in found)
 

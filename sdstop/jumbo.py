@@ -31,7 +31,7 @@ class Proposal:
 
 def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> Proposal | None:
     """Return the highest range of MTUs at which frames of interfaces carry whole blocks; None if they can do none."""
-    known, certain = [], True
+    known, certain = [], bool(interfaces)
     for name in interfaces:
         row, port = window.get(Interface, name), window.get(AoePort, name)
         now = row.mtu if row is not None and row.mtu is not None else 0

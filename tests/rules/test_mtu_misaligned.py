@@ -96,6 +96,22 @@ def test_without_the_cards_limit_the_advice_is_not_certain() -> None:
     assert "within 8228-8739 at both ends." in reached(9000, 8704).finding("eth1").summary  # that it takes 9000 is seen
 
 
+def test_without_the_interface_nobody_says_what_it_takes() -> None:
+    shown = files(Nic("eth1", 4000), more=disk(3584, netif="none"))
+    finding = Judged((INTERFACES, AOE), [MTU_MISALIGNED], [(0.0, shown)]).finding("etherd/e0.0")
+    assert "8228-8739 at both ends, if cards and switch take that" in finding.summary
+    assert "takes no MTU" not in finding.summary
+
+
+@pytest.mark.parametrize("nonsense", ["-512", "8193", "130561", str(10**18)])
+def test_what_no_frame_carries_is_not_reckoned_with(nonsense: str) -> None:
+    reached(9000, nonsense, size=4096).unchecked("etherd/e0.0")
+
+
+def test_requests_of_nonsensical_length_are_reckoned_with_in_time() -> None:
+    assert value(reached(9000, 8704, size=1 << 52).finding("eth1"), "lost") == pytest.approx(0.41, abs=0.01)
+
+
 def test_an_end_that_is_right_is_left_alone() -> None:
     finding = reached(8700, 3584).finding("eth1")
     assert not any("dev eth1" in line for line in finding.advice)
