@@ -32,9 +32,10 @@ def chosen(text: str | None) -> str | None:
 def read(host: Host) -> Iterable[Reading]:
     """Yield a Cache of each bcache device.
 
-    Only reads are counted, a partial hit as a miss; the counters move together every ten seconds or so, and start
-    again with `clear_stats`. What is cached is said nowhere but in `priority_stats`, for which the kernel sorts all
-    buckets: it is left alone.
+    Only reads are counted, a partial hit as a miss; one that was to bypass the cache and found all of its data there is
+    answered from there (request.c: cached_dev_read looks every read up), so it is a hit. The counters move together
+    every ten seconds or so, and start again with `clear_stats`. What is cached is said nowhere but in `priority_stats`,
+    for which the kernel sorts all buckets: it is left alone.
     """
     for name in host.entries(BLOCK):
         if re.fullmatch(r"bcache\d+", name):
@@ -44,8 +45,8 @@ def read(host: Host) -> Iterable[Reading]:
 def _cache(host: Host, name: str) -> Cache:
     base = f"{BLOCK}/{name}/bcache"
     total = f"{base}/stats_total"
-    hits, misses = host.number(f"{total}/cache_hits"), host.number(f"{total}/cache_misses")
-    past = _sum([host.number(f"{total}/cache_bypass_{what}") for what in ("hits", "misses")])
+    hits = _sum([host.number(f"{total}/cache_{what}") for what in ("hits", "bypass_hits")])
+    misses, past = host.number(f"{total}/cache_misses"), host.number(f"{total}/cache_bypass_misses")
     state = host.maybe(f"{base}/state") or None
     group = host.target(f"{base}/cache") if state != "no cache" else None
     if state == "no cache":  # reads still count as misses for a while after the cache was detached

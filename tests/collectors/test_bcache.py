@@ -49,7 +49,7 @@ def test_a_bcache() -> None:
     )  # fmt: skip
     assert (row.state, row.mode, row.policy) == ("dirty", "writeback", "lru")
     assert (row.size, row.dirty, row.block_size, row.skips_from) == (2 << 30, round(924.5 * 1024), 512, 4 << 20)
-    assert (row.reads, row.read_hits, row.read_misses, row.bypassed_reads) == (47, 30, 10, 7)
+    assert (row.reads, row.read_hits, row.read_misses, row.bypassed_reads) == (47, 32, 10, 5)
     assert (row.writes, row.write_hits, row.used, row.fast_errors, row.slow_errors) == (None, None, None, 1, None)
     assert row.source("read_hits") == Source(f"{BASE}/stats_total/cache_hits")
     assert row.source() == Source(f"{BASE}/state")
