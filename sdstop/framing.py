@@ -47,12 +47,26 @@ def asked(window: Window, devices: Collection[str]) -> Asked | None:
     """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
     window = window.last(SECONDS)
     devices = frozenset(devices)
+    # As they come, requests are those of partitions (since Linux 5.12); a driver gets all for the disk.
+    parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
     for counter in _COUNTERS:
-        found = _counted(window, counter, devices)
+        found = _counted(window, counter, parts)
         if found:
-            row = next(r for r in window.rows(RequestSizes).values() if r.counter == counter and r.device in devices)
+            row = next(r for r in window.rows(RequestSizes).values() if r.counter == counter and r.device in parts)
             return Asked(found, row, mean=False)
     return _mean(window, devices)
+
+
+def _partitions(window: Window) -> Mapping[str, Sequence[str]]:
+    return window.of_run(BlockLink, "partitions", lambda: _parts(window))
+
+
+def _parts(window: Window) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for link in window.rows(BlockLink).values():
+        if link.relation == "partition":
+            found.setdefault(link.below, []).append(link.device)
+    return found
 
 
 def _counted(window: Window, counter: str, devices: Collection[str]) -> dict[int, float]:

@@ -129,6 +129,21 @@ def test_mtu_9000_hurts_only_what_does_not_fit_into_a_frame(size: int, severity:
     assert value(finding, "split_8192") == 0
 
 
+def test_requests_of_partitions_are_requests_of_the_disk() -> None:
+    def read(host: Host) -> Iterable[Reading]:
+        much = 1 + int(host.text(KEY))
+        for device, size, count in (("etherd/e0.0", 4096, 2), ("etherd/e0.0p1", 131072, 1000)):
+            yield RequestSizes("queue", device, "read", cumulative({size: much * count}), where=KEY)
+        yield BlockLink("etherd/e0.0p1", "etherd/e0.0", "partition")
+
+    source = Collector("rows", "Rows", read, (RequestSizes, BlockLink), (), LIVE)
+    shown = files(Nic("eth1", 9000), more=disk(8704))
+    frames = [(float(n), shown | {KEY: f"{n}\n"}) for n in range(3)]
+    finding = Judged((INTERFACES, AOE, source), [MTU_MISALIGNED], frames).finding("eth1")
+    assert finding.severity is Severity.WARNING
+    assert value(finding, "lost") == pytest.approx(0.4375, abs=0.001)
+
+
 def test_requests_that_are_no_blocks_themselves_are_not_the_frames_fault() -> None:
     assert reached(9000, 8704, size=512).finding("eth1").severity is Severity.INFO
     assert reached(4000, 3584, size=4096).finding("eth1").severity is Severity.WARNING
