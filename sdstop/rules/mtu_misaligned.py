@@ -190,6 +190,8 @@ def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
     severity = Severity.WARNING
     if served.harmless is not None and served.harmless < limits["small"]:
         severity = Severity.INFO
+    elif all(export.read_only and not export.direct for export in served.exports):
+        severity = Severity.INFO  # the page cache reads whole blocks, and nobody writes
     elif any((course.bypass_share or 0.0) > limits["most"] for _, course in past):
         severity = Severity.CRITICAL
     what, why = _frames(served)
@@ -213,6 +215,7 @@ def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
             *commands([nic], [nic.interface], better),
             *other_end(better, "initiators"),
             "aoe-discover; cat /sys/block/etherd*/payload   # on an initiator: a multiple of 4096 now?",
+            *_rival(served),
         ),
         "an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of 4096",
         0.7 if served.frame is not None else None,
@@ -227,10 +230,17 @@ def _frames(served: _Served) -> tuple[str, str]:
     if served.frame is None:
         return f"frames of {name} carry {served.carried} bytes", f"That is what MTU {mtu} allows"
     low, high = mtus_of(served.frame)
+    path = f"somebody on the path has {low}-{high}, or the clients' partitions are not aligned"
     return (
         f"requests arrive as if frames carried {served.frame} bytes",
-        f"MTU {mtu} of {name} would allow {served.carried}: somebody on the path has {low}-{high}",
+        f"MTU {mtu} of {name} would allow {served.carried}: {path}",
     )
+
+
+def _rival(served: _Served) -> Iterator[str]:
+    """Yield what tells frames from requests that are no whole blocks before they are framed."""
+    if served.frame is not None:
+        yield "parted DEVICE unit s print   # if it is one already: do partitions begin at multiples of 8 sectors?"
 
 
 def _harms(served: _Served) -> Iterator[str]:
@@ -242,7 +252,7 @@ def _harms(served: _Served) -> Iterator[str]:
             f"Cache {human.safe(caching.cache.cache)} takes whole blocks only: {human.percent(course.bypass_share)} % "
             f"of requests {course.when} went past it{f' to the disks: {course.promise}' if course.promise else ''}"
         )
-    paged = [f"e{export.shelf}.{export.slot}" for export in served.exports if not export.direct]
+    paged = [f"e{e.shelf}.{e.slot}" for e in served.exports if not e.direct and not e.read_only]
     if paged:
         yield (
             f"vblade of {named(paged)} goes through the page cache (no -d), which puts pieces together: partial writes "

@@ -293,7 +293,8 @@ def test_sizes_are_believed_more_than_an_mtu_that_would_be_right() -> None:
     finding = said(Target(4200, "-d").cached(SIZES_3584, SIZES_3584).judged("mtu-misaligned"))
     assert finding.severity is Severity.CRITICAL
     assert "as if frames carried 3584 bytes" in finding.summary
-    assert "somebody on the path has 3620-4131" in finding.summary
+    assert "somebody on the path has 3620-4131, or the clients' partitions" in finding.summary
+    assert "multiples of 8 sectors" in finding.advice[-1]
     assert finding.confidence == 0.7
 
 
@@ -336,6 +337,13 @@ def test_the_page_cache_puts_pieces_together() -> None:
     assert finding.severity is Severity.WARNING
     assert "page cache (no -d)" in finding.summary
     assert finding.explains == ()
+
+
+def test_what_is_only_read_through_the_page_cache_suffers_nothing() -> None:
+    finding = said(Target(4000, "-r").judged("mtu-misaligned"))
+    assert finding.severity is Severity.INFO
+    assert "partial writes" not in finding.summary
+    assert said(Target(4000, "-r", "-d").judged("mtu-misaligned")).severity is Severity.WARNING
 
 
 def test_an_interface_of_another_namespace_is_unchecked() -> None:
