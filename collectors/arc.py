@@ -43,7 +43,6 @@ def read(host: Host) -> Iterable[Reading]:
     yield Cache(
         "arc",
         "arc",
-        state="ok",
         size=found.get("c_max"),
         used=found["size"],
         metadata_used=found.get("arc_meta_used"),
@@ -58,7 +57,6 @@ def read(host: Host) -> Iterable[Reading]:
         yield Cache(
             "l2arc",
             "l2arc",
-            state="ok",
             used=found.get("l2_asize"),
             metadata_used=found.get("l2_hdr_size"),
             reads=None if found_there is None or not_there is None else found_there + not_there,

@@ -92,7 +92,7 @@ def _cache(name: str, segment: Segment, table: str, names: Names, **more: Any) -
             return cache(name, segment.text, table, names.device, **more)
         if segment.target == "writecache":
             return writecache(name, segment.text, table, names.device, **more)
-        made, state = flashcache.conf(table), CUT if flashcache.cut(segment.text) else "ok"
+        made, state = flashcache.conf(table), CUT if flashcache.cut(segment.text) else None
         more |= {"fast": names.device(made.fast), "slow": names.device(made.slow)}
         return flashcache.cache(name, flashcache.counters(segment.text), made, state, **more)
     except Malformed:

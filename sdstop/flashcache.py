@@ -148,7 +148,7 @@ def _bytes(value: str | None) -> int | None:
     return int(found[1]) * _UNITS[found[2]] if found is not None else None
 
 
-def cache(name: str, found: Mapping[str, int], made: Conf, state: str = "ok", **more: Any) -> Cache:
+def cache(name: str, found: Mapping[str, int], made: Conf, state: str | None = None, **more: Any) -> Cache:
     """Return a cache's row; `found` are counters by name, `more` are fields that neither says, as names of devices.
 
     `reads` and `writes` are all requests, and those that are no whole block were never looked up: what neither hit nor

@@ -65,7 +65,7 @@ def test_a_cache_of_today() -> None:
     assert (row.fast_errors, row.slow_errors, row.sequential_skipped) == (7, 3, 11)
     assert (row.size, row.used, row.dirty) == (512 * MIB, 128 * MIB, 400 * KIB)
     assert (row.block_size, row.skips_from, row.mode, row.needs_whole_blocks) == (4 * KIB, 64 * KIB, "writeback", 1)
-    assert (conf(TABLE).fast, conf(TABLE).slow, row.kind, row.state) == ("/dev/sdb", "/dev/md0", "flashcache", "ok")
+    assert (conf(TABLE).fast, conf(TABLE).slow, row.kind, row.state) == ("/dev/sdb", "/dev/md0", "flashcache", None)
     assert (row.promotions, row.metadata_size) == (None, None)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sdstop import format as human
 from sdstop.cache import Cache, share
-from sdstop.caching import Caching, cachings
+from sdstop.caching import FLASHCACHE, Caching, cachings
 from sdstop.dmcache import CUT, UNKNOWN
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
@@ -34,6 +34,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(_ID, f"its line is {cache.state}", cache.cache)
         elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
             yield RuledOut(_ID, cache.cache, _good(caching))
+        elif cache.kind == FLASHCACHE:
+            yield Unchecked(_ID, "it tells no state, and this version counts no I/O errors", cache.cache)
 
 
 def _good(caching: Caching) -> str:

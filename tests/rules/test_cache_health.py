@@ -253,3 +253,4 @@ def test_all_that_is_wrong_with_a_cache_is_one_finding() -> None:
 
 def test_a_cache_of_which_nothing_is_known_is_not_called_good() -> None:
     assert judged([CACHE_ERRORS], [[L2ARC]]).silent()
+    assert "counts no" in judged([CACHE_ERRORS], [[replace(FLASHCACHE, state=None)]]).unchecked("cachedev").reason
