@@ -184,7 +184,7 @@ def writecache_table(text: str) -> CacheTable:
     words = text.split()
     if len(words) < 4 or words[0] not in {"p", "s"}:
         raise Malformed(f"no table of a writecache: {text[:80]!r}")
-    mode = "cleaner" if "cleaner" in words[5:] else "writeback"
+    mode = next((word.replace("_", " ") for word in ("cleaner", "metadata_only") if word in words[5:]), "writeback")
     return CacheTable((words[2],), words[1], _small(words[3]) or None, mode)
 
 

@@ -117,6 +117,11 @@ def test_a_dm_writecache_counts_only_writes_as_misses_of_nothing() -> None:
     assert row.read_misses is row.write_misses is row.bypassed_reads is None
 
 
+def test_a_dm_writecache_for_metadata_alone() -> None:
+    assert writecache_table("s 254:0 254:16 4096 1 metadata_only").mode == "metadata only"
+    assert writecache_table("s 254:0 254:16 4096 2 high_watermark 60").mode == "writeback"
+
+
 def test_before_5_15_it_counts_nothing() -> None:
     row = writecache("c", "0 1000 600 7", "p 254:0 259:0 4096 1 cleaner")
     assert (row.state, row.mode, row.used, row.reads, row.promotions) == ("ok", "cleaner", 400 * 4096, None, None)

@@ -40,6 +40,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if "cleaner" in {cache.mode, cache.policy}:
             yield _emptied(window, cache)
             continue
+        if cache.mode == "metadata only":  # of dm-writecache: data goes past it as it was set to
+            continue
         course = caching.judged(limits["requests"])
         if course is None:
             yield from _idle(window, caching, limits)
@@ -59,7 +61,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _share(cache: Cache, course: Course) -> float | None:
     """Return the share of requests that went past, of those that its mode does not send past anyway."""
-    way = _ONE_WAY.get(cache.mode or "")
+    way = "writes" if cache.kind == "dm-writecache" else _ONE_WAY.get(cache.mode or "")
     if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
         return share(course.steps[f"bypassed_{way}"], course.steps[way])
     return course.bypass_share

@@ -26,8 +26,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             and (part is None or part > limits["refused"])
             and dirty >= limits["crowded"]
         )
+        full = dirty >= limits["cutoff" if cache.kind == "bcache" else "share"]
         eta = _full_in(caching, dirty) if cache.kind not in _FILLS_HALF else None
-        if crowded or dirty >= limits["share"] or (dirty >= limits["crowded"] and _soon(eta, limits)):
+        if crowded or full or (dirty >= limits["crowded"] and _soon(eta, limits)):
             yield _finding(window, caching, dirty, refused, eta, limits)
         else:
             room = "" if refused is None else f", {human.number(refused)} requests found no room"
@@ -72,7 +73,7 @@ def _finding(
         cache.cache,
         f"{', '.join(parts)}: writes become as slow as the disks",
         (
-            Value("dirty", "dirty", dirty, "ratio", limits["share"]),
+            Value("dirty", "dirty", dirty, "ratio", limits["cutoff" if cache.kind == "bcache" else "share"]),
             Value("no_room", "requests that found no room", refused, "", limits["refusals"]),
             Value("eta", "until all of it is dirty", eta, "seconds", limits["soon"]),
             Value("grown", "more dirty data in the window", grown, "bytes"),
@@ -117,6 +118,7 @@ CACHE_FULL_OF_DIRTY = Rule(
     (Cache,),
     (
         Threshold("share", 0.9, "share of the cache that is dirty", "ratio"),
+        Threshold("cutoff", 0.65, "the same of bcache, which takes no more writes at 70 % of its buckets", "ratio"),
         Threshold("crowded", 0.5, "share that is dirty, if besides requests find no room or it is full soon", "ratio"),
         Threshold("refused", 0.01, "share of requests that find no room", "ratio"),
         Threshold("refusals", 10.0, "and at least so many in a minute"),

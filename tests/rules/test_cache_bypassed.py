@@ -218,6 +218,13 @@ def test_what_is_counted_is_named() -> None:
     assert said.summary.startswith("90.0 % of blocks went past the cache to dm-2 in 5.0 s, 450 a second")
 
 
+def test_a_writecache_is_judged_by_writes_and_by_none_if_it_takes_metadata_alone() -> None:
+    steps = {"reads": 9000.0, "writes": 500.0, "bypassed_writes": 450.0}
+    wc = replace(DM_CACHE, kind="dm-writecache", reads=0, writes=0, bypassed_writes=0)
+    assert "90.0 %" in judged(BOTH, run(wc, 5, steps)).finding("vg0/vol").summary
+    assert judged(BOTH, run(replace(wc, mode="metadata only"), 5, steps)).silent()
+
+
 def test_a_cache_that_counts_no_bypass_is_left_alone() -> None:
     assert judged(BOTH, run(DM_CACHE, 5, {"read_hits": 500.0, "read_misses": 900.0})).silent()
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from sdstop.cache import Cache
-from sdstop.finding import Severity
+from sdstop.finding import Finding, RuledOut, Severity
 from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
@@ -172,6 +172,12 @@ def test_a_cache_that_is_full_soon(pace: float, fires: bool) -> None:  # noqa: F
         assert 500 < float(value(finding, "eta") or 0) < 600
     else:
         said.ruled_out("cachedev")
+
+
+@pytest.mark.parametrize(("mib", "fires"), [(640, False), (660, True)])
+def test_bcache_takes_no_writes_long_before_all_is_dirty(mib: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = judged([CACHE_FULL_OF_DIRTY], run(replace(BCACHE, dirty=mib * MIB), 5, {}))
+    assert isinstance(said.of("bcache0"), Finding if fires else RuledOut)
 
 
 def test_a_writecache_fills_to_half_before_it_writes_back() -> None:
