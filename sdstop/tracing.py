@@ -192,6 +192,8 @@ def _is_ours(instance: Path) -> bool:
     """Whether there is nothing in an instance but what sdstop writes, perhaps not even that yet. Raises OSError."""
     if not {f"block:{event}" for event in _FIELDS}.issuperset(_lines(instance / "set_event")):
         return False
+    if _lines(instance / "current_tracer") != ["nop"]:
+        return False
     return all(
         {trigger(field) for field in fields}.issuperset(_lines(instance / "events" / "block" / event / "trigger"))
         for event, fields in _FIELDS.items()

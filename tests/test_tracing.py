@@ -46,6 +46,7 @@ class Kernel:
         if Path(path).parent == self.instances:
             for name in ("tracing_on", "set_event", "buffer_size_kb"):
                 (Path(path) / name).write_text("")
+            (Path(path) / "current_tracer").write_text("nop\n")
             for event in EVENTS:
                 (Path(path) / "events" / "block" / event).mkdir(parents=True)
                 (Path(path) / "events" / "block" / event / "trigger").write_text("# Available triggers:\n")
@@ -256,6 +257,7 @@ class TestCrash:
             ("events/block/block_bio_queue/trigger", f"{trigger('bytes')}\n"),
             ("events/block/block_rq_issue/trigger", f"{trigger('bytes')} [active]\nstacktrace:unlimited\n"),
             ("set_event", "sched:sched_switch\n"),
+            ("current_tracer", "function\n"),
         ],
     )
     def test_what_somebody_else_made_is_left_alone(self, tracefs: Path, file: str, text: str) -> None:
