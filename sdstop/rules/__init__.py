@@ -14,6 +14,8 @@ from sdstop.rules.link_saturated import LINK_SATURATED
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
+from sdstop.rules.pcie_degraded import PCIE_DEGRADED
+from sdstop.rules.phy_errors import PHY_ERRORS
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
@@ -41,5 +43,7 @@ RULES: tuple[Rule, ...] = (
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,
     LINK_SATURATED,
+    PHY_ERRORS,
+    PCIE_DEGRADED,
 )
 """Every rule, in the order in which lists show them."""
