@@ -19,6 +19,7 @@ from sdstop.collectors.mapper import MAPPER
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
 from sdstop.collectors.network import INTERFACES, NETWORK
 from sdstop.collectors.node import NODE, PRESSURE
+from sdstop.collectors.numa import NUMA
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
 from sdstop.collectors.sas import SAS
@@ -51,6 +52,7 @@ BUILTIN: tuple[Collector, ...] = (
     ZPOOL_SIZES,
     SAS,
     HBA,
+    NUMA,
 )
 """Every source, in the order in which lists show them.
 
