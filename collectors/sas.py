@@ -8,7 +8,7 @@ something attached alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -245,11 +245,6 @@ def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | 
     return SasPhyActivity(after.phy, seconds, *(None if step is None else step / seconds for step in steps))
 
 
-def fingerprint(host: Host) -> Hashable:
-    """Return the devices' names: hot-plug changes them."""
-    return tuple(host.names(DEVICES))
-
-
 SAS = Collector(
     "sas",
     "SAS phys, ports, expanders and end devices",
@@ -268,6 +263,6 @@ SAS = Collector(
     ),
     PACE,
     deadline=60.0,
-    fingerprint=fingerprint,
+    # No fingerprint: while an enclosure comes up its devices change every second, and each time would ask every phy.
     derives=(Derivation(SasPhy, SasPhyActivity, activity),),
 )

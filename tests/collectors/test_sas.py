@@ -122,3 +122,8 @@ def test_an_hba_of_a_real_kernel() -> None:
     assert {name: (row.port, row.above) for name, row in ends.items()} == {
         f"end_device-8:{n}": (f"port-8:{n}", "host8") for n in range(2)
     }
+
+
+def test_hot_plug_does_not_have_every_expander_asked() -> None:
+    assert SAS.fingerprint is None
+    assert SAS.pace >= 60
