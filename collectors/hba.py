@@ -42,6 +42,7 @@ class Hba(Reading):
     device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI")]
     driver: Annotated[str | None, Fact("Driver", "Kernel driver")]
     port: Annotated[str | None, Fact("Port", "PCI address of the port above it")]
+    port_device_id: Annotated[str | None, Fact("Port's device", "vendor:device of the port above", export=False)]
     node: Annotated[int | None, Metric("NUMA node", "NUMA node that it is near to", exact=True)]
     speed: Annotated[float | None, Metric("Speed", "Transfers per second of a lane, now", "per_second")]
     width: Annotated[int | None, Metric("Lanes", "Lanes in use")]
@@ -52,6 +53,8 @@ class Hba(Reading):
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute that holds the field (the class, if not named)."""
+        if field == "port_device_id" and self.port is not None:
+            return Source(f"{PCI}/{self.port}/device")
         if field.startswith("port_") and self.port is not None:
             return Source(f"{PCI}/{self.port}/{_FILES[field.removeprefix('port_')]}")
         return Source(f"{PCI}/{self.hba}/{_FILES.get(field, 'class')}")
@@ -126,9 +129,13 @@ def _path(host: Host, entry: str, place: Place) -> DiskPath:
     )
 
 
+def _ids(host: Host, address: str) -> str | None:
+    words = [host.maybe(f"{PCI}/{address}/{name}") for name in ("vendor", "device")]
+    return ":".join(word.removeprefix("0x") for word in words if word) if all(words) else None
+
+
 def _hba(host: Host, address: str, kind: str, above: str | None) -> Hba:
     base = f"{PCI}/{address}"
-    ids = [host.maybe(f"{base}/{name}") for name in ("vendor", "device")]
     node = host.number(f"{base}/numa_node")
 
     def speed(where: str | None, name: str) -> float | None:
@@ -140,9 +147,10 @@ def _hba(host: Host, address: str, kind: str, above: str | None) -> Hba:
     return Hba(
         hba=address,
         kind=kind,
-        device_id=":".join(word.removeprefix("0x") for word in ids if word) if all(ids) else None,
+        device_id=_ids(host, address),
         driver=host.target(f"{base}/driver"),
         port=above,
+        port_device_id=_ids(host, above) if above is not None else None,
         node=node if node is not None and node >= 0 else None,
         speed=speed(address, "current_link_speed"),
         width=width(address, "current_link_width"),

@@ -18,6 +18,7 @@ class Card:
     link: tuple[str, str] = ("8.0 GT/s PCIe", "8")
     can: tuple[str, str] = ("8.0 GT/s PCIe", "8")
     port: tuple[str, str] = ("8.0 GT/s PCIe", "16")
+    port_vendor: str = "0x8086"
     node: int = 0
     pci_class: str = "0x010700"
     ids: tuple[str, str] = ("0x1000", "0x0097")
@@ -43,6 +44,8 @@ class Card:
             f"{PCI}/{above}/max_link_speed": f"{self.port[0]}\n",
             f"{PCI}/{above}/max_link_width": f"{self.port[1]}\n",
             f"{PCI}/{above}/class": "0x060400\n",
+            f"{PCI}/{above}/vendor": f"{self.port_vendor}\n",
+            f"{PCI}/{above}/device": "0x2f04\n",
             f"link:{base}": root,
             f"link:{base}/driver": "../../../../bus/pci/drivers/mpt3sas",
         }

@@ -14,9 +14,16 @@ _VIRTIO = "1af4:"
 """Vendor of what hypervisors make up: its link is no wire."""
 
 
+_HYPERVISORS = ("1b36:", "15ad:", "1af4:")
+"""Vendors of ports of QEMU and VMware. Behind one of them may be a real card, in a slot that nobody here sees."""
+
+
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in sorted(window.rows(Hba).values(), key=lambda row: row.hba):
         if (row.speed is None and row.width is None) or (row.device_id or "").startswith(_VIRTIO):
+            continue
+        if (row.port_device_id or "").startswith(_HYPERVISORS):
+            yield Unchecked(_ID, "the port above it is made up by a hypervisor: what the slot can is not seen", row.hba)
             continue
         if row.port_max_speed is None or row.port_max_width is None or row.max_speed is None or row.max_width is None:
             yield Unchecked(_ID, "what both ends of its link can is not known", row.hba)

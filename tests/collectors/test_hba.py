@@ -32,7 +32,7 @@ def test_an_hba_and_both_ends_of_its_link() -> None:
         "0000:82:00.0", "sas", "1000:0097", "mpt3sas", "0000:80:02.0", 1,
     )  # fmt: skip
     assert (row.speed, row.width, row.max_speed, row.max_width) == (8e9, 8, 8e9, 8)
-    assert (row.port_max_speed, row.port_max_width) == (8e9, 16)
+    assert (row.port_max_speed, row.port_max_width, row.port_device_id) == (8e9, 16, "8086:2f04")
     assert row.source("width") == Source(f"{PCI}/0000:82:00.0/current_link_width")
     assert row.source("port_max_width") == Source(f"{PCI}/0000:80:02.0/max_link_width")
 
@@ -117,4 +117,4 @@ def test_behind_the_ports_of_the_far_node() -> None:
     row = last("vm-numa-one-dimm").rows(Hba)["0000:82:00.0"]
     assert (row.kind, row.port, row.node) == ("nvme", "0000:80:01.0", 1)
     assert (row.speed, row.width, row.max_speed, row.max_width) == (2.5e9, 1, 2.5e9, 1)
-    assert (row.port_max_speed, row.port_max_width) == (16e9, 32)
+    assert (row.port_max_speed, row.port_max_width, row.port_device_id) == (16e9, 32, "1b36:000c")

@@ -71,3 +71,8 @@ def test_a_card_of_a_hypervisor_has_no_link_to_judge() -> None:
 
 def test_no_link_is_nothing_to_say() -> None:
     assert judged(Card(link=("Unknown", "0"))).silent()
+
+
+def test_a_card_that_was_passed_to_a_guest_sits_in_a_slot_that_nobody_sees() -> None:
+    card = Card(link=("8.0 GT/s PCIe", "4"), port=("16.0 GT/s PCIe", "32"), port_vendor="0x1b36")
+    assert "hypervisor" in judged(card).unchecked(HBA_ID).reason
