@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sdstop import format as human
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.collectors.sas import SasPhy
 from sdstop.fabric import Load, loads
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
@@ -36,6 +37,12 @@ def _said(load: Load, share: float) -> str:
     )
 
 
+def _phys(window: Window, load: Load) -> list[SasPhy]:
+    """Return the phys of the HBA that are up."""
+    hosts = {path.host for path in window.rows(DiskPath).values() if path.hba == load.hba.hba}
+    return [row for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None]
+
+
 def _finding(window: Window, load: Load, share: float, limits: Limits) -> Finding:
     full = load.carries is not None and load.moves >= limits["full"] * load.carries
     # How fast flash is differs by ten times, and it is seldom bought to be read from end to end.
@@ -54,7 +61,10 @@ def _finding(window: Window, load: Load, share: float, limits: Limits) -> Findin
             Value("carries", "what the links carry", load.carries, "bytes_per_second"),
             Value("moves", "what goes through now", load.moves, "bytes_per_second"),
         ),
-        cites(*(window.cite(load.hba, name) for name in ("speed", "width"))),
+        cites(
+            *(window.cite(load.hba, name) for name in ("speed", "width")),
+            *(window.cite(phy, "rate") for phy in _phys(window, load)[:4]),
+        ),
         (
             "spread the disks (zones, cables of the enclosure) over more HBAs; rebuild and scrub then speed up",
             f"lspci -vv -s {load.hba.hba} | grep -E 'LnkCap|LnkSta'   # a wider or faster slot",

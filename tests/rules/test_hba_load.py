@@ -7,13 +7,14 @@ from itertools import pairwise
 import pytest
 
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.hba import HBA
 from sdstop.collectors.sas import PHYS, SAS
 from sdstop.fabric import pcie_payload
 from sdstop.finding import Severity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
-from tests.frames import Judged, value
+from tests.frames import Files, Judged, value
 from tests.hbanode import Card, files
 
 FIRST = "0000:81:00.0"
@@ -73,13 +74,27 @@ def test_flash_by_itself_is_info() -> None:
     assert judged(48, rotates=False).finding(FIRST, OVER).severity is Severity.INFO
 
 
+@pytest.mark.parametrize(("share", "severity"), [(0.78, Severity.INFO), (0.82, Severity.WARNING)])
+def test_a_link_that_is_full_now_is_a_warning(share: float, severity: Severity) -> None:
+    disks = names(0, 24)
+    each = share * pcie_payload(8e9, 8, 0.85) / len(disks)
+    shown: list[tuple[float, Files]] = []
+    for t in range(6):
+        lines = "".join(f"8 {n} {disk} {t} 0 {int(each * t / 512)} 0 0 0 0 0 0 0 0\n" for n, disk in enumerate(disks))
+        shown.append((float(t), files(Card(0x81, disks, rotates=False)) | {"/proc/diskstats": lines}))
+    said = Judged([BLOCKDEV, HBA, SAS, DISKSTATS], [HBA_OVERSUBSCRIBED], shown)
+    assert said.finding(FIRST).severity is severity
+
+
 def test_the_sas_links_may_be_the_narrower_ones() -> None:
     phys = {
         f"{PHYS}/phy-129:{n}/{name}": "6.0 Gbit\n"
         for n in range(4)
         for name in ("negotiated_linkrate", "maximum_linkrate_hw")
     }
-    assert value(judged(15, more=phys).finding(FIRST, OVER), "carries") == 4 * 600e6
+    finding = judged(15, more=phys).finding(FIRST, OVER)
+    assert value(finding, "carries") == 4 * 600e6
+    assert any(cite.key == f"{PHYS}/phy-129:3/negotiated_linkrate" for cite in finding.evidence)
 
 
 @pytest.mark.parametrize(("counts", "fires"), [((13, 7), False), ((14, 6), True)])
