@@ -10,6 +10,7 @@ from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
 from sdstop.collectors.flashcache import FLASHCACHE
+from sdstop.collectors.hba import HBA
 from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.collectors.iostat import IOSTAT
 from sdstop.collectors.links import LINKS
@@ -18,8 +19,10 @@ from sdstop.collectors.mapper import MAPPER
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
 from sdstop.collectors.network import INTERFACES, NETWORK
 from sdstop.collectors.node import NODE, PRESSURE
+from sdstop.collectors.numa import NUMA
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
+from sdstop.collectors.sas import SAS
 from sdstop.collectors.sessions import SESSIONS
 from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
 
@@ -47,6 +50,9 @@ BUILTIN: tuple[Collector, ...] = (
     SESSIONS,
     IO_SIZES,
     ZPOOL_SIZES,
+    SAS,
+    HBA,
+    NUMA,
 )
 """Every source, in the order in which lists show them.
 

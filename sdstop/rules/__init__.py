@@ -9,11 +9,16 @@ from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from sdstop.rules.device_hung import DEVICE_HUNG
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
+from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
+from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
 from sdstop.rules.link_saturated import LINK_SATURATED
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
+from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
+from sdstop.rules.pcie_degraded import PCIE_DEGRADED
+from sdstop.rules.phy_errors import PHY_ERRORS
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
@@ -41,5 +46,10 @@ RULES: tuple[Rule, ...] = (
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,
     LINK_SATURATED,
+    PHY_ERRORS,
+    PCIE_DEGRADED,
+    HBA_OVERSUBSCRIBED,
+    HBA_UNBALANCED,
+    NUMA_REMOTE_HBA,
 )
 """Every rule, in the order in which lists show them."""

@@ -1,0 +1,203 @@
+"""Which HBA each disk hangs on, and the PCI Express link of the HBA at both of its ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collector import Collector, Need
+from sdstop.disk import device_name
+from sdstop.host import Host, TimedOut, Unreadable
+from sdstop.model import Fact, Label, Metric, Reading, Source
+from sdstop.place import Place, parse_place
+
+BLOCK = "/sys/block"
+PCI = "/sys/bus/pci/devices"
+SAS_DEVICES = "/sys/class/sas_device"
+
+_FILES = {
+    "speed": "current_link_speed",
+    "width": "current_link_width",
+    "max_speed": "max_link_speed",
+    "max_width": "max_link_width",
+    "node": "numa_node",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hba(Reading):
+    """A PCI function of storage, one row each: SCSI, SAS, RAID, SATA, NVMe, with disks or without.
+
+    The link is the one between it and the port above. Speeds are transfers per second and lane; None where there is
+    no PCI Express link or the node does not say. `node` None: the firmware does not say near which CPUs it sits.
+    """
+
+    family: ClassVar[str] = "hba"
+    title: ClassVar[str] = "HBAs"
+
+    hba: Annotated[str, Label("HBA", "PCI address")]
+    kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage")]
+    device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI")]
+    driver: Annotated[str | None, Fact("Driver", "Kernel driver")]
+    port: Annotated[str | None, Fact("Port", "PCI address of the port above it")]
+    port_device_id: Annotated[str | None, Fact("Port's device", "vendor:device of the port above", export=False)]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node that it is near to", exact=True)]
+    speed: Annotated[float | None, Metric("Speed", "Transfers per second of a lane, now", "per_second")]
+    width: Annotated[int | None, Metric("Lanes", "Lanes in use")]
+    max_speed: Annotated[float | None, Metric("Its speed", "The most that the HBA can", "per_second")]
+    max_width: Annotated[int | None, Metric("Its lanes", "The most that the HBA can")]
+    port_max_speed: Annotated[float | None, Metric("Port's speed", "The most that the port above can", "per_second")]
+    port_max_width: Annotated[int | None, Metric("Port's lanes", "The most that the port above can")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field (the class, if not named)."""
+        if field == "port_device_id" and self.port is not None:
+            return Source(f"{PCI}/{self.port}/device")
+        if field.startswith("port_") and self.port is not None:
+            return Source(f"{PCI}/{self.port}/{_FILES[field.removeprefix('port_')]}")
+        return Source(f"{PCI}/{self.hba}/{_FILES.get(field, 'class')}")
+
+
+@dataclass(frozen=True, slots=True)
+class DiskPath(Reading):
+    """The way from a disk to its HBA, one row a disk that hangs on PCI."""
+
+    family: ClassVar[str] = "disk_path"
+    title: ClassVar[str] = "Ways to disks"
+
+    device: Annotated[str, Label("Device", "Kernel name")]
+    hba: Annotated[str, Fact("HBA", "PCI address")]
+    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)")]
+    port: Annotated[str | None, Fact("Port", "SAS port of the HBA")]
+    expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to")]
+    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric")]
+    enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
+    bay: Annotated[int | None, Metric("Bay", "Bay in the enclosure", export=False)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the link that tells the way; of the slot, the end device's attribute."""
+        if field in {"enclosure", "bay"} and self.end_device is not None:
+            return Source(f"{SAS_DEVICES}/{self.end_device}/{field}_identifier")
+        return Source(f"link:{BLOCK}/{self.device.replace('/', '!')}")
+
+
+_SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
+_KINDS = {0x00: "scsi", 0x01: "ide", 0x04: "raid", 0x05: "ata", 0x06: "sata", 0x07: "sas", 0x08: "nvme"}
+
+
+def link_speed(said: str | None) -> float | None:
+    """Return transfers per second of `8.0 GT/s PCIe` (kernels before 5.x: `8 GT/s`), None of `Unknown`."""
+    match = _SPEED.fullmatch(said or "")
+    return float(match[1]) * 1e9 if match else None
+
+
+def link_width(said: int | None) -> int | None:
+    """Return lanes; 0 and 255 are the kernel's words for no link."""
+    return said if said is not None and 0 < said <= 32 else None
+
+
+def kind_of(pci_class: int | None) -> str | None:
+    """Return what a PCI function of storage is by its class (`0x010700`: SAS), None of any other function."""
+    if pci_class is None or pci_class >> 16 != 1:
+        return None
+    return _KINDS.get(pci_class >> 8 & 0xFF, "storage")
+
+
+def _place(host: Host, path: str) -> Place:
+    try:
+        return parse_place(host.link(path))
+    except TimedOut:
+        raise
+    except Unreadable:
+        return Place()
+
+
+def _path(host: Host, entry: str, place: Place) -> DiskPath:
+    end = place.end_device or None
+    base = f"{SAS_DEVICES}/{end}"
+    return DiskPath(
+        device=device_name(entry),
+        hba=place.functions[-1],
+        host=place.host or None,
+        port=place.ports[0] if place.ports else None,
+        expander=place.expanders[-1] if place.expanders else None,
+        end_device=end,
+        enclosure=(host.maybe(f"{base}/enclosure_identifier") or None) if end else None,
+        bay=host.number(f"{base}/bay_identifier") if end else None,
+    )
+
+
+def _ids(host: Host, address: str) -> str | None:
+    words = [host.maybe(f"{PCI}/{address}/{name}") for name in ("vendor", "device")]
+    return ":".join(word.removeprefix("0x") for word in words if word) if all(words) else None
+
+
+def _hba(host: Host, address: str, kind: str, above: str | None) -> Hba:
+    base = f"{PCI}/{address}"
+    node = host.number(f"{base}/numa_node")
+
+    def speed(where: str | None, name: str) -> float | None:
+        return link_speed(host.maybe(f"{PCI}/{where}/{name}")) if where is not None else None
+
+    def width(where: str | None, name: str) -> int | None:
+        return link_width(host.number(f"{PCI}/{where}/{name}")) if where is not None else None
+
+    return Hba(
+        hba=address,
+        kind=kind,
+        device_id=_ids(host, address),
+        driver=host.target(f"{base}/driver"),
+        port=above,
+        port_device_id=_ids(host, above) if above is not None else None,
+        node=node if node is not None and node >= 0 else None,
+        speed=speed(address, "current_link_speed"),
+        width=width(address, "current_link_width"),
+        max_speed=speed(address, "max_link_speed"),
+        max_width=width(address, "max_link_width"),
+        port_max_speed=speed(above, "max_link_speed"),
+        port_max_width=width(above, "max_link_width"),
+    )
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the way to every disk, then every PCI function of storage."""
+    above: dict[str, str | None] = {}
+    for entry in host.names(BLOCK):
+        place = _place(host, f"{BLOCK}/{entry}")
+        if place.functions:
+            above[place.functions[-1]] = place.functions[-2] if len(place.functions) > 1 else None
+            yield _path(host, entry, place)
+    for address in sorted({*host.names(PCI), *above}):
+        kind = kind_of(host.number(f"{PCI}/{address}/class"))
+        if kind is None and address not in above:
+            continue
+        functions = _place(host, f"{PCI}/{address}").functions
+        port = functions[-2] if len(functions) > 1 else above.get(address)
+        yield _hba(host, address, kind or "storage", port)
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return the disks' names: hot-plug changes them."""
+    return tuple(host.names(BLOCK))
+
+
+HBA = Collector(
+    "hba",
+    "HBAs, their PCI Express links, and which disks hang on them",
+    read,
+    (Hba, DiskPath),
+    (
+        Need(f"list:{BLOCK}", "which disks there are"),
+        Need(f"link:{BLOCK}/*", "the way to a disk: PCI function, SCSI host, SAS port, expander"),
+        Need(f"{SAS_DEVICES}/*/*", "enclosure and bay of a SAS disk"),
+        Need(f"list:{PCI}", "which PCI functions there are"),
+        Need(f"{PCI}/*/*", "class, numbers, NUMA node, speed and width of the link, now and at most"),
+        Need(f"link:{PCI}/*", "the port above a PCI function"),
+        Need(f"link:{PCI}/*/driver", "the driver"),
+    ),
+    30.0,
+    deadline=15.0,
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,268 @@
+"""SAS as sysfs shows it: phys with their errors, ports, expanders and end devices.
+
+To read a counter of a phy of an expander, the kernel asks the expander (SMP REPORT PHY ERROR LOG); an HBA whose
+expander does not answer may be reset by its driver. So that is done rarely, one after another, and of phys with
+something attached alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from sdstop.collector import Collector, Need
+from sdstop.host import Host, TimedOut, Unreadable
+from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.place import Place, parse_place
+
+PHYS = "/sys/class/sas_phy"
+PORTS = "/sys/class/sas_port"
+DEVICES = "/sys/class/sas_device"
+EXPANDERS = "/sys/class/sas_expander"
+PACE = 300.0
+"""Seconds between readings: each asks every expander four times a phy."""
+
+_FILES = {
+    "invalid_dwords": "invalid_dword_count",
+    "disparity_errors": "running_disparity_error_count",
+    "sync_losses": "loss_of_dword_sync_count",
+    "reset_problems": "phy_reset_problem_count",
+}
+COUNTERS = tuple(_FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class SasPhy(Reading):
+    """A phy of an HBA or an expander, one row each (kernel drivers/scsi/scsi_transport_sas.c).
+
+    Counters stop at 2^32-1 and start again with the expander or when somebody clears them; None where nothing is
+    attached, for then nobody asks. Speeds are of the data, without the line's coding.
+    """
+
+    family: ClassVar[str] = "sas_phy"
+    title: ClassVar[str] = "SAS phys"
+
+    phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander")]
+    owner: Annotated[str, Fact("Of", "The host (hostN) or expander (expander-H:N) that it belongs to")]
+    number: Annotated[int | None, Metric("Number", "Number of the phy at its owner", export=False)]
+    port: Annotated[str | None, Fact("Port", "The port that it is part of, as long as something is attached")]
+    attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end")]
+    address: Annotated[str | None, Fact("Address", "SAS address that the driver gives the phy", export=False)]
+    state: Annotated[str | None, State("State", "up, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")]
+    rate: Annotated[int | None, Metric("Rate", "Data that the negotiated rate carries", "bytes_per_second")]
+    maximum_rate: Annotated[int | None, Metric("At most", "The same of the fastest that it can", "bytes_per_second")]
+    invalid_dwords: Annotated[
+        int | None, Metric("Invalid dwords", "Dwords received that are no code", kind=Kind.COUNTER)
+    ] = None
+    disparity_errors: Annotated[
+        int | None,
+        Metric("Disparity", "Dwords of the wrong disparity; mostly the same ones as are invalid", kind=Kind.COUNTER),
+    ] = None
+    sync_losses: Annotated[
+        int | None, Metric("Sync lost", "Times dwords could no longer be told apart", kind=Kind.COUNTER)
+    ] = None
+    reset_problems: Annotated[
+        int | None, Metric("Reset problems", "Times the link did not come up after a reset", kind=Kind.COUNTER)
+    ] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field (the state, if not named)."""
+        names = _FILES | {"maximum_rate": "maximum_linkrate_hw", "address": "sas_address", "number": "phy_identifier"}
+        return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
+
+
+@dataclass(frozen=True, slots=True)
+class SasPhyActivity(Reading):
+    """Errors of a phy between two readings, one row each; None of a link that came, went or changed in between."""
+
+    family: ClassVar[str] = "sas_phy_activity"
+    title: ClassVar[str] = "SAS phy errors"
+    exported: ClassVar[bool] = False
+
+    phy: Annotated[str, Label("Phy", "Name of the phy")]
+    seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
+    invalid_dwords_per_second: Annotated[float | None, Metric("Invalid dwords/s", "Dwords of no code", "per_second")]
+    disparity_errors_per_second: Annotated[float | None, Metric("Disparity/s", "Of wrong disparity", "per_second")]
+    sync_losses_per_second: Annotated[float | None, Metric("Sync lost/s", "Times sync was lost", "per_second")]
+    reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the counter behind a rate."""
+        return Source(f"{PHYS}/{self.phy}/{_FILES.get(field.removesuffix('_per_second'), 'invalid_dword_count')}")
+
+
+@dataclass(frozen=True, slots=True)
+class SasPort(Reading):
+    """A port: the phys that lead to the same device, one row each."""
+
+    family: ClassVar[str] = "sas_port"
+    title: ClassVar[str] = "SAS ports"
+
+    port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER")]
+    phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute."""
+        del field
+        return Source(f"{PORTS}/{self.port}/num_phys")
+
+
+@dataclass(frozen=True, slots=True)
+class SasDevice(Reading):
+    """An expander or end device (a drive's port, an enclosure processor), one row each, and where it hangs."""
+
+    family: ClassVar[str] = "sas_device"
+    title: ClassVar[str] = "SAS devices"
+
+    device: Annotated[str, Label("Device", "expander-H:N or end_device-...")]
+    kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander")]
+    address: Annotated[str | None, Fact("Address", "SAS address", export=False)]
+    host: Annotated[str | None, Fact("Host", "SCSI host that it is reached through")]
+    port: Annotated[str | None, Fact("Port", "Port that leads to it")]
+    above: Annotated[str | None, Fact("Above", "Expander or host that the port belongs to")]
+    enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
+    bay: Annotated[int | None, Metric("Bay", "Number of the bay in the enclosure", export=False)]
+    product: Annotated[str | None, Fact("Product", "Vendor and product of an expander")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field."""
+        if field == "product":
+            return Source(f"{EXPANDERS}/{self.device}/product_id")
+        names = {"address": "sas_address", "enclosure": "enclosure_identifier", "bay": "bay_identifier"}
+        return Source(f"{DEVICES}/{self.device}/{names.get(field, 'device_type')}")
+
+
+_RATE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
+_NUMBERS = re.compile(r"(?:phy|port|end_device)-(\d+)(?::(\d+))?:(\d+)")
+
+
+def rate(said: str | None) -> int | None:
+    """Return the bytes per second of data on a link of `12.0 Gbit`; None of any other word.
+
+    Up to 12 Gbit/s eight bits travel as ten (SPL), from 22.5 on 128 as 150.
+    """
+    match = _RATE.fullmatch(said or "")
+    if match is None:
+        return None
+    gbit = float(match[1])
+    return round(gbit * 1e9 / 10 if gbit <= 12 else gbit * 1e9 * 128 / 150 / 8)
+
+
+def owner(name: str) -> str:
+    """Return who has a phy or port: `phy-1:0:52` -> `expander-1:0`, `phy-1:3` -> `host1`, else ""."""
+    match = _NUMBERS.fullmatch(name)
+    if match is None:
+        return ""
+    return f"host{match[1]}" if match[2] is None else f"expander-{match[1]}:{match[2]}"
+
+
+def _place(host: Host, path: str) -> Place:
+    try:
+        return parse_place(host.link(path))
+    except TimedOut:
+        raise
+    except Unreadable:
+        return Place()
+
+
+def _port_of(name: str, place: Place) -> str | None:
+    """Return the port that leads to a device; an end device has its port's number."""
+    if place.ports:
+        return place.ports[-1]
+    return name.replace("end_device-", "port-") if name.startswith("end_device-") else None
+
+
+def _device(host: Host, name: str) -> SasDevice:
+    base = f"{DEVICES}/{name}"
+    place = _place(host, base)
+    port = _port_of(name, place)
+    expander = name.startswith("expander-")
+    said = [host.maybe(f"{EXPANDERS}/{name}/{part}") for part in ("vendor_id", "product_id")] if expander else []
+    above = owner(port) if port is not None else ""
+    return SasDevice(
+        device=name,
+        kind=host.maybe(f"{base}/device_type") or None,
+        address=host.maybe(f"{base}/sas_address") or None,
+        host=place.host or (f"host{number[0]}" if (number := re.findall(r"\d+", name)) else None),
+        port=port,
+        above=above or None,
+        enclosure=host.maybe(f"{base}/enclosure_identifier") or None,
+        bay=host.number(f"{base}/bay_identifier"),
+        product=" ".join(word for word in said if word) or None,
+    )
+
+
+def _phy(host: Host, name: str, attached: dict[str, str]) -> SasPhy:
+    base = f"{PHYS}/{name}"
+    word = host.maybe(f"{base}/negotiated_linkrate") or None
+    speed = rate(word)
+    port = host.target(f"{base}/device/port")
+    counters: dict[str, Any] = {}
+    if word not in {None, "Unknown", "Phy disabled"}:  # no more than it must: each is a question to the expander
+        counters = {field: host.number(f"{base}/{file}") for field, file in _FILES.items()}
+    return SasPhy(
+        phy=name,
+        owner=owner(name),
+        number=host.number(f"{base}/phy_identifier"),
+        port=port,
+        attached=attached.get(port) if port is not None else None,
+        address=host.maybe(f"{base}/sas_address") or None,
+        state="up" if speed is not None else word,
+        rate=speed,
+        maximum_rate=rate(host.maybe(f"{base}/maximum_linkrate_hw")),
+        **counters,
+    )
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield devices, ports and phys; nothing where there is no SAS."""
+    attached = {}
+    for name in host.names(DEVICES):
+        device = _device(host, name)
+        if device.port is not None:
+            attached[device.port] = name
+        yield device
+    for name in host.names(PORTS):
+        yield SasPort(name, host.number(f"{PORTS}/{name}/num_phys"))
+    for name in host.names(PHYS):
+        yield _phy(host, name, attached)
+
+
+def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | None:
+    """Return the errors between two readings.
+
+    None where the link is another one, for to come up costs errors, and where a counter went back.
+    """
+    link = ("state", "rate", "port", "attached", "address")
+    if seconds <= 0 or any(getattr(before, name) != getattr(after, name) for name in link):
+        return None
+    pairs = [(getattr(before, name), getattr(after, name)) for name in COUNTERS]
+    steps = [None if old is None or new is None else new - old for old, new in pairs]
+    if all(step is None for step in steps) or any(step is not None and step < 0 for step in steps):
+        return None
+    return SasPhyActivity(after.phy, seconds, *(None if step is None else step / seconds for step in steps))
+
+
+SAS = Collector(
+    "sas",
+    "SAS phys, ports, expanders and end devices",
+    read,
+    (SasPhy, SasPort, SasDevice),
+    (
+        Need(f"list:{PHYS}", "which phys there are"),
+        Need(f"{PHYS}/*/*", "link rates and error counters; of an expander's phys the driver asks the expander"),
+        Need(f"link:{PHYS}/*/device/port", "the port that a phy is part of"),
+        Need(f"list:{PORTS}", "which ports there are"),
+        Need(f"{PORTS}/*/num_phys", "how wide a port is"),
+        Need(f"list:{DEVICES}", "which expanders and end devices there are"),
+        Need(f"{DEVICES}/*/*", "kind, address, enclosure and bay"),
+        Need(f"link:{DEVICES}/*", "the port that leads to a device"),
+        Need(f"{EXPANDERS}/*/*", "vendor and product of expanders"),
+    ),
+    PACE,
+    deadline=60.0,
+    # No fingerprint: while an enclosure comes up its devices change every second, and each time would ask every phy.
+    derives=(Derivation(SasPhy, SasPhyActivity, activity),),
+)

@@ -1,0 +1,91 @@
+"""More disks behind an HBA than its links can carry, when all of them are read from end to end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.collectors.sas import SasPhy
+from sdstop.fabric import Load, loads
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "hba-oversubscribed"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for load in loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"]):
+        share = load.share
+        if load.disks < 2:
+            continue
+        if share is None:
+            yield Unchecked(_ID, "what its links carry is not known", load.hba.hba)
+        elif share > limits["share"]:
+            yield _finding(window, load, share, limits)
+        elif load.unknown:
+            yield Unchecked(_ID, "of some of its disks it is not known whether they rotate", load.hba.hba)
+        else:
+            yield RuledOut(_ID, load.hba.hba, _said(load, share))
+
+
+def _said(load: Load, share: float) -> str:
+    return (
+        f"{load.disks:g} disks could move {human.rate(load.wants)}B/s, {human.percent(share)} % of the "
+        f"{human.rate(load.carries)}B/s that its links carry"
+    )
+
+
+def _phys(window: Window, load: Load) -> list[SasPhy]:
+    """Return the phys of the HBA that are up."""
+    hosts = {path.host for path in window.rows(DiskPath).values() if path.hba == load.hba.hba}
+    return [row for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None]
+
+
+def _finding(window: Window, load: Load, share: float, limits: Limits) -> Finding:
+    full = load.carries is not None and load.moves >= limits["full"] * load.carries
+    # How fast flash is differs by ten times, and it is seldom bought to be read from end to end.
+    spinning = load.carries is not None and load.rotating * limits["disk_rate"] >= limits["severe"] * load.carries
+    now = f"; now {human.rate(load.moves)}B/s go through: it is the limit" if full else ""
+    alone = load.carries / load.disks if load.carries is not None else None
+    return Finding(
+        _ID,
+        Severity.WARNING if full or spinning else Severity.INFO,
+        load.hba.hba,
+        f"{_said(load, share)}: all together get {human.rate(alone)}B/s each{now}",
+        (
+            Value("share", "what its disks could move, of what its links carry", share, "ratio", limits["share"]),
+            Value("disks", "disks behind it", load.disks),
+            Value("wants", "what they could move on outer tracks", load.wants, "bytes_per_second"),
+            Value("carries", "what the links carry", load.carries, "bytes_per_second"),
+            Value("moves", "what goes through now", load.moves, "bytes_per_second"),
+        ),
+        cites(
+            *(window.cite(load.hba, name) for name in ("speed", "width")),
+            *(window.cite(phy, "rate") for phy in _phys(window, load)[:4]),
+        ),
+        (
+            "spread the disks (zones, cables of the enclosure) over more HBAs; rebuild and scrub then speed up",
+            f"lspci -vv -s {load.hba.hba} | grep -E 'LnkCap|LnkSta'   # a wider or faster slot",
+        ),
+        "a load that never reads most of the disks at once: seeks, not links, are then the limit",
+    )
+
+
+HBA_OVERSUBSCRIBED = Rule(
+    _ID,
+    "the disks behind an HBA could move more than its links carry",
+    Severity.WARNING,
+    _check,
+    (Hba, DiskPath, BlockDevice),
+    (
+        Threshold("share", 1.0, "what the disks could move, of what the links carry", "ratio"),
+        Threshold("severe", 2.0, "the same of rotating disks alone, that is a warning", "ratio"),
+        Threshold("full", 0.8, "share of what the links carry that is in use now, that is a warning", "ratio"),
+        Threshold("disk_rate", 265e6, "what a rotating disk moves on its outer tracks", "bytes_per_second"),
+        Threshold("flash_rate", 530e6, "what a flash drive moves, by SATA's measure", "bytes_per_second"),
+        Threshold("efficiency", 0.85, "share of a PCI Express link that is left for data", "ratio"),
+    ),
+    either=3,
+)

@@ -1,0 +1,85 @@
+"""HBAs of one kind that carry very different numbers of the same disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.fabric import Load, loads
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
+
+_ID = "hba-unbalanced"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    known = HBA_OVERSUBSCRIBED.limits()
+    kinds: dict[str, list[Load]] = {}
+    for load in loads(window, known["disk_rate"], known["flash_rate"], known["efficiency"]):
+        if load.hba.device_id is not None:
+            kinds.setdefault(load.hba.device_id, []).append(load)
+    for group in kinds.values():
+        models = {name: sum(load.models.get(name, 0) for load in group) for load in group for name in load.models}
+        model, total = max(models.items(), key=lambda item: item[1], default=("", 0.0))
+        if len(group) < 2 or total < limits["disks"]:
+            continue
+        yield _judge(window, group, model, limits)
+
+
+def _judge(window: Window, group: list[Load], model: str, limits: Limits) -> Verdict:
+    counts = {load.hba.hba: load.models.get(model, 0) for load in group}
+    worst = max(group, key=lambda load: counts[load.hba.hba])
+    mean = sum(counts.values()) / len(group)
+    times = counts[worst.hba.hba] / mean
+    spread = ", ".join(f"{name}: {count:g}" for name, count in counts.items())
+    if times <= limits["times"]:
+        return RuledOut(_ID, worst.hba.hba, f"{model} evenly on {len(group)} HBAs ({spread})")
+    share = worst.share
+    over = share is not None and share > 1 and share / times <= 1
+    why = f"; they could move {human.percent(share)} % of what its links carry, evenly spread they fit" if over else ""
+    return Finding(
+        _ID,
+        Severity.WARNING if over else Severity.INFO,
+        worst.hba.hba,
+        f"{counts[worst.hba.hba]:g} disks {model} hang on it, {mean:.1f} are the mean of {len(group)} like HBAs "
+        f"({spread}){why}",
+        (
+            Value("times", "disks on it, times the mean", times, "ratio", limits["times"]),
+            Value("share", "what its disks could move, of what its links carry", share, "ratio", 1.0),
+            *(Value(name, f"disks {model} on {name}", count) for name, count in counts.items()),
+        ),
+        cites(
+            *(
+                window.cite(path)
+                for path in list(window.rows(DiskPath).values())[:64]
+                if path.hba == worst.hba.hba and path.device == _first(window, worst)
+            ),
+            window.cite(worst.hba),
+        ),
+        (
+            "spread the disks over the HBAs: zones of the expanders, cables of the enclosure",
+            "lsscsi -t -g | sort   # which disk hangs on which host",
+        ),
+        "HBAs that are kept for something else: tapes, another enclosure, a second path that is not cabled",
+    )
+
+
+def _first(window: Window, load: Load) -> str:
+    return min(path.device for path in window.rows(DiskPath).values() if path.hba == load.hba.hba)
+
+
+HBA_UNBALANCED = Rule(
+    _ID,
+    "one of several like HBAs has far more of the same disks than the others",
+    Severity.WARNING,
+    _check,
+    (Hba, DiskPath, BlockDevice),
+    (
+        Threshold("times", 1.3, "disks on the fullest, times the mean", "ratio"),
+        Threshold("disks", 8.0, "fewest disks of one model that are worth a word"),
+    ),
+    either=3,
+)

@@ -1,0 +1,111 @@
+"""Disks that are all near one NUMA node of several: what the others do with them crosses between the sockets."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.collectors.network import Interface
+from sdstop.collectors.numa import InterfaceNode, NumaNode
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "numa-remote-hba"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    nodes = {row.number: row for row in window.rows(NumaNode).values()}
+    disks = Counter(path.hba for path in window.rows(DiskPath).values())
+    hbas = [row for row in window.rows(Hba).values() if disks[row.hba]]
+    if len(nodes) < 2 or not hbas:
+        return
+    unknown = sum(disks[row.hba] for row in hbas if row.node is None)
+    near: Counter[int] = Counter()
+    for row in hbas:
+        if row.node is not None:
+            near[row.node] += disks[row.hba]
+    if not near or unknown / disks.total() > 1 - limits["share"]:
+        yield Unchecked(_ID, f"the firmware does not say near which node {unknown} of {disks.total()} disks are")
+        return
+    node, most = near.most_common(1)[0]
+    spread = ", ".join(f"node{number}: {count} disks" for number, count in sorted(near.items()))
+    here = [row for row in hbas if row.node == node]
+    if most / disks.total() < limits["share"]:
+        yield RuledOut(_ID, "", f"HBAs are near several nodes ({spread})")
+        return
+    bare = node in nodes and nodes[node].memory == 0
+    cards = _cards(window)
+    apart = sorted(name for name, at in cards.items() if at != node)
+    crossing = bool(cards) and len(apart) == len(cards)
+    if bare or crossing or len(here) > 1:
+        yield _finding(window, node, here, disks, nodes, apart if crossing else [], bare=bare)
+    else:
+        yield RuledOut(_ID, f"node{node}", f"1 HBA with {most} disks, which is near one node or the other")
+
+
+def _cards(window: Window) -> dict[str, int]:
+    """Return the node of each network card with a link; none where that of one of them is not known."""
+    found = {}
+    for row in window.rows(InterfaceNode).values():
+        known = window.get(Interface, row.interface)
+        if known is not None and not known.carrier:
+            continue
+        if row.node is None:
+            return {}
+        found[row.interface] = row.node
+    return found
+
+
+def _finding(
+    window: Window,
+    node: int,
+    here: list[Hba],
+    disks: Counter[str],
+    nodes: dict[int, NumaNode],
+    cards: list[str],
+    *,
+    bare: bool,
+) -> Finding:
+    count = sum(disks[row.hba] for row in here)
+    others = ", ".join(row.node for number, row in sorted(nodes.items()) if number != node)
+    text = f"{count} of {disks.total()} disks hang on {len(here)} HBAs near node{node} of {len(nodes)}"
+    if bare:
+        text += ", which has no memory: all their data cross to another node"
+    else:
+        text += f": what CPUs of {others} read and write crosses between the nodes"
+    if cards:
+        text += f"; the network cards with a link are near other nodes ({', '.join(cards)}), so what they serve crosses"
+    return Finding(
+        _ID,
+        Severity.WARNING if bare else Severity.INFO,
+        f"node{node}",
+        text,
+        (
+            Value("share", "share of the disks that are near this node", count / disks.total(), "ratio"),
+            Value("hbas", "HBAs near this node", len(here)),
+            *(Value(f"memory{number}", f"memory of {row.node}", row.memory, "bytes") for number, row in nodes.items()),
+        ),
+        cites(
+            *(window.cite(row, "node") for row in here[:4]),
+            *(window.cite(row, "memory") for row in nodes.values() if bare and row.memory == 0),
+            *(window.cite(row) for name in cards[:2] if (row := window.get(InterfaceNode, name)) is not None),
+        ),
+        (
+            f"numactl --cpunodebind={node} COMMAND   # keep the work near the disks",
+            f"move HBAs into slots of {others}: the board's manual says which these are",
+            "numastat -n; grep . /sys/devices/system/node/node*/numastat   # other_node: how much does cross",
+        ),
+        f"a load that runs on CPUs of node{node} alone, in memory of that node",
+    )
+
+
+NUMA_REMOTE_HBA = Rule(
+    _ID,
+    "all disks are near one NUMA node of several",
+    Severity.WARNING,
+    _check,
+    (NumaNode, Hba, DiskPath),
+    (Threshold("share", 0.9, "share of the disks near one node", "ratio"),),
+    either=3,
+)

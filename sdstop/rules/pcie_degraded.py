@@ -1,0 +1,104 @@
+"""A PCI Express link of an HBA or NVMe drive that is narrower or slower than both of its ends allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.disk import DiskActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "pcie-degraded"
+_VIRTIO = "1af4:"
+"""Vendor of what hypervisors make up: its link is no wire."""
+
+
+_HYPERVISORS = ("1b36:", "15ad:", "1af4:")
+"""Vendors of ports of QEMU and VMware. Behind one of them may be a real card, in a slot that nobody here sees."""
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for row in sorted(window.rows(Hba).values(), key=lambda row: row.hba):
+        if (row.speed is None and row.width is None) or (row.device_id or "").startswith(_VIRTIO):
+            continue
+        if (row.port_device_id or "").startswith(_HYPERVISORS):
+            yield Unchecked(_ID, "the port above it is made up by a hypervisor: what the slot can is not seen", row.hba)
+            continue
+        if row.port_max_speed is None or row.port_max_width is None or row.max_speed is None or row.max_width is None:
+            yield Unchecked(_ID, "what both ends of its link can is not known", row.hba)
+            continue
+        lanes, speed = min(row.max_width, row.port_max_width), min(row.max_speed, row.port_max_speed)
+        narrow = row.width is not None and row.width < lanes
+        slow = row.speed is not None and row.speed < speed
+        if narrow or slow:
+            yield _finding(window, row, lanes, speed, limits, narrow=narrow)
+        elif row.width is None or row.speed is None:
+            yield Unchecked(_ID, "of its link only half is said", row.hba)
+        else:
+            yield RuledOut(_ID, row.hba, f"{_said(row.speed, row.width)}, as both ends allow")
+
+
+def _said(speed: float | None, width: int | None) -> str:
+    rate = f"{speed / 1e9:g} GT/s" if speed is not None else "an unknown speed"
+    return f"{rate} x{width}" if width is not None else rate
+
+
+def _busy(window: Window, hba: str, limits: Limits) -> bool:
+    """Return whether its disks were at work in every part of the window: an idle link may be slow to save power."""
+    disks = {row.device for row in window.rows(DiskPath).values() if row.hba == hba}
+    loads = [
+        sum(
+            row.read_bytes_per_second + row.write_bytes_per_second
+            for device in disks
+            if (row := moment.rows.get(device)) is not None
+        )
+        for moment in window.last(10.0).moments(DiskActivity)
+    ]
+    return len(loads) >= 2 and min(loads) >= limits["load"]
+
+
+def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits, *, narrow: bool) -> Finding:
+    # Of the speed only: once more, and under load, or it may be saving power.
+    seen = [old for _, old in window.series(Hba, row.hba) if old is not None and old.speed == row.speed]
+    sure = narrow or (len(seen) > 1 and _busy(window, row.hba, limits))
+    now, best = _said(row.speed, row.width), _said(speed, lanes)
+    doubt = "" if sure else "; idle links may be slow to save power: it counts when it stays so under load"
+    disks = sum(1 for path in window.rows(DiskPath).values() if path.hba == row.hba)
+    return Finding(
+        _ID,
+        Severity.WARNING if sure else Severity.INFO,
+        row.hba,
+        f"its link runs at {now}, both ends allow {best}; {disks} disks are behind it ({row.kind}){doubt}",
+        (
+            Value("width", "lanes in use", row.width, "", float(lanes)),
+            Value("speed", "transfers per second of a lane", row.speed, "per_second", speed),
+            Value("disks", "disks behind it", disks),
+        ),
+        cites(
+            *(
+                window.cite(row, name)
+                for name in ("width", "max_width", "port_max_width", "speed", "max_speed", "port_max_speed")
+            )
+        ),
+        (
+            f"lspci -vv -s {row.hba} | grep -E 'LnkCap|LnkSta'   # and of the port above, {row.port}",
+            "seat the card anew, try another slot; in a slot that is shared or wired narrower the board sets the limit",
+        ),
+        "a board that wires fewer lanes to this slot than its port can: its manual says so, the port does not",
+        confidence=None if sure else 0.3,
+    )
+
+
+PCIE_DEGRADED = Rule(
+    _ID,
+    "the PCI Express link of an HBA or NVMe drive runs below what both of its ends allow",
+    Severity.WARNING,
+    _check,
+    (Hba,),
+    (
+        Threshold(
+            "load", 10e6, "bytes per second through it at which a slow link is no longer idle", "bytes_per_second"
+        ),
+    ),
+)

@@ -1,0 +1,140 @@
+"""SAS links that receive damaged words: growing is a matter of cable, plug or port; old and few is usual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "phy-errors"
+_HOUR = 3600.0
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    by_owner: dict[str, list[SasPhy]] = {}
+    for row in window.rows(SasPhy).values():
+        by_owner.setdefault(row.owner or row.phy, []).append(row)
+    for owner, phys in sorted(by_owner.items()):
+        counted = [row for row in phys if any(getattr(row, name) is not None for name in COUNTERS)]
+        if counted:
+            yield from _judge(window, owner, counted, limits)
+        elif any(row.state == "up" for row in phys):
+            yield Unchecked(_ID, "its driver does not say the error counters of its phys", owner)
+
+
+def _judge(window: Window, owner: str, phys: list[SasPhy], limits: Limits) -> Iterator[Verdict]:
+    quiet, waits = [], []
+    for row in phys:
+        errors = window.get(SasPhyActivity, row.phy)
+        severity = _severity(errors, limits) if errors is not None else None
+        if severity is not None and errors is not None:
+            yield _growing(window, row, errors, severity, limits)
+        elif errors is None and _total(row):
+            waits.append(row)
+        else:
+            quiet.append(row)
+    marked = [row for row in (*quiet, *waits) if _total(row)]
+    if marked:
+        yield _past(window, owner, marked, len(phys), waits, limits)
+    elif len(quiet) == len(phys):
+        yield RuledOut(_ID, owner, f"0 errors on its {len(phys)} phys that are asked")
+
+
+def _new(errors: SasPhyActivity, counter: str) -> int:
+    per_second: float | None = getattr(errors, f"{counter}_per_second")
+    return round((per_second or 0.0) * errors.seconds)
+
+
+def _damaged(errors: SasPhyActivity) -> int:
+    """Return the damaged words: an invalid one mostly has the wrong disparity too, and must not count twice."""
+    return max(_new(errors, "invalid_dwords"), _new(errors, "disparity_errors"))
+
+
+def _severity(errors: SasPhyActivity, limits: Limits) -> Severity | None:
+    """Return how bad it is that errors came in between two readings, None where these few are usual."""
+    damaged = _damaged(errors)
+    hourly = damaged / errors.seconds * _HOUR
+    if damaged >= limits["count"] and hourly >= limits["critical_per_hour"]:
+        return Severity.CRITICAL
+    if damaged >= limits["count"] and hourly >= limits["per_hour"]:
+        return Severity.WARNING
+    lost = _new(errors, "sync_losses") + _new(errors, "reset_problems")
+    return Severity.WARNING if lost >= limits["lost"] else None
+
+
+def _total(row: SasPhy) -> int:
+    return max(getattr(row, name) or 0 for name in COUNTERS)
+
+
+def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Severity, limits: Limits) -> Finding:
+    damaged = _damaged(errors)
+    lost, resets = _new(errors, "sync_losses"), _new(errors, "reset_problems")
+    hourly = damaged / errors.seconds * _HOUR
+    parts = [
+        f"{human.number(damaged, 0)} damaged words ({human.number(hourly, 0)} an hour)" if damaged else "",
+        f"synchronization lost {lost} times" if lost else "",
+        f"{resets} link resets that failed" if resets else "",
+    ]
+    where = row.attached or "what is attached"
+    grown = [name for name in COUNTERS if _new(errors, name)]
+    return Finding(
+        _ID,
+        severity,
+        row.phy,
+        f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)} on the link of {row.owner} to {where}",
+        (
+            Value("damaged", "damaged words since the reading before", damaged, "", limits["count"]),
+            Value("per_hour", "damaged words an hour", hourly, "", limits["per_hour"]),
+            Value("lost", "times that sync was lost or a reset failed", lost + resets, "", limits["lost"]),
+            *(Value(name, f"{name.replace('_', ' ')}, in all", getattr(row, name)) for name in COUNTERS),
+        ),
+        cites(*(window.cite(row, name) for name in grown)),
+        (
+            f"the cable and plugs between {row.owner} and {where}; several phys of one port: the cable; one: the slot",
+            f"smartctl -l sasphy DEVICE   # the drive's own count, of {where}: which end receives badly",
+            f"grep . /sys/class/sas_phy/{row.phy}/*_count   # again after it was plugged anew",
+        ),
+        "a drive, cable or expander that was plugged or reset between the two readings: links count errors then",
+    )
+
+
+def _past(window: Window, owner: str, marked: list[SasPhy], asked: int, waits: list[SasPhy], limits: Limits) -> Finding:
+    """Return what counters say of the time before anybody watched."""
+    worst = max(marked, key=_total)
+    total, field = _total(worst), max(COUNTERS, key=lambda name: getattr(worst, name) or 0)
+    many = total >= limits["total"] and worst in waits
+    when = "whether they grow is known after the next reading" if waits else "few or none of them new"
+    return Finding(
+        _ID,
+        Severity.WARNING if many else Severity.INFO,
+        owner,
+        f"{len(marked)} of {asked} phys have counted errors, at most {human.number(total)} ({worst.phy}); {when}",
+        (
+            Value("phys", "phys with errors", len(marked)),
+            Value("worst", f"largest counter, of {worst.phy}", total, "", limits["total"]),
+            *(Value(row.phy, f"largest counter of {row.phy}", _total(row)) for row in marked[:16] if row is not worst),
+        ),
+        cites(window.cite(worst, field)),
+        (f"cat /sys/class/sas_phy/{worst.phy}/{{negotiated_linkrate,invalid_dword_count}}   # now, and in an hour",),
+        "counters that grow: then the link receives badly now",
+        totals=True,
+    )
+
+
+PHY_ERRORS = Rule(
+    _ID,
+    "a SAS link receives damaged words, loses synchronization or fails to reset",
+    Severity.CRITICAL,
+    _check,
+    (SasPhy,),
+    (
+        Threshold("per_hour", 43.0, "damaged words an hour; a busy 12 Gbit/s link may have 43 by SAS's own limit"),
+        Threshold("count", 10.0, "and at least so many between two readings"),
+        Threshold("critical_per_hour", 1000.0, "damaged words an hour that are critical"),
+        Threshold("lost", 1.0, "losses of synchronization and failed resets between two readings"),
+        Threshold("total", 1e6, "errors on one phy that are a warning before a second reading shows how old they are"),
+    ),
+)
