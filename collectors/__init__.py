@@ -7,6 +7,7 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
 from sdstop.collectors.flashcache import FLASHCACHE
@@ -47,6 +48,7 @@ BUILTIN: tuple[Collector, ...] = (
     SESSIONS,
     IO_SIZES,
     ZPOOL_SIZES,
+    DIMMS,
 )
 """Every source, in the order in which lists show them.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -127,6 +128,8 @@ class Window:
         if item is None:
             return None
         text = item.data[: 1 << 20].decode("utf-8", "replace")
+        if "\0" in text and not text.isprintable():  # a table of the firmware: what a person can read of it
+            text = "\n".join(re.findall(r"[\x20-\x7e]{3,}", text))
         if needle:
             lines = [line for line in text.splitlines() if needle in line]
             text = "\n".join(lines[:4]) or text

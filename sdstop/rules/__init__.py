@@ -8,6 +8,9 @@ from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from sdstop.rules.device_hung import DEVICE_HUNG
+from sdstop.rules.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
+from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
+from sdstop.rules.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
 from sdstop.rules.link_saturated import LINK_SATURATED
@@ -41,5 +44,8 @@ RULES: tuple[Rule, ...] = (
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,
     LINK_SATURATED,
+    DIMM_TOO_FEW_CHANNELS,
+    DIMM_UNEQUAL_SOCKETS,
+    DIMM_BELOW_RATED_SPEED,
 )
 """Every rule, in the order in which lists show them."""
