@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 from sdstop import dmidecode, smbios
 from sdstop.collector import ONCE, Collector, Need
 from sdstop.host import Absent, Host, Unreadable
-from sdstop.locator import Place, Slot, places
+from sdstop.locator import Slot, places
 from sdstop.memory_channels import family
 from sdstop.model import Fact, Label, Metric, Reading, Source
 from sdstop.smbios import Device, Processor, Table
@@ -149,10 +149,12 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
             name, socket, place.channel, device.size, device.speed, device.configured, device.type, device.rank,
             device.manufacturer, device.part, where, device.locator or device.bank or "",
         )  # fmt: skip
-    certain = all(place.socket is not None for place, slot in zip(found, slots, strict=True) if slot.filled)
+    # Of a slot whose socket is unknown it matters whether a module is in it.
+    certain = all(p.socket is not None for p, d in zip(found, devices, strict=True) if d.size != 0)
+    whole = all(place.socket is not None for place in found)
     for n, processor in populated:
         own = [(d, p.channel) for d, p in zip(devices, found, strict=True) if p.socket == n] if certain else None
-        yield _socket(n, processor, names[n], own, devices, where, virtual=table.virtual)
+        yield _socket(n, processor, names[n], own, devices, where, whole=whole, virtual=table.virtual)
 
 
 def _names(devices: Sequence[Device]) -> list[str]:
@@ -177,9 +179,13 @@ def _socket(
     devices: Sequence[Device],
     where: str,
     *,
+    whole: bool,
     virtual: bool,
 ) -> MemorySocket:
-    """Return the row of a socket. `own` are its slots and their channels, None if nobody knows which are its own."""
+    """Return the row of a socket. `own` are its slots and their channels, None if nobody knows which are its own.
+
+    `whole` if of every slot of the machine it is known whose it is: else empty ones may be missing.
+    """
     kind = None if virtual else family(model)
     channels, basis = (kind.channels, "cpu") if kind else (None, None)
     slots = dimms = capacity = used = None
@@ -187,21 +193,20 @@ def _socket(
     if own is not None:
         filled = [(d, channel) for d, channel in own if d.size]
         named = {channel for _, channel in own}
-        slots, dimms = len(own), len(filled)
-        # A slot of which the firmware does not know whether it is filled leaves the rest unknown.
-        unknown = any(d.size is None for d, _ in own)
-        capacity = None if unknown else sum(d.size or 0 for d, _ in filled)
-        dimms = None if unknown else dimms
+        slots = len(own) if whole else None
+        if all(d.size is not None for d, _ in own):  # else of one nobody knows whether it is filled
+            dimms, capacity = len(filled), sum(d.size or 0 for d, _ in filled)
         if own and None not in named:
-            if channels is None:
+            if channels is None and whole:
                 channels, basis = len(named), "slots"
-            at_most = len(named) > channels  # the names mean something else
-        if channels is not None and slots:
+            at_most = channels is None or len(named) > channels  # more: the names mean something else
+        if channels and slots:
             channels = min(channels, slots)  # small boards have fewer slots than the processor has channels
-        if dimms is not None and channels is not None:
+        if dimms is not None and channels:
             used = min(dimms if at_most else len({channel for _, channel in filled}), channels)
             # So many modules do not fit into fewer channels.
-            at_most = at_most and math.ceil(dimms / math.ceil(slots / channels)) < used if channels else False
+            fewest = math.ceil(dimms / math.ceil(slots / channels)) if slots else min(dimms, 1)
+            at_most = at_most and fewest < used
     speeds = [d.configured or d.speed for d in devices if d.size]
     speed = min((s for s in speeds if s is not None), default=None) if None not in speeds else None
     return MemorySocket(

@@ -144,7 +144,7 @@ def structures(data: bytes) -> Iterator[Structure]:
     at, count = 0, 0
     while at < len(data):
         if at + 4 > len(data) or count == MOST:
-            raise Malformed(f"SMBIOS table: no end after {count} structures")
+            break
         kind, length, handle = struct.unpack_from("<BBH", data, at)
         end = data.find(b"\0\0", at + length) if length >= 4 else -1
         if end < 0:
@@ -158,8 +158,7 @@ def structures(data: bytes) -> Iterator[Structure]:
         if kind == 127:
             return
         at, count = end + 2, count + 1
-    if not count:
-        raise Malformed("SMBIOS table: empty")
+    raise Malformed(f"SMBIOS table: no end after {count} structures" if count else "SMBIOS table: empty")
 
 
 def table(found: Sequence[Structure]) -> Table:

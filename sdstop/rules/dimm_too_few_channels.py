@@ -16,8 +16,12 @@ _SUBJECT = "memory"
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     sockets = sorted(window.rows(MemorySocket).values(), key=lambda row: int(row.socket))
-    dimms = [row for row in window.rows(Dimm).values() if row.size]
+    slots = window.rows(Dimm).values()
+    dimms = [row for row in slots if row.size]
     if not dimms:
+        return
+    if any(row.size is None for row in slots):
+        yield Unchecked(_ID, "of some slots the firmware does not tell whether a module is in them", _SUBJECT)
         return
     if any(row.channels is None for row in sockets):
         if not any(row.virtual for row in sockets):

@@ -20,7 +20,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         return
     if any(row.dimms is None or row.capacity is None for row in sockets):
         if not any(row.virtual for row in sockets):
-            yield Unchecked(_ID, "the slots' names do not tell which processor they belong to", _SUBJECT)
+            yield Unchecked(
+                _ID, "the slots do not tell which processor they belong to, or whether a module is in them", _SUBJECT
+            )
         return
     sizes = [row.capacity or 0 for row in sockets]
     counts = [row.dimms or 0 for row in sockets]
