@@ -54,7 +54,7 @@ class Dimm(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return the firmware's table, and the slot's name in it."""
         del field
-        return Source(self.where, self.needle)
+        return Source(self.where or TABLE, self.needle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class MemorySocket(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return the firmware's table, and the socket's or processor's name in it."""
         del field
-        return Source(self.where, self.needle)
+        return Source(self.where or TABLE, self.needle)
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from sdstop.evidence import Cite, Evidence
+from sdstop.evidence import Cite, Evidence, readable
 from sdstop.model import Reading, Rows
 from sdstop.snapshot import Packed, Run, Snapshot, age
 
@@ -127,9 +126,7 @@ class Window:
         item = self.evidence(key)
         if item is None:
             return None
-        text = item.data[: 1 << 20].decode("utf-8", "replace")
-        if "\0" in text and not text.isprintable():  # a table of the firmware: what a person can read of it
-            text = "\n".join(re.findall(r"[\x20-\x7e]{3,}", text))
+        text = readable(item.data[: 1 << 20], "replace")
         if needle:
             lines = [line for line in text.splitlines() if needle in line]
             text = "\n".join(lines[:4]) or text
