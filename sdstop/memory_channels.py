@@ -1,7 +1,7 @@
 """Memory channels of a processor, and the fastest memory it takes, by its name.
 
-A processor that is not listed is unknown: nothing is guessed from a neighbour. The numbers are those of the makers'
-product pages, with one module on each channel; `source` says where each line was compared with real machines.
+A processor that is not listed is unknown: nothing is guessed from a neighbour. The numbers are those that the makers
+publish, with one module on each channel; `source` says who, and what was compared with slot names of real machines.
 """
 
 from __future__ import annotations
@@ -36,18 +36,20 @@ FAMILIES: tuple[Family, ...] = (
     Family(r"Xeon.* E5-(?:16|26|46)\d\d", 4, None, _ARK + _SEEN),
     Family(r"Xeon.* (?:E3-12|E-2[1234])\d\d", 2, None, _ARK),
     Family(r"Xeon.* D-15\d\d", 2, None, _ARK),
-    Family(r"Xeon.* Bronze [34][12]0\d\b", 6, 2133, _ARK + _SEEN),
+    Family(r"Xeon.* Bronze 3[12]0\d", 6, 2133, _ARK + _SEEN),
     Family(r"Xeon.* Silver 4[12]\d\d", 6, 2400, _ARK + _SEEN),
+    Family(r"Xeon.* Gold 62\d\dV", 6, None, _ARK + _SEEN),
     Family(r"Xeon.* (?:Gold 61|Platinum 81)\d\d", 6, 2666, _ARK + _SEEN),
     Family(r"Xeon.* (?:Gold 62|Platinum 82)\d\d", 6, 2933, _ARK + _SEEN),
     Family(r"Xeon.* (?:Gold 5[12])\d\d", 6, None, _ARK + _SEEN),
     Family(r"Xeon.* (?:Gold [56]3|Platinum 83)\d\dHL?\b", 6, None, _ARK),
     Family(r"Xeon.* Silver 43\d\d", 8, 2666, _ARK + _SEEN),
-    Family(r"Xeon.* Platinum 83\d\d", 8, 3200, _ARK + _SEEN),
-    Family(r"Xeon.* Gold [56]3\d\d", 8, None, _ARK + _SEEN),
+    Family(r"Xeon.* Platinum 83(?:58|60Y|62|68|80)\b", 8, 3200, _ARK + _SEEN),
+    Family(r"Xeon.* (?:Gold [56]|Platinum 8)3\d\d", 8, None, _ARK + _SEEN),
     Family(r"Xeon.* (?:Bronze 3|Silver 4|Gold [56]|Platinum 8)[45]\d\d", 8, None, _ARK + _SEEN),
-    Family(r"EPYC 7[0-9A-Z]\d1\b|EPYC 7[0-9A-Z]\d1P\b", 8, None, _AMD + _SEEN),
-    Family(r"EPYC 7[0-9A-Z]\d[23][PXF]?\b", 8, 3200, _AMD + _SEEN),
+    Family(r"EPYC 7[0-9A-Z]\d1P?\b", 8, None, _AMD + _SEEN),
+    # 7232P, 7252, 7272 and 7282 have eight channels and the bandwidth of four: they are left out.
+    Family(r"EPYC 7(?!232|252|272|282)[0-9A-Z]\d[23][PXF]?\b", 8, 3200, _AMD + _SEEN),
     Family(r"EPYC 8\d\d4", 6, 4800, _AMD),
     Family(r"EPYC 9[0-9A-Z]\d4", 12, 4800, _AMD),
     Family(r"EPYC 9[0-9A-Z]\d5", 12, None, _AMD),

@@ -98,6 +98,9 @@ def test_any_names_have_a_place_or_none(names: list[tuple[str, str]], sockets: i
         ("Intel(R) Xeon(R) Platinum 8380H CPU @ 2.90GHz", 6, None),
         ("Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz", 8, 3200),
         ("Intel(R) Xeon(R) Gold 6430", 8, None),
+        ("Intel(R) Xeon(R) Platinum 8352V CPU @ 2.10GHz", 8, None),
+        ("Intel(R) Xeon(R) Gold 6262V CPU @ 1.90GHz", 6, None),
+        ("Intel(R) Xeon(R) Bronze 3204 CPU @ 1.90GHz", 6, 2133),
         ("AMD EPYC 7551 32-Core Processor", 8, None),
         ("AMD EPYC 7763 64-Core Processor", 8, 3200),
         ("AMD EPYC 7402P 24-Core Processor", 8, 3200),
@@ -112,7 +115,16 @@ def test_processors(model: str, channels: int, fastest: int | None) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", [None, "", "QEMU Virtual CPU version 2.5+", "Intel(R) Core(TM) i7-8700", "EPYC", "Xeon"]
+    "model",
+    [
+        None,
+        "",
+        "QEMU Virtual CPU version 2.5+",
+        "Intel(R) Core(TM) i7-8700",
+        "AMD EPYC 7282 16-Core Processor",
+        "EPYC",
+        "Xeon",
+    ],
 )
 def test_processors_that_are_not_known(model: str | None) -> None:
     assert family(model) is None
