@@ -7,6 +7,7 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
 from sdstop.collectors.flashcache import FLASHCACHE
@@ -53,6 +54,7 @@ BUILTIN: tuple[Collector, ...] = (
     SAS,
     HBA,
     NUMA,
+    DIMMS,
 )
 """Every source, in the order in which lists show them.
 

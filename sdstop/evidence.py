@@ -11,6 +11,7 @@ a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`,
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -114,6 +115,17 @@ class Cite:
     frame: int
     excerpt: str
     mark: str = ""
+
+
+_BINARY = re.compile(rb"[\x01-\x08\x0e-\x1a]")
+_PRINTABLE = re.compile(rb"[\x20-\x7e]{3,}")
+
+
+def readable(data: bytes, errors: str = "surrogateescape") -> str:
+    """Return what a person can read of evidence: text as it is, of a binary table its strings, one a line."""
+    if b"\0" in data and _BINARY.search(data):
+        return "\n".join(found.decode("ascii") for found in _PRINTABLE.findall(data))
+    return data.decode("utf-8", errors)
 
 
 def command_key(argv: Sequence[str]) -> str:

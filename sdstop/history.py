@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from sdstop.evidence import Cite, Evidence
+from sdstop.evidence import Cite, Evidence, readable
 from sdstop.model import Reading, Rows
 from sdstop.snapshot import Packed, Run, Snapshot, age
 
@@ -126,7 +126,7 @@ class Window:
         item = self.evidence(key)
         if item is None:
             return None
-        text = item.data[: 1 << 20].decode("utf-8", "replace")
+        text = readable(item.data[: 1 << 20], "replace")
         if needle:
             lines = [line for line in text.splitlines() if needle in line]
             text = "\n".join(lines[:4]) or text

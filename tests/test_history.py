@@ -9,7 +9,7 @@ import pytest
 
 from sdstop.collector import Collector
 from sdstop.diagnosis import Diagnosis, judge
-from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
 from sdstop.history import History, Window
 from sdstop.host import Host
@@ -389,3 +389,10 @@ def test_source_marks() -> None:
     cite = look.window.cite(row)
     assert cite is not None
     assert cite.excerpt == "a 1"
+
+
+def test_of_a_binary_table_its_strings_are_quoted() -> None:
+    table = b"\x11\x28\x00\x11\xfe\xffP1-DIMMA1\0\xe8A1\0Maker\0\0"
+    assert readable(table) == "P1-DIMMA1\nMaker"
+    assert readable(b"sdstop\0--from\0x\0") == "sdstop\0--from\0x\0"
+    assert readable(b"a\xffb", "replace") == "a\ufffdb"

@@ -20,7 +20,7 @@ from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Judgement
 from sdstop.disk import DiskActivity
-from sdstop.evidence import Frame, Outcome
+from sdstop.evidence import Frame, Outcome, readable
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.finding import Severity
 from sdstop.replay import EvidenceHost
@@ -113,7 +113,7 @@ def test_a_finding_quotes_evidence_that_is_there(name: str) -> None:
                     host.apply(frame.evidence)
             item = host.evidence(cite.key)
             assert item is not None, cite.key
-            assert all(line in item.data.decode() for line in cite.excerpt.splitlines()), cite
+            assert all(line in readable(item.data) for line in cite.excerpt.splitlines()), cite
 
 
 @pytest.mark.parametrize("name", SYNTHETIC)

@@ -8,6 +8,9 @@ from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from sdstop.rules.device_hung import DEVICE_HUNG
+from sdstop.rules.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
+from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
+from sdstop.rules.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
@@ -51,5 +54,8 @@ RULES: tuple[Rule, ...] = (
     HBA_OVERSUBSCRIBED,
     HBA_UNBALANCED,
     NUMA_REMOTE_HBA,
+    DIMM_TOO_FEW_CHANNELS,
+    DIMM_UNEQUAL_SOCKETS,
+    DIMM_BELOW_RATED_SPEED,
 )
 """Every rule, in the order in which lists show them."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from rich.cells import chop_cells
 
-from sdstop.evidence import Evidence, Outcome
+from sdstop.evidence import Evidence, Outcome, readable
 from sdstop.format import timestamp, wait
 from sdstop.session import Session
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
@@ -93,7 +93,7 @@ def _kind(key: str) -> tuple[str, str]:
 
 
 def _content(item: Evidence) -> str:
-    shown = item.data[:LONGEST].decode("utf-8", "surrogateescape")
+    shown = readable(item.data[:LONGEST])
     if item.key.startswith("answer:") and len(item.data) <= LONGEST:
         with suppress(ValueError, RecursionError):  # not JSON: shown as it is
             shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False)

@@ -154,5 +154,6 @@ class RawSheet(Sheet):
         self.pane.put(rows, scene.palette)
         if first and not begun:
             self.pane.move_to(first)
-            self.pane.top = max(0, first - self.pane.room // 3)
+            # At first the pane is not laid out, and has no room of its own.
+            self.pane.top = max(0, first - (self.pane.room or self.size.height) // 3)
             self.pane.repaint()

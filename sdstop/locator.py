@@ -1,0 +1,112 @@
+"""Locators: what the names of memory slots prove of the socket and channel that a slot belongs to.
+
+There is no convention among vendors, so one way of reading must fit every slot of the machine, or at least every one
+that is filled; of what does not fit the socket is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+_Read = Callable[["Slot"], tuple[str, str | None] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A slot's names, the number of its array among those of system memory, and whether a module is in it."""
+
+    locator: str
+    bank: str
+    array: int | None
+    filled: bool
+
+    @property
+    def both(self) -> str:
+        """The locator and the bank's."""
+        return f"{self.locator}|{self.bank}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a slot is: the number of its socket, from 0, and a name of the channel, unique within the socket."""
+
+    socket: int | None = None
+    channel: str | None = None
+
+
+_BANKS = (
+    r"P(?P<socket>\d{1,2})_Node(?P<imc>\d{1,2})_Channel(?P<channel>\d{1,2})_Dimm\d{1,2}",
+    r"SOCKET (?P<socket>\d{1,2}) CHANNEL (?P<channel>\d{1,2})(?: DIMM \d{1,2})?",
+    r"P(?P<socket>\d{1,2}) CHANNEL (?P<channel>[A-Z])",
+    r"CPU ?(?P<socket>\d{1,2})",
+    r"/SYS/MB/P(?P<socket>\d{1,2})",
+)
+_LOCATORS = (
+    r"P(?P<socket>\d{1,2})[-_]DIMM(?P<channel>[A-Z])\d{1,2}",
+    r"P(?P<socket>\d{1,2})[-_]DIMM(?P<channel>\d)[A-Z]",
+    r"PROC +(?P<socket>\d{1,2}) +DIMM +\d{1,2}[A-Z]?",
+    r"CPU(?P<socket>\d{1,2})_(?:DIMM_)?(?P<channel>[A-Z])\d{1,2}",
+    r"CPU(?P<socket>\d{1,2})[-_]DIMM_?\d{1,2}",
+    r"DIMM\d{1,2}_CPU(?P<socket>\d{1,2})",
+    r"DIMM_P(?P<socket>\d{1,2})_(?P<channel>[A-Z])\d{1,2}",
+    r"P(?P<socket>\d{1,2})-Ch(?P<channel>[A-Z])-DIMM\d{1,2}",
+    r"P(?P<socket>\d{1,2})_MC\d{1,2}_DIM_CH_(?P<channel>[A-Z])\d{0,2}",
+)
+_BOTH = (
+    # Three digits alone could be a number; the bank's name says that they are socket, channel and slot.
+    r"DIMM(?P<socket>\d)(?P<channel>\d)(?P<slot>\d)(?: J\d+)?\|_Node(?P=socket)_Channel(?P=channel)_Dimm(?P=slot)",
+)
+_LETTER = re.compile(r"(?:DIMM[ _]?)?([A-Z])\d{1,2}")
+
+
+def places(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[Place]:
+    """Return where each slot is. `sockets` are there, filled or not; `channels` is a socket's number, if known."""
+    for wanted in (slots, [slot for slot in slots if slot.filled]):
+        for read in _readings(slots, sockets, channels):
+            found = [read(slot) for slot in slots]
+            if not wanted or any(said is None for slot, said in zip(slots, found, strict=True) if slot in wanted):
+                continue
+            names = sorted({said[0] for said in found if said is not None}, key=lambda name: (len(name), name))
+            # Counted from 0 or from 1: which, is certain only when every socket is seen.
+            if len(names) == sockets:
+                return [Place() if said is None else Place(names.index(said[0]), said[1]) for said in found]
+    return [Place(0) for _ in slots] if sockets == 1 else [Place() for _ in slots]
+
+
+def _readings(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[_Read]:
+    """Return the ways of reading, the most certain first."""
+    ways = [_way(pattern, "bank") for pattern in _BANKS] + [_way(pattern, "locator") for pattern in _LOCATORS]
+    ways += [_way(pattern, "both") for pattern in _BOTH]
+    arrays = {slot.array for slot in slots}
+    letters = sorted({letter for slot in slots if (letter := _letter(slot)) is not None})
+    if sockets > 1 and len(arrays) == sockets and None not in arrays:
+        ways.append(lambda slot: (str(slot.array), None))
+    if len(letters) == sockets > 1:
+        ways.append(lambda slot: None if (letter := _letter(slot)) is None else (letter, None))
+    if channels is not None and sockets > 1 and len(letters) == sockets * channels:
+        block = {letter: str(place // channels) for place, letter in enumerate(letters)}
+        ways.append(lambda slot: None if (letter := _letter(slot)) is None else (block[letter], letter))
+    return ways
+
+
+def _letter(slot: Slot) -> str | None:
+    found = _LETTER.fullmatch(slot.locator)
+    return None if found is None else found[1]
+
+
+def _way(pattern: str, attribute: str) -> _Read:
+    compiled = re.compile(pattern)
+
+    def read(slot: Slot) -> tuple[str, str | None] | None:
+        found = compiled.fullmatch(getattr(slot, attribute))
+        if found is None:
+            return None
+        parts = found.groupdict()
+        channel = parts.get("channel")
+        # A memory controller of its own counts its channels from 0 again.
+        imc = parts.get("imc") or "0"
+        return str(int(parts["socket"])), channel if channel is None or imc == "0" else f"{imc}.{channel}"
+
+    return read

@@ -1,0 +1,83 @@
+"""Memory modules that are set to run slower than they could: by the processor, or for a reason to look for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop.collectors.dimms import Dimm, MemorySocket
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "dimm-below-rated-speed"
+_SUBJECT = "memory"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    dimms = [row for row in window.rows(Dimm).values() if row.size]
+    sockets = list(window.rows(MemorySocket).values())
+    if not dimms:
+        return
+    rated = [row.speed for row in dimms if row.speed is not None]
+    runs = [row.configured for row in dimms if row.configured is not None]
+    if len(rated) < len(dimms) or len(runs) < len(dimms):
+        if not any(row.virtual for row in sockets):
+            yield Unchecked(_ID, "the firmware does not tell at what speed the modules run", _SUBJECT)
+        return
+    slow = [row for row in dimms if (row.configured or 0) < (row.speed or 0) * (1 - limits["tolerance"])]
+    if not slow:
+        yield RuledOut(
+            _ID, _SUBJECT, f"all {len(dimms)} modules run at {_speeds(runs)} MT/s or more of {_speeds(rated)}"
+        )
+        return
+    why, known = _why(dimms, sockets, limits)
+    yield Finding(
+        _ID,
+        Severity.INFO if known else Severity.WARNING,
+        _SUBJECT,
+        f"{len(slow)} of {len(dimms)} modules, made for {_speeds([r.speed for r in slow])} MT/s, run at "
+        f"{_speeds([r.configured for r in slow])}: {why}",
+        (
+            Value("configured", "slowest speed set", min(runs) * 1e6, "per_second", min(rated) * 1e6),
+            *(Value(f"fastest{row.socket}", f"the most that the processor takes, socket {row.socket}",
+                    row.fastest * 1e6, "per_second") for row in sockets if row.fastest is not None),
+        ),
+        cites(*(window.cite(row) for row in slow[:3]), *(window.cite(row) for row in sockets[:1])),
+        (
+            "dmidecode -t 17 | grep -E 'Locator|Speed'",
+            "firmware setup: memory speed, power profile; and the manual's table of speed by modules per channel",
+        ),
+        "a speed set to what the modules are made for in the same table",
+    )  # fmt: skip
+
+
+def _why(dimms: Sequence[Dimm], sockets: Sequence[MemorySocket], limits: Limits) -> tuple[str, bool]:
+    """Return the reason as far as it is known, and whether there is one, or may be, that is as it should be."""
+    fastest = [row.fastest for row in sockets]
+    runs = min(row.configured or 0 for row in dimms)
+    keeps = 1 - limits["tolerance"]
+    if any(f is None for f in fastest) or not fastest:
+        return "whether the processor is the limit is not known", True
+    most = min(f for f in fastest if f is not None)
+    slowest = min(row.speed or 0 for row in dimms)
+    if runs >= most * keeps:
+        return f"the processor takes no more than {most} MT/s", True
+    if runs >= slowest * keeps:
+        return f"all run at the speed of the slowest module, {slowest} MT/s", False
+    if any(row.used is None or row.dimms is None or row.dimms > row.used for row in sockets):
+        return "several modules share a channel, which may be the limit", True
+    return f"the processor takes {most} MT/s", False
+
+
+def _speeds(speeds: Sequence[int | None]) -> str:
+    known = sorted({speed for speed in speeds if speed is not None})
+    return str(known[0]) if len(known) == 1 else f"{known[0]} to {known[-1]}"
+
+
+DIMM_BELOW_RATED_SPEED = Rule(
+    _ID,
+    "memory modules are set to less than the speed that they and the processor are made for",
+    Severity.WARNING,
+    _check,
+    (MemorySocket, Dimm),
+    (Threshold("tolerance", 0.005, "difference that is rounding: 2666 and 2667 are one speed", "ratio"),),
+)

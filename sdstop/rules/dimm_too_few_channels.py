@@ -1,0 +1,150 @@
+"""Memory channels without a module: bandwidth that the processors have and cannot use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop import format as human
+from sdstop.collectors.dimms import Dimm, MemorySocket
+from sdstop.evidence import Cite
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "dimm-too-few-channels"
+_SUBJECT = "memory"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    sockets = sorted(window.rows(MemorySocket).values(), key=lambda row: int(row.socket))
+    slots = window.rows(Dimm).values()
+    dimms = [row for row in slots if row.size]
+    if not dimms:
+        return
+    if any(row.size is None for row in slots):
+        yield Unchecked(_ID, "of some slots the firmware does not tell whether a module is in them", _SUBJECT)
+        return
+    if any(row.channels is None for row in sockets):
+        if not any(row.virtual for row in sockets):
+            models = ", ".join(sorted({human.safe(row.cpu or "unknown") for row in sockets}))
+            yield Unchecked(_ID, f"how many memory channels the processor has is not known ({models})", _SUBJECT)
+        return
+    if all(row.used is not None for row in sockets):
+        yield _by_socket(window, limits, sockets, dimms)
+    else:
+        yield _by_node(window, limits, sockets, dimms)
+
+
+def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm]) -> Verdict:
+    used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
+    if used >= channels and any(row.at_most for row in sockets):
+        return Unchecked(
+            _ID,
+            f"{len(dimms)} modules may fill all {channels} memory channels, or not: slots do not tell theirs",
+            _SUBJECT,
+        )
+    if used >= channels:
+        return RuledOut(_ID, _SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
+    # Where sockets differ dimm-unequal-sockets is as loud about it; here the best of them counts.
+    best = max((row.used or 0) / (row.channels or 1) for row in sockets)
+    few = "; ".join(f"socket {row.socket} {_bound(row)}{row.used} of {row.channels}" for row in sockets)
+    peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
+    return Finding(
+        _ID,
+        Severity.WARNING if best < limits["share"] else Severity.INFO,
+        _SUBJECT,
+        f"memory channels with a module: {few}{_rate(sockets)}",
+        (
+            Value("share", "channels in use of the best socket", best, "ratio", limits["share"]),
+            *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", row.channels)
+              for row in sockets),
+            *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "bytes_per_second",
+                    row.possible) for row in sockets),
+            Value("peak", "peak bandwidth of the node", peak, "bytes_per_second", possible),
+        ),
+        _cited(window, sockets, dimms),
+        _advice(sockets),
+        "modules that the firmware does not list: dmidecode -t 17 against what is in the slots; or a bandwidth above "
+        "this peak, measured",
+    )  # fmt: skip
+
+
+def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm]) -> Verdict:
+    """Judge all sockets together: fewer modules than channels cannot fill them, whosever they are."""
+    channels, used = sum(row.channels or 0 for row in sockets), len(dimms)
+    if used >= channels:
+        return Unchecked(
+            _ID,
+            f"{used} modules for {channels} memory channels, but the slots' names do not tell their socket",
+            _SUBJECT,
+        )
+    share = used / channels
+    speed = None if any(row.possible is None for row in sockets) else _total(sockets, "possible")
+    now = None if speed is None else speed * share
+    rate = "" if now is None or speed is None else f": peak at most {_gb(now)} of {_gb(speed)}"
+    return Finding(
+        _ID,
+        Severity.WARNING if share < limits["share"] else Severity.INFO,
+        _SUBJECT,
+        f"{used} modules for {channels} memory channels of {len(sockets)} processors, so at most {used} can be in "
+        f"use{rate}; which socket a slot is at, its name does not tell",
+        (
+            Value("share", "channels in use, at most", share, "ratio", limits["share"]),
+            Value("peak", "peak bandwidth of the node, at most", now, "bytes_per_second", speed),
+        ),
+        _cited(window, sockets, dimms),
+        _advice(sockets),
+        "modules that the firmware does not list: dmidecode -t 17 against what is in the slots",
+    )
+
+
+def _bound(row: MemorySocket) -> str:
+    return "at most " if row.at_most else ""
+
+
+def _total(sockets: Sequence[MemorySocket], field: str) -> float | None:
+    values = [getattr(row, field) for row in sockets]
+    return None if None in values else sum(values)
+
+
+def _gb(rate: float) -> str:
+    """Return decimal gigabytes, as memory is rated: 17.1 GB/s."""
+    return f"{rate / 1e9:.1f} GB/s"
+
+
+def _rate(sockets: Sequence[MemorySocket]) -> str:
+    peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
+    if peak is None or possible is None:
+        return ""
+    each = sorted({row.peak or 0.0 for row in sockets})
+    own = f"{_gb(each[0])} a socket, " if len(each) == 1 and len(sockets) > 1 else ""
+    if peak == possible:
+        return f": peak {own}{_gb(peak)} for the node"
+    most = "at most " if any(row.at_most for row in sockets) else ""
+    share = human.percent(peak / possible)
+    return f": peak {most}{own}{_gb(peak)} for the node, {share} % of the {_gb(possible)} with all of them"
+
+
+def _cited(window: Window, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm]) -> tuple[Cite, ...]:
+    return cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2]))
+
+
+def _advice(sockets: Sequence[MemorySocket]) -> tuple[str, ...]:
+    missing = [
+        f"{row.channels - row.used} at socket {row.socket}"
+        for row in sockets
+        if row.used is not None and row.channels is not None and row.used < row.channels
+    ]
+    return (
+        f"fill empty channels{': ' + ', '.join(missing) if missing else ''}, with modules like those that are there",
+        "dmidecode -t 17 | grep -E 'Locator|Size|Speed'   # the slots; the board's manual says which come first",
+    )
+
+
+DIMM_TOO_FEW_CHANNELS = Rule(
+    _ID,
+    "processors have memory channels without a module, and so only a part of their memory bandwidth",
+    Severity.WARNING,
+    _check,
+    (MemorySocket, Dimm),
+    (Threshold("share", 0.5, "share of the channels in use, below which it is a warning", "ratio"),),
+)
