@@ -5,7 +5,8 @@ A frame is what changed since the one before.
 Keys name evidence everywhere (captures, findings, screens):
 a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`, a folder's entries by
 `list:PATH`, a command by `cmd:` and its argv joined by one space, a psutil or udev answer by
-`answer:QUESTION`.
+`answer:QUESTION`, what a gateway said over HTTP by `http:METHOD PATH`, with `~` and 8 hex digits of the request's body
+where it had one.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Outcome(enum.StrEnum):
 class Evidence:
     """One answer of the node.
 
-    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, or an
-    answer as JSON. `taken` is Unix time, `monotonic` and `duration` are seconds; None where a hand-made
-    capture does not say.
+    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, an answer as
+    JSON, or an HTTP body, of which `exit` is the status and `stderr` the type. `taken` is Unix time, `monotonic` and
+    `duration` are seconds; None where a hand-made capture does not say.
     """
 
     key: str
@@ -133,6 +134,17 @@ def command_key(argv: Sequence[str]) -> str:
     return "cmd:" + " ".join(argv)
 
 
+def http_key(method: str, path: str, body: object = None) -> str:
+    """Return the key of an HTTP exchange; of a request's body (JSON data) it has a checksum of the canonical form."""
+    if body is None:
+        return f"http:{method} {path}"
+    import hashlib  # noqa: PLC0415  # most nodes ask no gateway
+    import json  # noqa: PLC0415
+
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return f"http:{method} {path}~{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
+
+
 _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=:+-")
 
 
@@ -148,3 +160,18 @@ def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
 
         name = f"{name[:150]}~{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
     return name
+
+
+_BODY = re.compile(r"(.*)(~[0-9a-f]{8})", re.DOTALL)
+
+
+def http_slug(key: str) -> str:
+    """Return the name of the file that holds an HTTP exchange: `http:GET /api/x` -> `GET__api_x`.
+
+    A checksum of the request's body stays as it is: `http:POST /api/x~01ab23cd` -> `POST__api_x~01ab23cd`.
+    """
+    kind, _, text = key.partition(":")
+    if kind == "http-slug":  # of a capture that was made by hand: that is all that is known of it
+        return text
+    asked = _BODY.fullmatch(text)
+    return slug(asked[1]) + asked[2] if asked else slug(text)
