@@ -24,6 +24,7 @@ from sdstop.collectors.numa import NUMA
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
 from sdstop.collectors.sas import SAS
+from sdstop.collectors.scaleio import SCALEIO
 from sdstop.collectors.sessions import SESSIONS
 from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
 
@@ -55,6 +56,7 @@ BUILTIN: tuple[Collector, ...] = (
     HBA,
     NUMA,
     DIMMS,
+    SCALEIO,
 )
 """Every source, in the order in which lists show them.
 
