@@ -7,6 +7,7 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.device_names import DEVICE_NAMES
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
@@ -57,6 +58,7 @@ BUILTIN: tuple[Collector, ...] = (
     NUMA,
     DIMMS,
     SCALEIO,
+    DEVICE_NAMES,
 )
 """Every source, in the order in which lists show them.
 

@@ -17,6 +17,7 @@ from sdstop.cluster import (
     FailureDomain,
 )
 from sdstop.collector import Collector, Need
+from sdstop.device_names import DevicePath
 from sdstop.disk import device_name
 from sdstop.evidence import http_key
 from sdstop.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
@@ -158,7 +159,7 @@ def _here(host: Host) -> Here:
     )
 
 
-def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice]:
+def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice | DevicePath]:
     mine = {
         ident for ident, row in system.objects.of("Sds").items() if not here.addresses.isdisjoint(addresses_of(row))
     }
@@ -169,7 +170,7 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice]:
         original = text(row.get("deviceOriginalPathName"))
         state, error = text(row.get("deviceState")), text(row.get("errorState"))
         bad = [word for word, good in ((error, "None"), (state, "Normal")) if word not in {None, good}]
-        yield ClusterDevice(
+        found = ClusterDevice(
             system.cluster,
             system.objects.name("Sds", node) or "?",
             path or original or text(row.get("name")) or ident,
@@ -190,6 +191,13 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice]:
             _kernel_name(host, path) if node in mine and path else None,
             system.origin,
         )
+        yield found
+        if original or path:
+            yield DevicePath(
+                system.cluster, found.node, original or path or "", "powerflex", path, found.healthy,
+                found.local, system.origin,
+                source.needle if (source := found.source()) is not None else ident,
+            )  # fmt: skip
 
 
 def _kernel_name(host: Host, path: str) -> str | None:
@@ -214,7 +222,7 @@ SCALEIO = Collector(
     read,
     (
         Gateway, Cluster, ClusterNode, ClusterPool, FailureDomain, ScaleioPool, ClusterDevice, ClusterVolume,
-        ClusterClient, Limit, Rebuild,
+        ClusterClient, Limit, Rebuild, DevicePath,
     ),
     (
         Need(f"http:GET {INSTANCES}", "all objects of the system", "a user of the role Monitor: [powerflex] in the "

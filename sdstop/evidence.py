@@ -15,6 +15,7 @@ import enum
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 
 class Outcome(enum.StrEnum):
@@ -175,3 +176,71 @@ def http_slug(key: str) -> str:
         return text
     asked = _BODY.fullmatch(text)
     return slug(asked[1]) + asked[2] if asked else slug(text)
+
+
+def json_excerpt(data: bytes, needle: str) -> tuple[str, str]:
+    """Return the part of a JSON document that matters, and the text that marks it, as the document is shown.
+
+    `IDENT>NAME,NAME`: of the object with this id, or under this key, its name and those fields; a name alone: the first
+    field of that name. A document is shown one field a line: `"NAME": value`. Both are "" if it is not there.
+    """
+    text, known = _document(data)
+    if needle not in known:
+        known[needle] = _excerpt(text, needle)
+    return known[needle]
+
+
+@lru_cache(maxsize=4)
+def _document(data: bytes) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return a document's text, and what was quoted of it: rules quote the same every second, and it may be large."""
+    return data.decode("utf-8", "replace"), {}
+
+
+def _excerpt(text: str, needle: str) -> tuple[str, str]:
+    import json  # noqa: PLC0415
+
+    ident, _, names = needle.partition(">")
+    if not names:
+        found = re.search(rf'"{re.escape(ident)}"\s*:\s*("[^"]*"|[^\s,}}\]]+)', text) if ident else None
+        shown = f'"{ident}": {found[1]}' if found else ""
+        return shown, shown
+    for pattern, mark in ((rf'"id"\s*:\s*"{re.escape(ident)}"', f'"id": "{ident}"'),
+                          (rf'"{re.escape(ident)}"\s*:\s*\{{', f'"{ident}": {{')):  # fmt: skip
+        match = re.search(pattern, text)
+        if match is None:
+            continue
+        whole = _object_at(text, match.end() - 1) if mark.endswith("{") else _object_around(text, match)
+        kept = [name for name in ("name", "id", *names.split(",")) if name in whole]
+        lines = [mark] if mark.endswith("{") else []
+        lines += [f'"{name}": {json.dumps(whole[name], ensure_ascii=False)}' for name in kept]
+        return "\n".join(lines), mark
+    return "", ""
+
+
+def _object_at(text: str, start: int) -> dict[str, object]:
+    import json  # noqa: PLC0415
+
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _object_around(text: str, match: re.Match[str]) -> dict[str, object]:
+    """Return the innermost object that a field belongs to, found by trying braces before it."""
+    import json  # noqa: PLC0415
+
+    decoder = json.JSONDecoder()
+    start = match.start()
+    for _ in range(200):
+        start = text.rfind("{", 0, start)
+        if start < 0:
+            break
+        try:
+            found, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        if end > match.end() and isinstance(found, dict):
+            return found
+    return {}

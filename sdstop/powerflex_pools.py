@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sdstop.cluster import ClusterPool, FailureDomain
+from sdstop.cluster import ClusterPool, FailureDomain, stands
 from sdstop.powerflex import KIB, Object, Objects, flag, number, rates, remaining, size, text, whole
 from sdstop.rebuild_progress import Rebuild
 from sdstop.scaleio import ScaleioPool
@@ -115,8 +115,8 @@ def pool_rows(system: System) -> Iterator[ClusterPool | FailureDomain | ScaleioP
         name = system.pool(ident) or ident
         for domain in inside.values():
             yield FailureDomain(
-                system.cluster, name, domain.name, domain.of, len(domain.nodes), domain.devices, domain.capacity,
-                domain.used, domain.down, system.origin, domain.ident,
+                system.cluster, name, domain.name, domain.of, len(domain.nodes), domain.devices,
+                domain.capacity or None, domain.used, domain.down, system.origin, domain.ident,
             )  # fmt: skip
         settings = _settings(system, ident, row)
         yield settings
@@ -153,7 +153,7 @@ def _capacity(system: System, ident: str, row: Object, inside: Mapping[str, Doma
         _percent(row, "capacityAlertHighThreshold"),
         _percent(row, "capacityAlertCriticalThreshold"),
         len(inside) or None,
-        largest.capacity if largest is not None else None,
+        largest.capacity or None if largest is not None else None,
         largest.name if largest is not None else None,
         _sum(numbers, "degradedHealthyCapacityInKb", "degradedFailedCapacityInKb"),
         size(numbers, "failedCapacityInKb"),
@@ -278,8 +278,15 @@ def _rebuilds(system: System, ident: str, settings: ScaleioPool, inside: Mapping
             kind="powerflex",
             limited_by=_limited_by(system, ident, settings, what, kind),
             where=system.statistics,
-            needle=ident,
+            needle=_told(system, ident, kind),
         )
+
+
+def _told(system: System, ident: str, kind: str) -> str:
+    what = f"{kind}Rebuild" if kind else "Rebalance"
+    rate = f"{kind.lower()}RebuildWriteBwc" if kind else "rebalanceWriteBwc"
+    source = stands(system.statistics, ident, f"pending{what}CapacityInKb", f"active{what}CapacityInKb", rate)
+    return source.needle if source is not None else ident
 
 
 def _receivers(system: System, ident: str, kind: str) -> int | None:

@@ -70,9 +70,14 @@ def _limit(system: System, here: Here, volume: ClusterVolume, mapping: Object, s
         sharers=sharers,
         wait=_mean(volume) if fresh and sharers == 1 else None,
         origin=system.origin,
-        needle=volume.ident or volume.volume,
+        needle=_needle(volume),
         used_origin=system.statistics,
     )
+
+
+def _needle(volume: ClusterVolume) -> str:
+    source = volume.source()
+    return source.needle if source is not None else volume.volume
 
 
 def _is_here(system: System, here: Here, mapping: Object) -> bool:

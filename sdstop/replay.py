@@ -75,7 +75,12 @@ class EvidenceHost(Host):
 
     def evidence(self, key: str) -> Evidence | None:
         """Return what is known under a key, without reading anything."""
-        return self.state.get(key) or self.state.get(self._resolve(key)) if key.startswith("/") else self.state.get(key)
+        known = self.state.get(key)
+        if known is None and key.startswith("/"):
+            return self.state.get(self._resolve(key))
+        if known is None and key.startswith("http:"):
+            return self.state.get(self._http(key) or key)
+        return known
 
     def read(self, path: str) -> bytes:
         """Return a recorded file."""
@@ -116,15 +121,12 @@ class EvidenceHost(Host):
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
         """Return a recorded reply: to the same body, or to any where nobody kept it, or to the only one there is."""
         del deadline
-        exact, plain = http_key(method, path, body), http_key(method, path)
-        asked = [exact, plain, *(f"http-slug:{http_slug(key)}" for key in (exact, plain))]
-        self.touched.update(asked)  # it may be recorded later
-        found = next((key for key in asked if key in self.state), None)
-        if found is None:  # another version of sdstop asked for other things: one such answer serves as well
+        exact = http_key(method, path, body)
+        self.touched.update(_http_keys(exact))  # it may be recorded later
+        found = self._http(exact)
+        if found is None:
             self.touched.add(_TREE)
-            others = [key for key in self.state if key.startswith((f"{plain}~", f"{asked[-1]}~"))]
-            found = others[0] if len(others) == 1 else exact
-        item = self._take(found, exact)
+        item = self._take(found or exact, exact)
         head = item.stderr.decode("utf-8", "replace")
         kinds = (line.partition(":")[2] for line in head.splitlines() if line.lower().startswith("content-type:"))
         return Reply(item.data, 200 if item.exit is None else item.exit, next(kinds, "").strip())
@@ -140,6 +142,20 @@ class EvidenceHost(Host):
         """Return the output of one that `recorded` named."""
         item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
         return Output(item.data, item.stderr, item.exit or 0)
+
+    def _http(self, key: str) -> str | None:
+        """Return the key that an HTTP exchange is recorded under.
+
+        Perhaps only its slug is known, or nobody kept what its request said; and another version of sdstop asked for
+        other things: where there is one such answer, it serves as well.
+        """
+        asked = _http_keys(key)
+        found = next((name for name in asked if name in self.state), None)
+        if found is None:
+            starts = tuple(f"{name}~" for name in asked if "~" not in name)
+            others = [name for name in self.state if name.startswith(starts)]
+            found = others[0] if len(others) == 1 else None
+        return found
 
     def _take(self, key: str, shown: str = "") -> Evidence:
         item = self.state.get(key)
@@ -198,6 +214,13 @@ class EvidenceHost(Host):
                     path = folder
             self._folders = folders
         return self._folders
+
+
+def _http_keys(key: str) -> list[str]:
+    """Return the keys under which an HTTP exchange may be recorded, the best first."""
+    plain = key.partition("~")[0]
+    keys = [key, plain, *(f"http-slug:{http_slug(name)}" for name in (key, plain))]
+    return list(dict.fromkeys(keys))
 
 
 class Replay:
