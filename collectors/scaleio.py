@@ -78,6 +78,8 @@ def _ask(host: Host) -> tuple[Any, str, Any, str]:
     try:
         reply = host.get(INSTANCES)
     except Absent as absent:
+        if absent.recorded:  # by a node without a gateway
+            raise
         return _recorded(host, absent, asked, posed)
     said = _objects(_good(reply, asked))
     try:
@@ -227,7 +229,8 @@ SCALEIO = Collector(
     (
         Need(f"http:GET {INSTANCES}", "all objects of the system", "a user of the role Monitor: [powerflex] in the "
              "config file"),
-        Need(f"http:POST {STATISTICS}", "all numbers of the system, in one question that only reads"),
+        Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
+        Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
         Need(f"answer:{GATEWAY}", "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),
