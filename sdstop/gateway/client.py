@@ -17,7 +17,7 @@ from typing import Any
 from sdstop.evidence import http_key
 from sdstop.gateway.allowed import may_ask
 from sdstop.gateway.exchange import Answer, Unreachable, exchange, trust
-from sdstop.gateway.negotiated import LIST, Negotiated
+from sdstop.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
 from sdstop.gateway.secret import Finder, Secret, SecretError, cleaned
 from sdstop.gateway.session import Refused, Session
 from sdstop.gateway.settings import Address, Settings
@@ -153,12 +153,12 @@ class Client:
             self._context = trust(self._settings)
         send = _Send(self, gateway, self._context, end)
         answer = self._let_in(send, method, path, body)
-        if answer.status == 400 and body is not None and LIST in body:
+        for _ in range(MOST_REFUSALS):
+            if answer.status != 400 or body is None or LIST not in body:
+                break
             if not self._negotiated.find(body, answer.body, lambda part: self._known(send, method, path, part)):
                 raise _Unusable(f"refuses the question (400): {self._message(answer)}")
             answer = self._let_in(send, method, path, body)
-            if answer.status == 400:
-                raise _Unusable("does not know all that it is asked; what it knows is being found out")
         self._judge(answer)
         return Reply(cleaned(answer.body, self._secrets()), answer.status, answer.kind.partition(";")[0])
 

@@ -13,6 +13,8 @@ from typing import Any
 LIST = "selectedStatisticsList"
 MOST_TRIES = 60
 """Questions at most to find out what a version does not know; the rest is found out at the next sample."""
+MOST_REFUSALS = 40
+"""Times that a question may be refused in one sample: who names what it does not know names one at a time."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]{2,80}")
 
 Property = tuple[str, str]
@@ -48,13 +50,11 @@ class Negotiated:
         if named and len(named) < len(known):
             self.unknown |= named
             return True
+        if not known or not knows(question(asked, known[:1])):
+            return False  # every version knows the first one: then it is not the properties
         before = len(self.unknown)
         self._halve(asked, known, knows, [MOST_TRIES])
-        refused = len(self.unknown) - before
-        if refused == len(known):  # it refuses everything: then it is not the properties
-            self.unknown -= set(known)
-            return False
-        return refused > 0
+        return len(self.unknown) > before
 
     def _halve(
         self,
