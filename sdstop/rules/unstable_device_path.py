@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -12,6 +13,7 @@ from sdstop.history import Window
 
 _ID = "unstable-device-path"
 _SHOWN = 4
+_LETTERS = re.compile("sd|hd|xvd|vd|nvme")
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -21,10 +23,22 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         holders[row.holder].append(row)
     for holder, rows in sorted(holders.items()):
         named = [row for row in rows if unstable(row.path)]
-        if named:
+        if named and rows[0].kind == "file" and _alone(window, named):
+            yield RuledOut(
+                _ID, holder, f"{named[0].path} is named as it may change, and is of the node's only such disk"
+            )
+        elif named:
             yield _found(window, holder, named, len(rows))
         else:
             yield RuledOut(_ID, holder, f"all {len(rows)} devices are known by names that stay")
+
+
+def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
+    """Whether each name is of a kind of which this node has one disk: then no other one can bear it."""
+    disks = [row.device for row in window.rows(BlockDevice).values() if row.kind == "disk"]
+    kinds = {_LETTERS.match(row.device or "") for row in named}
+    found = {match[0] for match in kinds if match is not None}
+    return bool(disks) and all(sum(disk.startswith(kind) for disk in disks) == 1 for kind in found)
 
 
 def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int) -> Finding:
