@@ -178,6 +178,13 @@ def http_slug(key: str) -> str:
     return slug(asked[1]) + asked[2] if asked else slug(text)
 
 
+def http_keys(key: str) -> list[str]:
+    """Return the keys under which an HTTP exchange may be recorded, the best first."""
+    plain = key.partition("~")[0]
+    keys = [key, plain, *(f"http-slug:{http_slug(name)}" for name in (key, plain))]
+    return list(dict.fromkeys(keys))
+
+
 def json_excerpt(data: bytes, needle: str) -> tuple[str, str]:
     """Return the part of a JSON document that matters, and the text that marks it, as the document is shown.
 
@@ -197,50 +204,47 @@ def _document(data: bytes) -> tuple[str, dict[str, tuple[str, str]]]:
 
 
 def _excerpt(text: str, needle: str) -> tuple[str, str]:
-    import json  # noqa: PLC0415
-
     ident, _, names = needle.partition(">")
     if not names:
         found = re.search(rf'"{re.escape(ident)}"\s*:\s*("[^"]*"|[^\s,}}\]]+)', text) if ident else None
-        shown = f'"{ident}": {found[1]}' if found else ""
-        return shown, shown
-    for pattern, mark in ((rf'"id"\s*:\s*"{re.escape(ident)}"', f'"id": "{ident}"'),
-                          (rf'"{re.escape(ident)}"\s*:\s*\{{', f'"{ident}": {{')):  # fmt: skip
-        match = re.search(pattern, text)
-        if match is None:
-            continue
-        whole = _object_at(text, match.end() - 1) if mark.endswith("{") else _object_around(text, match)
-        kept = [name for name in ("name", "id", *names.split(",")) if name in whole]
-        lines = [mark] if mark.endswith("{") else []
-        lines += [f'"{name}": {json.dumps(whole[name], ensure_ascii=False)}' for name in kept]
-        return "\n".join(lines), mark
-    return "", ""
+        return (found[0], f'"{ident}": {found[1]}') if found else ("", "")
+    quoted = re.escape(ident)
+    if match := re.search(rf'"id"\s*:\s*"{quoted}"', text):
+        start, mark, lines = _object_around(text, match), f'"id": "{ident}"', []
+    elif match := re.search(rf'"{quoted}"\s*:\s*(?=\{{)', text):
+        start, mark, lines = match.end(), f'"{ident}": {{', [match[0]]
+    else:
+        return "", ""
+    fields = (_field(text, start, name) for name in ("name", "id", *names.split(",")))
+    return "\n".join([*lines, *filter(None, fields)]), mark
 
 
-def _object_at(text: str, start: int) -> dict[str, object]:
+def _field(text: str, start: int, name: str) -> str:
+    """Return a field of the object that begins at `start` as it stands there, "" if it has none of that name."""
+    end = _end(text, start)
+    for match in re.compile(rf'"{re.escape(name)}"\s*:\s*').finditer(text, start, end):
+        if (after := _end(text, match.end())) > match.end():
+            return text[match.start() : after]
+    return ""
+
+
+def _end(text: str, start: int) -> int:
+    """Return where a JSON value ends that begins at `start`; `start` if none does."""
     import json  # noqa: PLC0415
 
     try:
-        found, _ = json.JSONDecoder().raw_decode(text, start)
+        return json.JSONDecoder().raw_decode(text, start)[1]
     except (ValueError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return start
 
 
-def _object_around(text: str, match: re.Match[str]) -> dict[str, object]:
-    """Return the innermost object that a field belongs to, found by trying braces before it."""
-    import json  # noqa: PLC0415
-
-    decoder = json.JSONDecoder()
+def _object_around(text: str, match: re.Match[str]) -> int:
+    """Return where the innermost object begins that a field belongs to, found by trying braces before it."""
     start = match.start()
     for _ in range(200):
         start = text.rfind("{", 0, start)
         if start < 0:
             break
-        try:
-            found, end = decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            continue
-        if end > match.end() and isinstance(found, dict):
-            return found
-    return {}
+        if _end(text, start) > match.end():
+            return start
+    return match.start()

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from sdstop.collector import LIVE, Collector
-from sdstop.evidence import Evidence, Frame, Outcome, RunMark, command_key, http_key, http_slug, slug
+from sdstop.evidence import Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
 from sdstop.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
 from sdstop.model import Reading, Rows, schema
 from sdstop.snapshot import Derived, Run, Snapshot, snapshot
@@ -122,7 +122,7 @@ class EvidenceHost(Host):
         """Return a recorded reply: to the same body, or to any where nobody kept it, or to the only one there is."""
         del deadline
         exact = http_key(method, path, body)
-        self.touched.update(_http_keys(exact))  # it may be recorded later
+        self.touched.update(http_keys(exact))  # it may be recorded later
         found = self._http(exact)
         if found is None:
             self.touched.add(_TREE)
@@ -149,7 +149,7 @@ class EvidenceHost(Host):
         Perhaps only its slug is known, or nobody kept what its request said; and another version of sdstop asked for
         other things: where there is one such answer, it serves as well.
         """
-        asked = _http_keys(key)
+        asked = http_keys(key)
         found = next((name for name in asked if name in self.state), None)
         if found is None:
             starts = tuple(f"{name}~" for name in asked if "~" not in name)
@@ -214,13 +214,6 @@ class EvidenceHost(Host):
                     path = folder
             self._folders = folders
         return self._folders
-
-
-def _http_keys(key: str) -> list[str]:
-    """Return the keys under which an HTTP exchange may be recorded, the best first."""
-    plain = key.partition("~")[0]
-    keys = [key, plain, *(f"http-slug:{http_slug(name)}" for name in (key, plain))]
-    return list(dict.fromkeys(keys))
 
 
 class Replay:

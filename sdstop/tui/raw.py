@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from rich.cells import chop_cells
 
-from sdstop.evidence import Evidence, Outcome, readable
+from sdstop.evidence import Evidence, Outcome, http_keys, readable
 from sdstop.format import timestamp, wait
 from sdstop.session import Session
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
@@ -27,7 +27,8 @@ def recalled(session: Session, quote: Quote) -> Evidence | None:
     for index, frame in enumerate(frames):
         if frame.number == quote.frame:
             whole = session.timeline.recall(index, index + 1)[0]
-            found = next((item for item in whole.evidence if item.key == quote.key), None)
+            keys = http_keys(quote.key) if quote.key.startswith("http:") else [quote.key]
+            found = next((item for item in whole.evidence if item.key in keys), None)
             if found is not None and found.taken is None:
                 return Evidence(
                     found.key, found.outcome, found.data, found.detail, _since(session, index, quote.key),
@@ -96,6 +97,8 @@ def _kind(key: str) -> tuple[str, str]:
         "list": "folder",
     }
     kind, colon, name = key.partition(":")
+    if kind == "http":
+        return "gateway", key
     return (kinds[kind], name) if colon and kind in kinds else ("file", key)
 
 
@@ -114,13 +117,13 @@ def _content(item: Evidence, quote: Quote) -> str:
 
 
 def _json(item: Evidence, quote: Quote) -> str:
-    """Return an answer of a gateway one field a line; of one that is large, what was quoted of it."""
+    """Return what was quoted of a gateway's answer, and below it the answer, one field a line, unless it is large."""
     if len(item.data) > LONGEST:
-        return f"{quote.excerpt}\n... of {len(item.data)} bytes"
+        return f"{quote.excerpt}\n--- of {len(item.data)} bytes ---"
     shown = readable(item.data)
     with suppress(ValueError, RecursionError):
         shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False)
-    return shown
+    return f"{quote.excerpt}\n--- all of it ---\n{shown}"
 
 
 def _lines(foreign: str, mark: str, palette: Palette, width: int) -> list[Line]:
