@@ -9,7 +9,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds
+from tests.stories import caches, hung, iostat, loads, networks, rebuilds, scaleio
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -19,7 +19,7 @@ STORIES: Stories = (
     | networks.STORIES
     | iostat.STORIES
     | caches.STORIES
-    | clusters.STORIES
+    | scaleio.STORIES
 )
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
