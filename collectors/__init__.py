@@ -7,6 +7,7 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.cgroups import CGROUPS
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
@@ -41,6 +42,7 @@ BUILTIN: tuple[Collector, ...] = (
     TCP,
     PATHS,
     PROCESSES,
+    CGROUPS,
     MAPPER,
     LVM,
     DMCACHE,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sdstop.host import Absent
+from sdstop.throttled import LIMITED, ControlGroups
 
 PROCESSES = "psutil.processes"
 SETTLE = 0.25
@@ -190,14 +191,16 @@ QUESTIONS: Mapping[str, Question] = {
     "psutil.self": Question("what sdstop itself costs", "", own_cost),
     "psutil.boot_time": Question("when the node started, Unix seconds", "", boot_time),
     "udev.block": Question("stable names, models and serial numbers of block devices", "", block_devices),
+    LIMITED: Question("which control groups have limits on block devices", "", lambda: ControlGroups().look()),
 }
-"""All that may be asked of psutil and udev; shapes:
+"""All that may be asked of psutil, udev, and of the node where its files are too many to keep; shapes:
 
     psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
                          "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}]
     psutil.self        {"pid": 7, "resident_bytes": 2e7, "cpu_seconds": 0.4, "threads": 9, "started": 1763719200.1}
     psutil.boot_time   1763719200.0
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
+    cgroup.limited     {"v1": [], "v2": ["/system.slice/backup.service"], "groups": 212}
 """
 
 
