@@ -11,6 +11,7 @@ from sdstop.collectors.cgroups import CGROUPS
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
+from sdstop.collectors.drbd import DRBD
 from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.hba import HBA
 from sdstop.collectors.io_sizes import IO_SIZES
@@ -49,6 +50,7 @@ BUILTIN: tuple[Collector, ...] = (
     FLASHCACHE,
     BCACHE,
     ARC,
+    DRBD,
     AOE,
     SESSIONS,
     IO_SIZES,
