@@ -7,6 +7,7 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.ceph import CEPH, CEPH_OSDS
 from sdstop.collectors.cgroups import CGROUPS
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
@@ -50,6 +51,8 @@ BUILTIN: tuple[Collector, ...] = (
     FLASHCACHE,
     BCACHE,
     ARC,
+    CEPH,
+    CEPH_OSDS,
     DRBD,
     AOE,
     SESSIONS,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop import drbd
+from sdstop import ceph, drbd
 from sdstop.evidence import command_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
 
@@ -83,6 +83,11 @@ COMMANDS = (
         ),
         "what LVM's volumes are made of, by metadata on disks; nothing is locked; every ten minutes",
     ),
+    Command(ceph.STATUS, "state of a Ceph cluster that is administered from here", "root"),
+    Command(ceph.TREE, "its OSDs and how full they are", "root"),
+    Command(ceph.PERF, "latency of its OSDs", "root"),
+    Command(ceph.HEALTH, "what is wrong with it", "root"),
+    Command(ceph.DUMP, "its ratios of full and near full", "root"),
     Command(drbd.STATUS, "state of DRBD's resources, from the kernel", "root"),
     Command(drbd.SHOW, "rates that limit a resync of DRBD; lines with secrets are not kept", "root", drbd.KEPT),
     Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
