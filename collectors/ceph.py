@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 def _answers(host: Host) -> dict[str, str]:
-    """Return what somebody recorded, by question; where a question was recorded twice, the words that are asked here."""
+    """Return what somebody recorded, by question; where one was recorded twice, the words that are asked here."""
     found: dict[str, str] = {}
     for program in ("ceph", "ceph-volume"):
         for name in host.recorded(program):
@@ -212,7 +212,9 @@ CEPH = Collector(
     (Cluster, ClusterNode, Rebuild),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Need(command_key(ceph.STATUS), "health, quorum, capacity and recovery", "root, or whoever may read the keyring"),
+        Need(
+            command_key(ceph.STATUS), "health, quorum, capacity and recovery", "root, or whoever may read the keyring"
+        ),
         Need("cmd:ceph *", "the same, as others recorded it"),
     ),
     PACE,
@@ -248,7 +250,10 @@ def read_osds(host: Host) -> Iterable[Reading]:
     return [
         *_hosts(osds, name, key, node),
         *_pools(osds, name, key, ratios),
-        *(_device(osd, name, key, waits.get(osd.number), concerned.get(osd.number, []), _disk(osd, disks, node)) for osd in osds),
+        *(
+            _device(osd, name, key, waits.get(osd.number), concerned.get(osd.number, []), _disk(osd, disks, node))
+            for osd in osds
+        ),
     ]
 
 
@@ -359,7 +364,9 @@ def _pools(osds: Sequence[Osd], name: str, key: str, ratios: Ratios) -> Iterator
     """Yield each root's devices of a class as one pool: that is what data of a rule lies on, and moves about in."""
     holding = [osd for osd in osds if osd.holds]
     classes = {osd.media for osd in holding}
-    for pool, group in _grouped(holding, lambda osd: osd.root if len(classes) < 2 else f"{osd.root}~{osd.media}").items():
+    for pool, group in _grouped(
+        holding, lambda osd: osd.root if len(classes) < 2 else f"{osd.root}~{osd.media}"
+    ).items():
         domains = _grouped(group, lambda osd: osd.host)
         largest = max(domains, key=lambda host: _sum(osd.size for osd in domains[host]) or 0)
         fullest = max((osd.utilization or 0.0 for osd in group), default=None)

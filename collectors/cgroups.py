@@ -104,12 +104,17 @@ def _version1(host: Host, path: str) -> Iterator[Limit]:
     if requests is not None and moved is not None:
         counts, sizes = parse_service(requests, "io_serviced"), parse_service(moved, "io_service_bytes")
         passed = {
-            number: Passed(counts[number][0], sizes.get(number, (0, 0))[0], counts[number][1], sizes.get(number, (0, 0))[1])
+            number: Passed(
+                counts[number][0], sizes.get(number, (0, 0))[0], counts[number][1], sizes.get(number, (0, 0))[1]
+            )
             for number in counts
         }
     pressure = parse_pressure(host.maybe(f"{UNIFIED}{path}/io.pressure") or "") if path else None
     origins = {
-        way: next((f"{base}{way}_{unit}_device" for unit in ("iops", "bps") if texts[f"{way}_{unit}"]), f"{base}{way}_bps_device")
+        way: next(
+            (f"{base}{way}_{unit}_device" for unit in ("iops", "bps") if texts[f"{way}_{unit}"]),
+            f"{base}{way}_bps_device",
+        )
         for way in (READ, WRITE)
     }
     yield from _rows(host, path, throttles, passed, pressure, origins, f"{base}io_serviced")
@@ -136,7 +141,8 @@ def _rows(
                 yield Limit(
                     device, group_name(path), CGROUP, way, limited(throttle.iops, throttle.bytes),
                     throttle.iops, throttle.bytes, device=device, used_requests=requests, used_bytes=moved,
-                    stalled=pressure, origin=origins[way], needle=f"{number} ", used_origin=used if done is not None else "",
+                    stalled=pressure, origin=origins[way], needle=f"{number} ",
+                    used_origin=used if done is not None else "",
                 )  # fmt: skip
 
 
