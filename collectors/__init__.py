@@ -7,7 +7,8 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.ceph import CEPH, CEPH_OSDS
+from sdstop.collectors.ceph import CEPH
+from sdstop.collectors.ceph_osds import CEPH_OSDS
 from sdstop.collectors.cgroups import CGROUPS
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
@@ -26,6 +27,8 @@ from sdstop.collectors.node import NODE, PRESSURE
 from sdstop.collectors.numa import NUMA
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
+from sdstop.collectors.qemu import QEMU
+from sdstop.collectors.rbd import RBD
 from sdstop.collectors.sas import SAS
 from sdstop.collectors.sessions import SESSIONS
 from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
@@ -45,6 +48,8 @@ BUILTIN: tuple[Collector, ...] = (
     PATHS,
     PROCESSES,
     CGROUPS,
+    QEMU,
+    RBD,
     MAPPER,
     LVM,
     DMCACHE,

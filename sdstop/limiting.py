@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop.disk import Disk, DiskActivity
 from sdstop.evidence import Cite
 from sdstop.history import Window
-from sdstop.limit import CGROUP, QEMU, READ, WRITE, Bucket, Limit, LimitUse
+from sdstop.limit import CGROUP, Bucket, Limit, LimitUse
+from sdstop.limit_samples import BANDWIDTH, IOPS, Sample, by_devices, by_source, mean, weighted
 from sdstop.snapshot import Run
 
 READINGS, SECONDS = 5, 10.0
@@ -21,38 +21,6 @@ CALM = 0.7
 """Share below which a request's wait is the disks' alone."""
 SHAPED = 0.02
 """How near to the limit the mean must lie to show, by itself, that it shapes what passes."""
-
-IOPS, BANDWIDTH = "IOPS", "bandwidth"
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """What one reading told of a limit's use: rates a second, waits and queue in seconds and requests.
-
-    `low` and `high` are the least and the most that the owner can have used of the limit (equal where the use is its
-    own), `binding` is the limit that they are of. None: not told.
-    """
-
-    started: float
-    seconds: float
-    requests: float | None
-    bytes: float | None
-    low: float
-    high: float
-    binding: str
-    wait: float | None
-    disk_wait: float | None
-    stalled: float | None
-
-    @property
-    def size(self) -> float | None:
-        """Mean size of a request, in bytes."""
-        return self.bytes / self.requests if self.requests and self.bytes is not None else None
-
-    @property
-    def queue(self) -> float | None:
-        """Mean requests outstanding, by Little's law."""
-        return self.wait * self.requests if self.wait is not None and self.requests is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +39,12 @@ class Limiting:
     @property
     def requests(self) -> float | None:
         """Mean requests a second."""
-        return _mean([s.requests for s in self.samples])
+        return mean([s.requests for s in self.samples])
 
     @property
     def bytes(self) -> float | None:
         """Mean bytes a second."""
-        return _mean([s.bytes for s in self.samples])
+        return mean([s.bytes for s in self.samples])
 
     @property
     def size(self) -> float | None:
@@ -87,12 +55,12 @@ class Limiting:
     @property
     def low(self) -> float | None:
         """The least share of the limit that was used, on average; None if it is not known."""
-        return _mean([s.low for s in self.samples])
+        return mean([s.low for s in self.samples])
 
     @property
     def share(self) -> float | None:
         """The most that can have been used of it, on average; above 1 in a burst."""
-        return _mean([s.high for s in self.samples])
+        return mean([s.high for s in self.samples])
 
     @property
     def certain(self) -> bool:
@@ -117,7 +85,7 @@ class Limiting:
     @property
     def full(self) -> float | None:
         """Mean share at the readings that were at the limit, None if none was."""
-        return _mean([s.low for s in self.samples if s.low >= AT_LIMIT])
+        return mean([s.low for s in self.samples if s.low >= AT_LIMIT])
 
     @property
     def seconds(self) -> float:
@@ -147,9 +115,8 @@ class Limiting:
 
     def cited(self, window: Window) -> tuple[Cite | None, ...]:
         """Quote what shows the use, where the device's own counters do."""
-        device = device_of(window, self.limit)
-        row = window.get(DiskActivity, device) if device is not None else None
-        return () if row is None else (window.cite(row),)
+        rows = [window.get(DiskActivity, device) for device in devices_of(window, self.limit)]
+        return tuple(window.cite(row) for row in rows if row is not None)
 
     @property
     def headroom(self) -> float | None:
@@ -160,23 +127,23 @@ class Limiting:
     @property
     def wait(self) -> float | None:
         """Mean time of a request, the limit's own wait included."""
-        return _weighted([(s.wait, s.requests) for s in self.samples])
+        return weighted([(s.wait, s.requests) for s in self.samples])
 
     @property
     def disk_wait(self) -> float | None:
         """What of it is spent below the limit: as told or measured there, or as it was while the limit was far."""
-        told = _weighted([(s.disk_wait, s.requests) for s in self.samples])
+        told = weighted([(s.disk_wait, s.requests) for s in self.samples])
         return self.calm_wait if told is None else told
 
     @property
     def queue(self) -> float | None:
         """Mean requests outstanding, those that the limit holds back included."""
-        return _mean([s.queue for s in self.samples])
+        return mean([s.queue for s in self.samples])
 
     @property
     def stalled(self) -> float | None:
         """Share of the time in which a task of the owner waited for I/O (on any device)."""
-        return _mean([s.stalled for s in self.samples])
+        return mean([s.stalled for s in self.samples])
 
     @property
     def limit_wait(self) -> float | None:
@@ -266,24 +233,30 @@ def _look(window: Window, row: Limit, uses: Sequence[_Table], activity: Sequence
     if row.limited == "none" or row.unheld:
         return Limiting(row, (), None, None)
     key = (row.volume, row.owner, row.kind, row.direction)
-    device = device_of(window, row)
+    devices = devices_of(window, row)
     own = [(at, seconds, table.get(key)) for at, seconds, table in uses]
-    course = [(at, seconds, rows.get(device)) for at, seconds, rows in activity] if device else []
-    if row.kind == CGROUP or not any(found is not None for _, _, found in course):
-        below = {at: found for at, _, found in course if found is not None} if row.kind == CGROUP else {}
+    course = [(at, seconds, _found(rows, devices)) for at, seconds, rows in activity] if devices else []
+    if row.kind == CGROUP or not any(course_of for _, _, course_of in course):
+        below = {at: found[0] for at, _, found in course if found} if row.kind == CGROUP else {}
         every = [
-            _sample(row, at, seconds, found, _nearest(below, at)) for at, seconds, found in own if found is not None
+            by_source(row, at, seconds, found, _nearest(below, at)) for at, seconds, found in own if found is not None
         ]
     else:
-        every = [_by_device(row, at, seconds, found) for at, seconds, found in course if found is not None]
+        every = [by_devices(row, at, seconds, found) for at, seconds, found in course if found]
     kept = every[-max(READINGS, _fitting(every)) :]
     calm = [(s.wait, s.requests) for s in every if s.high < CALM]
-    return Limiting(row, tuple(kept), _weighted(calm), _level(row, every), measured=_measured(row, device))
+    return Limiting(row, tuple(kept), weighted(calm), _level(row, every), measured=_measured(row, devices))
 
 
-def _measured(row: Limit, device: str | None) -> bool:
+def _found(rows: Mapping[Hashable, DiskActivity], devices: Sequence[str]) -> list[DiskActivity]:
+    """Return what each of some devices did, nothing unless all are there."""
+    found = [row for row in (rows.get(device) for device in devices) if row is not None]
+    return found if len(found) == len(devices) else []
+
+
+def _measured(row: Limit, devices: Sequence[str]) -> bool:
     counted = row.used_requests is not None or row.used_bytes is not None
-    return counted or row.requests_rate is not None or row.bytes_rate is not None or device is not None
+    return counted or row.requests_rate is not None or row.bytes_rate is not None or bool(devices)
 
 
 def _fitting(samples: Sequence[Sample]) -> int:
@@ -297,70 +270,22 @@ def _fitting(samples: Sequence[Sample]) -> int:
     return count
 
 
-def device_of(window: Window, row: Limit) -> str | None:
-    """Return the kernel's name of the device that a limit is on; `254:0` stands for a number of /proc/diskstats."""
-    if row.device is None or ":" not in row.device:
-        return row.device
+def devices_of(window: Window, row: Limit) -> list[str]:
+    """Return the kernel's names of the devices that a limit is on; `254:0` is a number of /proc/diskstats."""
+    if row.device is None:
+        return []
+    if ":" not in row.device:
+        return row.device.split(",")
     names = window.once(
         "limiting.numbers", lambda: {f"{d.major}:{d.minor}": d.device for d in window.rows(Disk).values()}
     )
-    return names.get(row.device)
+    return [names[row.device]] if row.device in names else []
 
 
 def _nearest(known: Mapping[float, DiskActivity], at: float) -> DiskActivity | None:
     """Return what the device did about then: collectors run one after the other in a round."""
     near = min(known, key=lambda started: abs(started - at), default=None)
     return known[near] if near is not None and abs(near - at) < 2.0 else None  # two rounds
-
-
-def _sample(row: Limit, at: float, seconds: float, use: LimitUse, below: DiskActivity | None) -> Sample:
-    wait = None if below is None else _wait(row, below)
-    disk_wait = use.disk_wait if use.disk_wait is not None else wait
-    return _make(
-        row, at, seconds, (use.requests_per_second, use.bytes_per_second), use.sharers, use.wait, disk_wait, use.stalled
-    )
-
-
-def _by_device(row: Limit, at: float, seconds: float, done: DiskActivity) -> Sample:
-    """Take a device's own figures; what QEMU holds back has not reached it, what a PowerFlex client holds back has."""
-    if row.direction == READ:
-        used = done.reads_per_second, done.read_bytes_per_second
-    elif row.direction == WRITE:
-        used = done.writes_per_second, done.write_bytes_per_second
-    else:
-        used = (
-            done.reads_per_second + done.writes_per_second,
-            done.read_bytes_per_second + done.write_bytes_per_second,
-        )
-    wait = _wait(row, done)
-    within, under = (None, wait) if row.kind == QEMU else (wait, row.disk_wait)
-    return _make(row, at, seconds, used, 1, within, under, None)
-
-
-def _wait(row: Limit, done: DiskActivity) -> float | None:
-    return done.read_wait if row.direction == READ else done.write_wait if row.direction == WRITE else done.wait
-
-
-def _make(
-    row: Limit,
-    at: float,
-    seconds: float,
-    used: tuple[float | None, float | None],
-    sharers: int,
-    wait: float | None,
-    disk_wait: float | None,
-    stalled: float | None,
-) -> Sample:
-    requests, moved = used
-    size = moved / requests if requests and moved is not None else None
-    shares = []
-    if row.iops and requests is not None:
-        shares.append((requests * row.weight(size) / row.iops, IOPS))
-    if row.bandwidth and moved is not None:
-        shares.append((moved / row.bandwidth, BANDWIDTH))
-    share, binding = max(shares, default=(0.0, IOPS if row.iops else BANDWIDTH))
-    high = min(share, 1.0) if sharers > 1 else share
-    return Sample(at, seconds, requests, moved, share / sharers, high, binding, wait, disk_wait, stalled)
 
 
 def _counted(row: Limit, sample: Sample) -> float | None:
@@ -392,15 +317,3 @@ def _level(row: Limit, samples: Sequence[Sample]) -> float | None:
         rate = _counted(row, sample) if of == IOPS else sample.bytes
         level = bucket.after(level, rate or 0.0, sample.seconds)
     return level
-
-
-def _mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean, None if one is missing: a mean of those that are there would be of another time."""
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known and len(known) == len(values) else None
-
-
-def _weighted(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
-    known = [(value, weight) for value, weight in pairs if value is not None and weight]
-    total = math.fsum(weight for _, weight in known)
-    return math.fsum(value * weight for value, weight in known) / total if total else None

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sdstop import format as human
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.limit import CGROUP, Limit, LimitUse
+from sdstop.limit import CGROUP, Limit
 from sdstop.limiting import Limiting, limitings
 
 _ID = "volume-below-promise"
@@ -93,7 +93,7 @@ VOLUME_BELOW_PROMISE = Rule(
     "a volume gets less than its limit promises, although it asks for more",
     Severity.WARNING,
     _check,
-    (Limit, LimitUse),
+    (Limit,),
     (
         Threshold("share", 0.8, "share of what is promised below which the promise is broken", "ratio"),
         Threshold("queue", 4.0, "requests outstanding at every reading that show it asks for more"),

@@ -8,8 +8,9 @@ from sdstop import format as human
 from sdstop.evidence import Cite
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit, LimitUse
-from sdstop.limiting import BANDWIDTH, IOPS, Limiting, limitings
+from sdstop.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
+from sdstop.limit_samples import BANDWIDTH, IOPS
+from sdstop.limiting import Limiting, limitings
 
 _ID = "volume-qos-saturated"
 
@@ -209,7 +210,7 @@ VOLUME_QOS_SATURATED = Rule(
     "a volume uses all that its limit allows, so that its requests wait for the limit and not for the disks",
     Severity.WARNING,
     _check,
-    (Limit, LimitUse),
+    (Limit,),
     (
         Threshold("share", 0.95, "share of the limit that is used at readings at the limit", "ratio"),
         Threshold("time", 0.6, "share of the readings that are at the limit", "ratio"),

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from sdstop import ceph
 from sdstop.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.collector import Collector
-from sdstop.collectors.ceph import CEPH, CEPH_OSDS
+from sdstop.collectors.ceph import CEPH
+from sdstop.collectors.ceph_osds import CEPH_OSDS
 from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Absent, Denied, Failed, Malformed, Output
 from sdstop.model import Reading
