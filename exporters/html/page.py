@@ -40,22 +40,22 @@ def page(session: Session, course: Course, note: str = "") -> str:
     host = host_of(session, look.now, note)
     episodes = session.episodes()
     in_force = [episode.finding for episode in episodes if episode.until is None]
-    sections = [
-        el("a", "To the findings", href="#findings", class_="skip"),
-        _head(session, look, host, episodes),
-        _wrong(episodes, look),
-        _ruled_out(look),
-        _unchecked(look),
-        _section("topology", "What hangs on what", drawn_topology(look, in_force)),
-        _section("time", "Over the time that was watched", *plots(session, course, look, episodes)),
-        _section("findings", "Findings, with their evidence", *_findings(episodes, look)),
-        _section("evidence", "Raw evidence", *raw_evidence(session, episodes)),
-        _section("ran", "What we ran", *what_we_ran(session)),
-        _section("sources", "Sources", sources(session, look)),
-        _section("readings", "Readings of the last frame", *readings(session, look)),
-        el("p", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
-           el("code", "sdstop --from CAPTURE"), ".", class_="dim"),
-    ]  # fmt: skip
+    sections = {
+        "wrong": ("what is wrong", _wrong(episodes, look)),
+        "good": ("ruled out", _ruled_out(look)),
+        "unchecked": ("not checked", _unchecked(look)),
+        "topology": ("topology", _section("topology", "What hangs on what", drawn_topology(look, in_force))),
+        "time": (
+            "over time",
+            _section("time", "Over the time that was watched", *plots(session, course, look, episodes)),
+        ),
+        "findings": ("findings", _section("findings", "Findings, with their evidence", *_findings(episodes, look))),
+        "evidence": ("raw evidence", _section("evidence", "Raw evidence", *raw_evidence(session, episodes))),
+        "ran": ("what we ran", _section("ran", "What we ran", *what_we_ran(session))),
+        "sources": ("sources", _section("sources", "Sources", sources(session, look))),
+        "readings": ("readings", _section("readings", "Readings of the last frame", *readings(session, look))),
+    }
+    links = [(name, shown) for name, (shown, section) in sections.items() if section]
     head = el(
         "head",
         el("meta", charset="utf-8"),
@@ -65,7 +65,14 @@ def page(session: Session, course: Course, note: str = "") -> str:
         el("title", f"{host['name']}: {counted([e.finding for e in episodes])}"),
         el("style", Markup(_style())),
     )
-    body = el("body", el("main", *(section for section in sections if section)))
+    body = el(
+        "body",
+        el("a", "To what is wrong", href="#wrong", class_="skip"),
+        _head(session, look, host, episodes, links),
+        el("main", *(section for _, section in sections.values() if section)),
+        el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
+           el("code", "sdstop --from CAPTURE"), class_="dim"),
+    )  # fmt: skip
     return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 
@@ -74,7 +81,9 @@ def _section(name: str, title: str, *parts: Markup | None) -> Markup | None:
     return el("section", el("h2", title), *kept, id=name) if kept else None
 
 
-def _head(session: Session, look: Look, host: dict[str, object], episodes: list[Episode]) -> Markup:
+def _head(
+    session: Session, look: Look, host: dict[str, object], episodes: list[Episode], links: list[tuple[str, str]]
+) -> Markup:
     started = session.started if session.started is not None else look.now.taken
     span = f"{plural(session.frames_seen, 'frame')}, {timestamp(started)} to {timestamp(look.now.taken)}"
     if session.frames_seen > 1:
@@ -85,9 +94,6 @@ def _head(session: Session, look: Look, host: dict[str, object], episodes: list[
         "" if host["complete"] else "The capture is not complete.",
         f"Note: {host['note']}" if host["note"] else "",
     ]
-    links = [("wrong", "what is wrong"), ("good", "ruled out"), ("unchecked", "not checked"), ("topology", "topology"),
-             ("time", "over time"), ("findings", "findings"), ("evidence", "raw evidence"), ("ran", "what we ran"),
-             ("readings", "readings")]  # fmt: skip
     return el(
         "header",
         el("h1", f"{host['name']}: {counted([e.finding for e in episodes])}"),
