@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sdstop.cache import CacheActivity
-from sdstop.collectors.mdraid import Member, Rebuild
+from sdstop.collectors.mdraid import Member
 from sdstop.disk import DiskActivity
 from sdstop.history import Window
 from sdstop.model import Reading
+from sdstop.rebuild_progress import Rebuild
 from sdstop.snapshot import Snapshot
 
 MOST = 360
