@@ -17,6 +17,9 @@ SETTLED = 10.0
 
 FLASHCACHE = "flashcache"
 
+_ONE_WAY = {"writearound": "reads", "writecache": "writes"}
+"""Modes in which only reads, or only writes, are cached."""
+
 
 @dataclass(frozen=True, slots=True)
 class Course:
@@ -46,10 +49,18 @@ class Course:
         requests = self.sum("reads", "writes")
         return self.sum(*_ANSWERED) if requests is None else requests
 
-    @property
-    def bypass_share(self) -> float | None:
-        """Requests that went past it, of all that came."""
-        return share(self.bypassed, self.came)
+    def rate(self, name: str) -> float | None:
+        """Return how much a counter grew a second, None where it is not known, or not of when."""
+        step = self.steps.get(name)
+        return step / self.seconds if step is not None and self.seconds else None
+
+    def spared(self, way: str) -> float | None:
+        """Return the requests a second (`way`: read, write) that went past it, and that it would have answered.
+
+        That many by its hits of those that could be cached; None where one of these is not known.
+        """
+        past, hits = self.rate(f"bypassed_{way}s"), self.hit_share(way)
+        return None if past is None or hits is None else past * hits
 
     def hit_share(self, *ways: str) -> float | None:
         """Return the hits of those requests that could be cached; `ways`: read, write or both."""
@@ -102,6 +113,27 @@ class Caching:
         if recent is not None and (recent.seconds or 0.0) >= SETTLED:
             return None
         return self.ever if (self.ever.came or 0) >= least else None
+
+    @property
+    def way(self) -> str | None:
+        """The only requests that it caches, reads or writes, by its kind and mode; None: both."""
+        return "writes" if self.cache.kind == "dm-writecache" else _ONE_WAY.get(self.cache.mode or "")
+
+    @property
+    def what(self) -> str:
+        """What is counted of it, as far as it may be cached: requests, reads, writes or blocks."""
+        return self.cache.counts if self.way is None or self.cache.counts != "requests" else self.way
+
+    def past(self, course: Course) -> tuple[int | None, int | None]:
+        """Return how many requests went past it, and of how many: of those that its mode does not send past anyway."""
+        way = self.way
+        if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
+            return course.steps[f"bypassed_{way}"], course.steps[way]
+        return course.bypassed, course.came
+
+    def bypass_share(self, course: Course) -> float | None:
+        """Return which share of requests went past it, of those that its mode does not send past anyway."""
+        return share(*self.past(course))
 
     def grown(self, field: str) -> int | None:
         """Return by how much a gauge of it rose in the window, None if that is not known."""
@@ -185,8 +217,8 @@ def _ever(cache: Cache) -> dict[str, int]:
 class Pieces:
     """Sizes of the requests that reached a cache which only caches whole blocks.
 
-    The driver counts them for all its caches together: `bypass_share` is what went past all of these, to be held
-    against `sub_block`, the share of requests that are no whole block.
+    The driver counts them for all its caches together: `bypass_share` is what went past all of these that their modes
+    did not send past, to be held against `sub_block`, the share of requests that are no whole block.
     """
 
     row: RequestSizes
@@ -223,7 +255,8 @@ def _arrived(window: Window, *, ever: bool) -> tuple[RequestSizes, Mapping[int, 
         moments = window.last(SECONDS).moments(RequestSizes)
         rows = [r for m in moments for r in m.rows.values() if r.counter == FLASHCACHE]
         counts = between(rows[0], rows[-1]) if rows else None
-    courses = [c.ever if ever else c.recent for c in cachings(window) if c.cache.kind == FLASHCACHE]
-    bypassed = [c.bypassed for c in courses if c is not None and c.bypassed is not None]
-    came = [c.came for c in courses if c is not None and c.came is not None]
+    caches = [(c, c.ever if ever else c.recent) for c in cachings(window) if c.cache.kind == FLASHCACHE]
+    shares = [c.past(course) for c, course in caches if course is not None]
+    bypassed = [past for past, _ in shares if past is not None]
+    came = [of for _, of in shares if of is not None]
     return None if not counts else (row, counts, share(sum(bypassed), sum(came)))

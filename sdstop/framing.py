@@ -21,11 +21,21 @@ _COUNTERS = ("queue", "issue")  # the first is better: an elevator may join agai
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes."""
+    """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes.
+
+    They came in `seconds`; None: since their counter began.
+    """
 
     counts: Mapping[int, float]
     row: RequestSizes | Disk
     mean: bool
+    seconds: float | None
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """How much is asked for, None if it is not known of when."""
+        total = sum(size * count for size, count in self.counts.items())
+        return total / self.seconds if self.seconds else None
 
     def lost(self, payload: int, block: int = BLOCK) -> float:
         """Return the share of the bytes that frames keep from arriving in whole blocks, and that else would."""
@@ -45,16 +55,20 @@ def _lost(payload: int, size: int, block: int) -> float:
 
 def asked(window: Window, devices: Collection[str]) -> Asked | None:
     """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
-    window = window.last(SECONDS)
+    window = _recent(window)
     devices = frozenset(devices)
     # As they come, requests are those of partitions (since Linux 5.12); a driver gets all for the disk.
     parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
     for counter in _COUNTERS:
         found = _counted(window, counter, parts)
-        if found:
-            row = next(r for r in window.rows(RequestSizes).values() if r.counter == counter and r.device in parts)
-            return Asked(found, row, mean=False)
+        if found is not None and found.counts:
+            return Asked(found.counts, found.row, mean=False, seconds=found.seconds)
     return _mean(window, devices)
+
+
+def _recent(window: Window) -> Window:
+    """Return the part that is looked at, the same for all: what one worked out, the others share."""
+    return window.once("window of framing", lambda: window.last(SECONDS))
 
 
 def _partitions(window: Window) -> Mapping[str, Sequence[str]]:
@@ -69,21 +83,54 @@ def _parts(window: Window) -> dict[str, list[str]]:
     return found
 
 
-def _counted(window: Window, counter: str, devices: Collection[str]) -> dict[int, float]:
-    found: dict[int, float] = {}
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What a counter told of some devices, both directions: in `seconds`; None: since it began, as for one of them."""
+
+    counts: Mapping[int, int]
+    row: RequestSizes
+    seconds: float | None
+
+
+def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted | None:
+    """Return the requests to devices, None if that counter has none of them."""
+    keys = [key for device in devices for key in _keys(window).get((counter, device), ())]
+    if not keys:
+        return None
+    rows = window.rows(RequestSizes)
+    total: dict[int, int] = {}
+    spans: list[float | None] = []
+    for key in keys:
+        counts, seconds = _lately(window, key, rows[key])
+        spans.append(seconds)
+        for size, count in counts.items():
+            total[size] = total.get(size, 0) + count
+    known = [span for span in spans if span is not None]
+    return _Counted(total, rows[keys[0]], max(known) if len(known) == len(spans) else None)
+
+
+def _keys(window: Window) -> Mapping[tuple[str, str], Sequence[Hashable]]:
+    """Return the keys of rows that count data, by counter and device."""
+    return window.once("keys of sizes", lambda: _keyed(window))
+
+
+def _keyed(window: Window) -> dict[tuple[str, str], list[Hashable]]:
+    found: dict[tuple[str, str], list[Hashable]] = {}
     for key, row in window.rows(RequestSizes).items():
-        if row.counter == counter and row.device in devices and row.direction in {"read", "write", ""}:
-            for size, count in _lately(window, key, row).items():
-                found[size] = found.get(size, 0) + count
+        if row.direction in {"read", "write", ""}:
+            found.setdefault((row.counter, row.device), []).append(key)
     return found
 
 
-def _lately(window: Window, key: Hashable, row: RequestSizes) -> Mapping[int, int]:
-    """Return what a counter counted in the window; all it ever did if it began only now, or anew."""
+def _lately(window: Window, key: Hashable, row: RequestSizes) -> tuple[Mapping[int, int], float | None]:
+    """Return what a counter counted in the window and in how many seconds.
+
+    All it ever did, and None, if it began only now, or anew.
+    """
     moments = window.moments(RequestSizes)
     first = next((moment for moment in moments if key in moment.rows), moments[-1])
     counts = between(first.rows[key], row) if first is not moments[-1] else None
-    return row.counts if counts is None else counts
+    return (row.counts, None) if counts is None else (counts, moments[-1].started - first.started)
 
 
 def _mean(window: Window, devices: Collection[str]) -> Asked | None:
@@ -104,7 +151,8 @@ def _mean(window: Window, devices: Collection[str]) -> Asked | None:
                 came += count
         if came and (busiest is None or came > busiest[0]):
             busiest = came, after
-    return None if busiest is None else Asked(counts, busiest[1], mean=True)
+    seconds = moments[-1].started - moments[0].started if moments else None
+    return None if busiest is None else Asked(counts, busiest[1], mean=True, seconds=seconds)
 
 
 def _rounded(size: float) -> int:
@@ -116,13 +164,22 @@ def _rounded(size: float) -> int:
 class Arrived:
     """Requests by size as they reached what an AoE target serves.
 
-    `small` is the share that is no whole number of blocks; not `lately`: since their counter began.
+    `small` is the share that is no whole number of blocks. They came in `seconds`, None: since their counter began;
+    then they are not of `lately`, but for a counter that was started by hand.
     """
 
     row: RequestSizes
     counts: Mapping[int, int]
     small: float
     lately: bool
+    seconds: float | None
+
+    def pieces(self, block: int) -> tuple[float, float] | None:
+        """Return the requests a second that are no whole number of blocks, and their bytes; None without a time."""
+        if not self.seconds:
+            return None
+        cut = {size: count for size, count in self.counts.items() if size % block}
+        return sum(cut.values()) / self.seconds, sum(s * count for s, count in cut.items()) / self.seconds
 
     def frame(self, carried: int, block: int, least: float) -> int | None:
         """Return what frames seem to carry, where requests are smaller than frames of `carried` bytes make them.
@@ -155,8 +212,9 @@ def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Cachi
     for caching, course in caches:
         pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None
         if pieces is not None:
-            return Arrived(pieces.row, pieces.counts, pieces.sub_block, course.seconds is not None)
-    window = window.last(SECONDS)
+            lately = course.seconds is not None
+            return Arrived(pieces.row, pieces.counts, pieces.sub_block, lately, course.seconds)
+    window = _recent(window)
     for device in devices:
         for counter in _COUNTERS:
             found = _exactly(window, counter, device)
@@ -166,14 +224,11 @@ def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Cachi
 
 
 def _exactly(window: Window, counter: str, device: str) -> Arrived | None:
-    keys = {k: r for k, r in window.rows(RequestSizes).items() if r.counter == counter and r.device == device}
-    total: dict[int, int] = {}
-    for key, row in keys.items():
-        if row.direction in {"read", "write", ""} and row.exact:
-            for size, count in _lately(window, key, row).items():
-                total[size] = total.get(size, 0) + count
-    small = not_whole(total, BLOCK)
-    return None if small is None else Arrived(next(iter(keys.values())), total, small, lately=True)
+    found = _counted(window, counter, (device,))
+    small = not_whole(found.counts, BLOCK) if found is not None and found.row.exact else None
+    if found is None or small is None:
+        return None
+    return Arrived(found.row, found.counts, small, lately=True, seconds=found.seconds)
 
 
 def below(window: Window, device: str) -> list[str]:
