@@ -11,7 +11,7 @@ from sdstop.caching import Caching, Course
 from sdstop.collectors.network import Interface
 from sdstop.framing import Arrived, arrived, below, caches_below
 from sdstop.history import Window
-from sdstop.jumbo import BLOCK, harm, mtus_of, named
+from sdstop.jumbo import BLOCK, Proposal, harm, mend, mtus_of, named
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,23 +96,53 @@ def asks(served: Served) -> Iterator[str]:
         yield "blockdev --getbsz DEVICE   # and have file systems blocks of 4096?"
 
 
+def wrong(served: Served, better: Proposal | None) -> Iterator[str]:
+    """Yield what is wrong, the setting that mends it, and why, where the MTU makes frames of no whole blocks.
+
+    What an operator suffers from comes first: an MTU is set, but a cache is what is slow.
+    """
+    nic, carried = served.nic, served.carried
+    if carried % served.block == 0:
+        return
+    no_multiple = f"carry {carried} bytes, no multiple of {served.block}"
+    worst = worst_of(served)
+    if worst is None:
+        yield f"frames of {nic.interface} {no_multiple}: {mend(better)}"
+        yield f"That is what MTU {nic.mtu} allows"
+        return
+    yield f"MTU {nic.mtu} of {nic.interface} sent {_went(*worst)}: {mend(better)}"
+    yield f"Why: frames {no_multiple}"
+
+
+def worst_of(served: Served) -> tuple[Caching, Course] | None:
+    """Return the cache that most requests go past since the MTU is as it is; None if that is not sure of any."""
+    if served.frame is not None:
+        return None
+    return max(served.past, key=lambda pair: pair[0].bypass_share(pair[1]) or 0.0, default=None)
+
+
+def _went(caching: Caching, course: Course) -> str:
+    to = human.safe(caching.cache.slow or "the disks")
+    share = human.percent(caching.bypass_share(course))
+    return f"{share} % of {caching.what} {course.when} past cache {human.safe(caching.cache.cache)} to {to}"
+
+
 def harms(served: Served) -> Iterator[str]:
     """Yield what frames do to requests, and what that costs."""
-    counted = ""
-    if served.sizes is not None:
-        counted = f"{human.percent(served.sizes.small)} % of what arrives are no whole blocks"
+    small = served.sizes.small if served.sizes is not None else None
+    counted = f"counted: {human.percent(small)} % of what arrives are no whole blocks" if small is not None else ""
     if served.carried % served.block:
         hurt = harm(served.carried, served.block)
-        yield f"{hurt} (counted: {counted})" if counted else hurt
+        yield f"{hurt} ({counted})" if counted else hurt
     elif counted:
-        yield f"Counted: {counted}"
+        yield counted.capitalize()
+    worst = worst_of(served)
     for caching, course in served.past:
-        to = human.safe(caching.cache.slow or "the disks")
-        yield (
-            f"Cache {human.safe(caching.cache.cache)} takes whole blocks only: "
-            f"{human.percent(caching.bypass_share(course))} % of {caching.what} {course.when} went past it to {to}"
-            f"{f': {course.promise}' if course.promise else ''}"
-        )
+        only = f"Cache {human.safe(caching.cache.cache)} takes whole blocks only"
+        if worst is None or worst[0] is not caching:
+            yield f"{only}: {_went(caching, course)}{f': {course.promise}' if course.promise else ''}"
+        else:
+            yield f"{only}{f', so {course.promise}' if course.promise else ''}"
     yield from cost(served)
     paged = [f"e{e.shelf}.{e.slot}" for e in served.exports if not e.direct and not e.read_only]
     if paged:

@@ -230,7 +230,11 @@ def test_the_first_finding_says_what_is_wrong_what_it_costs_and_what_mends_it(
 ) -> None:
     first, *rest = story(name).judgements[-1].findings
     assert first.rule == "mtu-misaligned"
-    assert f"frames of eth1 carry {payload} bytes" in first.summary
+    assert re.match(rf"MTU \d+ of eth1 sent {past} % of requests in 1m 00s past cache cachedev to md2: ", first.summary)
+    assert "set MTU within 8228-8739 at both ends" in first.summary
+    assert f"Why: frames carry {payload} bytes, no multiple of 4096" in first.summary
+    assert re.search(r"Cost: \d+ requests a second \(\d\.\d MiB/s\) in pieces", first.summary)
+    assert re.search(r"would take about \d+ reads and \d+ writes a second off md2", first.summary)
     assert "within 8228-8739" in first.summary
     assert f"{past} % of requests" in first.summary
     assert re.search(r"it answers [12]\d\.9 % of the reads, and 63\.2 % of those that may be cached", first.summary)
@@ -246,6 +250,7 @@ def test_the_numbers_of_the_story() -> None:
         assert values["bypass_share"] == pytest.approx(0.9219, abs=near)
         assert values["sub_block"] == pytest.approx(0.9273, abs=near)
         assert values["read_hits"] == pytest.approx(0.1486, abs=near)
+        assert values["printed"] == 0.14  # the driver cuts off
         assert values["cacheable_read_hits"] == pytest.approx(0.632, abs=0.001)
         assert values["cacheable_write_hits"] == pytest.approx(0.729, abs=0.001)
     assert "since it was loaded" in first["cache-bypassed"].summary

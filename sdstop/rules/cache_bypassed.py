@@ -140,7 +140,7 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
         cache.cache,
         f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
         f"{f'. The cache itself is good: {course.promise}' if course.promise else ''}",
-        tuple(_values(course, part, pieces, limits)),
+        tuple(_values(course, part, pieces, cache.printed_read_hits, limits)),
         cites(
             window.cite(cache, "bypassed_reads"),
             window.cite(pieces.row) if pieces is not None else None,
@@ -153,7 +153,9 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
     )
 
 
-def _values(course: Course, part: float, pieces: Pieces | None, limits: Limits) -> Iterator[Value]:
+def _values(
+    course: Course, part: float, pieces: Pieces | None, printed: float | None, limits: Limits
+) -> Iterator[Value]:
     yield Value("bypass_share", "went past the cache", part, "ratio", limits["share"])
     yield Value("requests", "requests that came", course.came)
     for way in ("read", "write"):
@@ -166,6 +168,8 @@ def _values(course: Course, part: float, pieces: Pieces | None, limits: Limits) 
     hits = share(course.sum("read_hits"), course.sum("reads"))
     if hits is not None:
         yield Value("read_hits", "hits of all reads", hits, "ratio")
+    if printed is not None:
+        yield Value("printed", "the same as the driver prints it, since it was loaded, cut off", printed, "ratio")
     if pieces is not None:
         yield Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio")
     sequential = share(course.sum("sequential_skipped"), course.bypassed)

@@ -14,7 +14,7 @@ from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold,
 from sdstop.framing import Asked, asked, caches_below
 from sdstop.history import Window
 from sdstop.jumbo import BLOCK, SIZES, Proposal, commands, harm, mend, mtus_of, named, other_end, proposal
-from sdstop.serving import Served, asks, begins_within, doubt, harms, look
+from sdstop.serving import Served, asks, begins_within, doubt, harms, look, wrong
 
 _ID = "mtu-misaligned"
 
@@ -151,27 +151,23 @@ def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits
 
 def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
     nic, sizes, past = served.nic, served.sizes, served.past
-    wrong = served.carried % served.block != 0
+    misaligned = served.carried % served.block != 0
     better = proposal(window, [nic.interface], served.block)
     severity = Severity.WARNING
     if (served.small is not None and served.small < limits["small"]) or not served.direct:
         severity = Severity.INFO
     elif served.bypass > limits["most"] and served.frame is None:
         severity = Severity.CRITICAL
-    what = (
-        f"frames of {nic.interface} carry {served.carried} bytes, no multiple of {served.block}: {mend(better)}. "
-        f"That is what MTU {nic.mtu} allows"
-    )
     # What other MTUs and other sizes there may be elsewhere explains nothing until somebody has looked.
     explained = () if served.frame is not None else past
     return Finding(
         _ID,
         severity,
         nic.interface,
-        ". ".join(filter(None, (what if wrong else "", doubt(served), *harms(served)))),
+        ". ".join(filter(None, (*wrong(served, better), doubt(served), *harms(served)))),
         (
             Value("mtu", "MTU of the interface", nic.mtu),
-            *_values(served.carried, better if wrong else None, None, limits, served.block),
+            *_values(served.carried, better if misaligned else None, None, limits, served.block),
             *_seen_values(served, limits),
         ),
         cites(
@@ -181,8 +177,8 @@ def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
             *(window.cite(caching.cache, "bypassed_writes") for caching, _ in past),
         ),
         (
-            *(commands([nic], [nic.interface], better, served.block) if wrong else ()),
-            *(other_end(better, "initiators") if wrong else ()),
+            *(commands([nic], [nic.interface], better, served.block) if misaligned else ()),
+            *(other_end(better, "initiators") if misaligned else ()),
             *(asks(served) if served.frame is not None else (_ASKED_ANEW.format(served.block),)),
         ),
         f"an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of {served.block}",
