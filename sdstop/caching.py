@@ -6,7 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop import format as human
+from sdstop.aoe import AoeExport
 from sdstop.cache import COUNTERS, Cache, counted, share
+from sdstop.collectors.network import Interface
 from sdstop.history import Moment, Window
 from sdstop.iosize import RequestSizes, between, not_whole
 
@@ -143,7 +145,41 @@ class Caching:
 
 def cachings(window: Window) -> list[Caching]:
     """Return the window's caches by name."""
-    return window.once("cachings", lambda: list(_cachings(window.last(SECONDS))))
+    return window.once("cachings", lambda: list(_cachings(recent(window))))
+
+
+def recent(window: Window) -> Window:
+    """Return the last minute or, where the MTU of an interface that serves by AoE was changed in it, what came since.
+
+    What is judged is whether the setting of now does harm. Too short a time since tells nothing: then it is the minute.
+    """
+    return window.once("recent", lambda: _since_change(window.last(SECONDS)))
+
+
+def _since_change(window: Window) -> Window:
+    changes = [change for name in _served_on(window) if (change := mtu_changed(window, name)) is not None]
+    since = window.now.monotonic - max(changes) if changes else 0.0
+    return window.last(since - _GRACE) if since >= SETTLED else window
+
+
+_GRACE = 0.5
+"""Seconds that a window takes in beyond what it is asked for."""
+
+
+def _served_on(window: Window) -> set[str]:
+    return {export.interface for export in window.rows(AoeExport).values()}
+
+
+def mtu_changed(window: Window, interface: str) -> float | None:
+    """Return when the MTU of an interface was first seen as it is now (monotonic); None if it was so all along."""
+    now = window.get(Interface, interface)
+    first = None
+    for moment in reversed(window.moments(Interface)):
+        row = moment.rows.get(interface)
+        if now is None or row is None or row.mtu != now.mtu:
+            return first if row is not None else None
+        first = moment.started
+    return None
 
 
 def _cachings(window: Window) -> Iterable[Caching]:
@@ -252,7 +288,7 @@ def _arrived(window: Window, *, ever: bool) -> tuple[RequestSizes, Mapping[int, 
         return None
     counts: Mapping[int, int] | None = row.counts
     if not ever:
-        moments = window.last(SECONDS).moments(RequestSizes)
+        moments = recent(window).moments(RequestSizes)
         rows = [r for m in moments for r in m.rows.values() if r.counter == FLASHCACHE]
         counts = between(rows[0], rows[-1]) if rows else None
     caches = [(c, c.ever if ever else c.recent) for c in cachings(window) if c.cache.kind == FLASHCACHE]

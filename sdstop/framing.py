@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from sdstop.aoe import SECTOR, AoeExport, pieces, whole_share
-from sdstop.caching import FLASHCACHE, Caching, Course, cachings, pieces_of
+from sdstop.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
 from sdstop.collectors.blockdev import BlockLink
 from sdstop.disk import Disk
 from sdstop.history import Window
 from sdstop.iosize import RequestSizes, between, not_whole
 from sdstop.jumbo import BLOCK
 
-SECONDS = 60.0
-"""How far back sizes of requests are looked at."""
 _COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
 
 
@@ -55,7 +53,7 @@ def _lost(payload: int, size: int, block: int) -> float:
 
 def asked(window: Window, devices: Collection[str]) -> Asked | None:
     """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
-    window = _recent(window)
+    window = recent(window)
     devices = frozenset(devices)
     # As they come, requests are those of partitions (since Linux 5.12); a driver gets all for the disk.
     parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
@@ -64,11 +62,6 @@ def asked(window: Window, devices: Collection[str]) -> Asked | None:
         if found is not None and found.counts:
             return Asked(found.counts, found.row, mean=False, seconds=found.seconds)
     return _mean(window, devices)
-
-
-def _recent(window: Window) -> Window:
-    """Return the part that is looked at, the same for all: what one worked out, the others share."""
-    return window.once("window of framing", lambda: window.last(SECONDS))
 
 
 def _partitions(window: Window) -> Mapping[str, Sequence[str]]:
@@ -214,7 +207,7 @@ def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Cachi
         if pieces is not None:
             lately = course.seconds is not None
             return Arrived(pieces.row, pieces.counts, pieces.sub_block, lately, course.seconds)
-    window = _recent(window)
+    window = recent(window)
     for device in devices:
         for counter in _COUNTERS:
             found = _exactly(window, counter, device)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sdstop import format as human
 from sdstop.aoe import SECTOR, AoeExport, payload
-from sdstop.caching import Caching, Course
+from sdstop.caching import Caching, Course, mtu_changed, recent
 from sdstop.collectors.network import Interface
 from sdstop.framing import Arrived, arrived, below, caches_below
 from sdstop.history import Window
@@ -57,7 +57,9 @@ def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: M
     sizes = arrived(window, devices, courses)
     carried = payload(nic.mtu or 0)
     frame = None
-    if sizes is not None and not any(begins_within(export, block) for export in direct):
+    # Requests of before a change of the MTU contradict it, and are over; those that are shifted anyway say nothing.
+    fresh = mtu_changed(recent(window), nic.interface) is not None
+    if sizes is not None and not fresh and not any(begins_within(export, block) for export in direct):
         frame = sizes.frame(carried, block, limits["disagree"])
     # Seen to be small, or too small by what frames can carry: no other reason to go past is this one's matter.
     cut = (frame or carried) < block if sizes is None else sizes.small > limits["bypass"]

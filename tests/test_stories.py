@@ -301,6 +301,31 @@ def test_the_healthy_cache_beside_it_is_looked_at_and_good(name: str, payload: s
     assert good == {"cache-errors", "cache-full-of-dirty", "cache-ineffective"}
 
 
+MENDED = "aoe-flashcache-mended"
+
+
+def test_ten_seconds_after_the_mtu_is_mended_all_is_calm() -> None:
+    """What is judged is the setting of now, and requests of before it are over."""
+    told = story(MENDED)
+    for frame, judgement in zip(told.frames, told.judgements, strict=True):
+        since = frame.monotonic - told.frames[9].monotonic
+        rules = {finding.rule for finding in judgement.findings}
+        assert ("mtu-misaligned" in rules) is (since < 0)
+        assert bool(rules) is (since < 10)
+    good = {(r.rule, r.subject): r.summary for r in told.judgements[-1].ruled_out}
+    assert "97.9 % of requests arrive in whole blocks" in good["mtu-misaligned", "eth1"]
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)])
+async def test_the_view_of_caches_compares_before_and_after_the_change(size: tuple[int, int]) -> None:
+    async with screen(story(MENDED).session, size) as shown:
+        text = await shown.press("3")
+        assert "MTU of eth1 9000 -> 8700 at " in text
+        assert "before, 40 s" in text
+        assert "since, 1m 05s" in text
+        assert shown.line(" bypassed ").split()[1::2][:2] == ["54.2", "2.1"]
+
+
 # --- the views --------------------------------------------------------------------------------------------
 
 
