@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from sdstop.aoe import SECTOR, AoeExport, pieces, whole_share
 from sdstop.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
 from sdstop.collectors.blockdev import BlockLink
 from sdstop.disk import Disk
-from sdstop.history import Window
-from sdstop.iosize import RequestSizes, between, not_whole
+from sdstop.history import Moment, Window
+from sdstop.iosize import RequestSizes, between, grown, not_whole
 from sdstop.jumbo import BLOCK
 
 _COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
@@ -87,10 +88,13 @@ class _Counted:
 
 def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted | None:
     """Return the requests to devices, None if that counter has none of them."""
-    keys = [key for device in devices for key in _keys(window).get((counter, device), ())]
+    keys = tuple(key for device in devices for key in _keys(window).get((counter, device), ()))
     if not keys:
         return None
-    rows = window.rows(RequestSizes)
+    rows, moments = window.rows(RequestSizes), window.moments(RequestSizes)
+    together = _grown(moments, keys)
+    if together is not None:
+        return _Counted(together, rows[keys[0]], moments[-1].started - moments[0].started)
     total: dict[int, int] = {}
     spans: list[float | None] = []
     for key in keys:
@@ -100,6 +104,47 @@ def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted
             total[size] = total.get(size, 0) + count
     known = [span for span in spans if span is not None]
     return _Counted(total, rows[keys[0]], max(known) if len(known) == len(spans) else None)
+
+
+def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) -> dict[int, int] | None:
+    """Return by how much the counters grew together, None if one of them began later, or anew: then each is looked at.
+
+    There may be hundreds of disks: what is summed up for a run is remembered with it, for a minute of windows.
+    """
+    if len(moments) < _TWO or any(key not in moments[0].rows for key in keys):
+        return None
+    old, new = _summed(moments[0], keys), _summed(moments[-1], keys)
+    if any(before > after for before, after in zip(old.each, new.each, strict=True)):
+        return None
+    return grown(old.counts, new.counts)
+
+
+_TWO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Requests by size of some counters together, and of each of them how many in all."""
+
+    counts: Mapping[int, int]
+    each: Sequence[int]
+
+
+def _summed(moment: Moment[RequestSizes], keys: tuple[Hashable, ...]) -> _Sum:
+    made = moment.memo.get((_COUNTS, keys))
+    if made is None:
+        total: dict[int, int] = {}
+        each = []
+        for key in keys:
+            counts = moment.rows[key].counts
+            each.append(sum(counts.values()))
+            for size, count in counts.items():
+                total[size] = total.get(size, 0) + count
+        made = moment.memo[_COUNTS, keys] = _Sum(total, each)
+    return cast("_Sum", made)
+
+
+_COUNTS = "requests by size"
 
 
 def _keys(window: Window) -> Mapping[tuple[str, str], Sequence[Hashable]]:
