@@ -301,6 +301,20 @@ def test_the_healthy_cache_beside_it_is_looked_at_and_good(name: str, payload: s
     assert good == {"cache-errors", "cache-full-of-dirty", "cache-ineffective"}
 
 
+def test_what_is_cited_of_a_hand_made_capture_can_be_typed() -> None:
+    keys = {cite.key for e in story("aoe-flashcache").session.episodes() for cite in e.finding.evidence}
+    assert {"cmd:dmsetup status --noflush", "cmd:dmsetup table --target flashcache"} <= keys
+    assert not [key for key in keys if key.startswith("slug:")]
+
+
+async def test_a_small_screen_has_all_sizes_and_the_setting_that_is_right() -> None:
+    async with screen(story("aoe-flashcache").session, (80, 24)) as shown:
+        await shown.press("3")
+        assert "MTU 4000 of eth1 (8228-8739 is right): frames of 3584 bytes" in shown.text()
+        assert shown.line(" 512 ")
+        assert "cache block" in shown.line(" 4096 ")
+
+
 MENDED = "aoe-flashcache-mended"
 
 

@@ -107,7 +107,7 @@ def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]
         return
     if caching.recent is None or course.came < limits["requests"]:
         reason = f"{human.number(course.came)} requests since it was loaded are too few"
-        yield Unchecked(_ID, reason, caching.cache.cache)
+        yield Unchecked(_ID, reason, caching.cache.cache, calm=True)
         return
     if part <= limits["share"]:
         yield RuledOut(
