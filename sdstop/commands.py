@@ -81,7 +81,7 @@ COMMANDS = (
             "-o",
             "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
         ),
-        "what LVM's volumes are made of, by metadata on disks; nothing is locked; every ten minutes",
+        "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
     ),
     Command(ceph.STATUS, "state of a Ceph cluster that is administered from here", "root"),
     Command(ceph.TREE, "its OSDs and how full they are", "root"),
