@@ -17,6 +17,7 @@ from sdstop.commands import CommandRunner
 from sdstop.evidence import command_key, http_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, Unreadable
 from sdstop.scaleio import GATEWAY
+from sdstop.throttled import LIMITED, ControlGroups
 
 if TYPE_CHECKING:
     from sdstop.gateway.client import Client
@@ -65,7 +66,7 @@ class LiveHost(Host):
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are no UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
         self._runner = runner or CommandRunner()
-        self._processes = Processes()
+        self._remembering: dict[str, Callable[[], Any]] = {PROCESSES: Processes().look, LIMITED: ControlGroups().look}
         self._gateway = gateway
         self._client: Client | None = None
 
@@ -135,7 +136,7 @@ class LiveHost(Host):
         if self._root:
             raise Denied(key, "cannot be asked of --root, only of the node itself")
         try:
-            return self._processes.look() if question == PROCESSES else QUESTIONS[question].ask()
+            return self._remembering.get(question, QUESTIONS[question].ask)()
         except ImportError as error:
             raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:

@@ -25,6 +25,8 @@ from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
 from sdstop.rules.pcie_degraded import PCIE_DEGRADED
 from sdstop.rules.phy_errors import PHY_ERRORS
+from sdstop.rules.qos_multiplied import QOS_MULTIPLIED
+from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
@@ -35,6 +37,8 @@ from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.spare_below_fault_set import SPARE_BELOW_FAULT_SET
 from sdstop.rules.stripe_convoy import STRIPE_CONVOY
 from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
+from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE
+from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.rules.zero_padding_off import ZERO_PADDING_OFF
 
 RULES: tuple[Rule, ...] = (
@@ -73,5 +77,9 @@ RULES: tuple[Rule, ...] = (
     ZERO_PADDING_OFF,
     RMCACHE_ON_FLASH,
     SCALING_POOR,
+    VOLUME_QOS_SATURATED,
+    VOLUME_BELOW_PROMISE,
+    QOS_MULTIPLIED,
+    QOS_PARTIAL,
 )
 """Every rule, in the order in which lists show them."""

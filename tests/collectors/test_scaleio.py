@@ -15,7 +15,7 @@ from sdstop.cluster import Cluster, ClusterClient, ClusterDevice, ClusterNode, C
 from sdstop.collectors.scaleio import SCALEIO
 from sdstop.host import Absent, Failed, Malformed
 from sdstop.limit import Limit
-from sdstop.model import Reading
+from sdstop.model import Reading, Rows
 from sdstop.powerflex import QUERY, latency, number, objects, rates, statistics
 from sdstop.rebuild_progress import Rebuild
 from sdstop.replay import EvidenceHost
@@ -252,7 +252,7 @@ def test_what_is_stale_is_called_so_and_shows_no_rates_of_limits() -> None:
     assert {row.requests_rate for row in found if isinstance(row, Limit)} == {None}
     assert {row.state for row in found if isinstance(row, Rebuild)} == {"stale"}
     assert SCALEIO.lacks is not None
-    tables = {Gateway: {row.gateway: row for row in found if isinstance(row, Gateway)}}
+    tables: dict[type[Reading], Rows] = {Gateway: {row.gateway: row for row in found if isinstance(row, Gateway)}}
     assert SCALEIO.lacks(tables) == "stale, this is of 47 s ago: gw1:443 refuses connections"
 
 

@@ -220,7 +220,7 @@ class _Cloud:
             elapsed = step * _STEP
             files = node.files(elapsed) | {_COUNT: text(self.numbers(elapsed))}
             if not step:
-                files |= {_ASK: text(self.objects())} | _disks("10.20.0.107")
+                files |= {_ASK: text(self.objects()), **_disks("10.20.0.107")}
             folder.add(files, elapsed)
         folder.finish()
 
