@@ -228,11 +228,13 @@ class _Document:
             start, mark, lines = match.end(), f'"{ident}": {{', [match[0]]
         else:
             return "", ""
-        fields = (_field(text, start, name) for name in ("name", "id", *names.split(",")))
-        return "\n".join([*lines, *filter(None, fields)]), mark
+        fields = _fields(text, start)
+        kept = [fields[name] for name in ("name", "id", *names.split(",")) if name in fields]
+        return "\n".join([*lines, *kept]), mark
 
 
 _ID = re.compile(r'"id"\s*:\s*"([^"]{1,200})"')
+_NAME = re.compile(r'[\s,]*"([^"\\]{1,200})"\s*:\s*')
 _KEY = re.compile(r'"([^"]{1,200})"\s*:\s*(?=\{)')
 
 
@@ -241,13 +243,17 @@ def _document(data: bytes) -> _Document:
     return _Document(data)
 
 
-def _field(text: str, start: int, name: str) -> str:
-    """Return a field of the object that begins at `start` as it stands there, "" if it has none of that name."""
-    end = _end(text, start)
-    for match in re.compile(rf'"{re.escape(name)}"\s*:\s*').finditer(text, start, end):
-        if (after := _end(text, match.end())) > match.end():
-            return text[match.start() : after]
-    return ""
+def _fields(text: str, start: int) -> dict[str, str]:
+    """Return the fields of the object that begins at `start`, each as it stands there with its name."""
+    found: dict[str, str] = {}
+    at = start + 1
+    while match := _NAME.match(text, at):
+        end = _end(text, match.end())
+        if end == match.end():
+            break
+        found.setdefault(match[1], text[match.start(1) - 1 : end])
+        at = end
+    return found
 
 
 def _end(text: str, start: int) -> int:
