@@ -95,6 +95,9 @@ class Commands(App[None]):
 
     async def action_view(self, key: str) -> None:
         """Show a view, whatever lies over it."""
+        if not isinstance(self.screen, Sheet) and self.main.shown.key == key:
+            self.main.shown.turn()
+            return
         while isinstance(self.screen, Sheet):
             await self.pop_screen()
         await self.main.show_view(key)
