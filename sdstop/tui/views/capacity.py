@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -15,10 +16,11 @@ from sdstop.rebuilding import rebuildings
 from sdstop.tui.clusters import about, pools, rebuilds
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, gauge
+from sdstop.tui.why import claim_mark
 
 _NAME = 12
 _SHADES = ("█", "░", "▒"), ("=", ".", "#")
@@ -40,13 +42,24 @@ def summary_rows(scene: Scene, width: int) -> list[Row]:
     found: list[Row] = []
     known = sorted(rows(scene, Cluster)[0].values(), key=lambda row: natural(row.cluster))
     for cluster in known:
+        own = [pool for pool in pools(scene) if pool.cluster == cluster.cluster]
         found += _cluster(cluster, scene)
-        for pool in pools(scene):
-            if pool.cluster == cluster.cluster:
-                found += _pool(pool, scene, width)
+        for pool in own:
+            found += _pool(pool, scene, width)
+        names = {cluster.cluster, *(pool.name for pool in own)}
+        found += _claims(names, scene)
     for rebuild in rebuilds(scene):
         found += _rebuild(rebuild, scene, width)
     return found
+
+
+def _claims(names: set[str], scene: Scene) -> Iterator[Row]:
+    """Yield what is said of a cluster and its pools, but for what is quiet."""
+    palette = scene.palette
+    for claim in scene.findings():
+        if claim.subject in names and claim.severity in MARKS:
+            said = text((f" {palette.word(claim.subject, 30)} ", STRONG), palette.word(claim.summary, 400))
+            yield words((*text(" "), *claim_mark(claim, palette), *said), claim.key, claim)
 
 
 def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
@@ -64,7 +77,7 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     if cluster.managers is not None:
         said = f"{_of(cluster.managers_up, cluster.managers)} managers"
         if cluster.replicas is not None:
-            said += f", {_of(cluster.replicas_up, cluster.replicas)} copies of its records"
+            said += f", {_of(cluster.replicas_up, cluster.replicas)} copies"
         if cluster.leader:
             said += f", led by {word(cluster.leader, 30)}"
         if cluster.tolerates is not None:
@@ -121,14 +134,15 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
     drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
     found = next(iter(about(scene, pool.name, _RULE)), None)
     good = any(r.rule == _RULE and r.subject == pool.name for r in scene.look.judgement.ruled_out)
-    said = "survives its loss" if good else "it is not known whether it survives"
+    said = "survives its loss" if good else "whether it survives is not known"
     style = FAINT
     if found is not None:
         said, style = "does not survive its loss" if found.severity is Severity.CRITICAL else "not safe to lose", (
             palette.severity(found.severity)
         )  # fmt: skip
-    largest = f"largest of {pool.domains}: {palette.word(pool.largest_domain or '-', 24)} {bytes_(pool.largest)} "
-    lead = largest[: max(room - lost, 0)] if len(largest) > room - lost else largest
+    name = palette.word(pool.largest_domain or "-", 24)
+    leads = f"largest of {pool.domains}: {name} {bytes_(pool.largest)} ", f"{name} {bytes_(pool.largest)} ", f"{name} "
+    lead = next((lead for lead in leads if len(lead) <= room - lost), "")
     return text(
         " " * (_NAME + 2), (f"{lead:>{room - lost}}", FAINT), (drawn, style if found is not None else PLAIN),
         (f" {said}", style),
@@ -149,8 +163,9 @@ def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
     line: list[Segment] = [*text((head, style)), *gauge(rebuild.progress, min(room, 60), palette), *text(tail)]
     yield words(tuple(line), key, thing, f"{where} {rebuild.operation}")
     if rebuild.limited_by:
-        policy = palette.word(rebuild.limited_by, 200)
-        yield words(text(" " * (_NAME + 2), (f"held by {policy}", FAINT)))
+        policy = f"held by {palette.word(rebuild.limited_by, 200)}"
+        for line in textwrap.wrap(policy, max(width - _NAME - 3, 20)):
+            yield words(text(" " * (_NAME + 2), (line, FAINT)))
 
 
 def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:

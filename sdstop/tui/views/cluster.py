@@ -136,9 +136,9 @@ def _where(item: Stem, width: int) -> Cell:
 
 
 _COLUMNS = (
-    Column("node", "NODE", 20, _name, lambda i: natural(i.twig.name), widest=34, rising=True),
-    Column("role", "IS", 9, _role, keep=4, widest=16),
-    Column("state", "STATE", 10, _state, keep=9, widest=24),
+    Column("node", "NODE", 17, _name, lambda i: natural(i.twig.name), widest=34, rising=True),
+    Column("role", "IS", 10, _role, keep=4, widest=16),
+    Column("state", "STATE", 12, _state, keep=9, widest=24),
     Column("devices", "DEV", 4, _devices, lambda i: i.twig.devices, right=True, keep=5),
     Column("size", "SIZE", 5, _size, lambda i: i.twig.capacity, right=True, keep=7),
     Column("used", "%USED", 5, _used, lambda i: i.twig.used, keep=8, widest=20),
@@ -158,7 +158,7 @@ class ClusterView(View):
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.glance = Pane("Clusters", id="cluster-glance")
-        self.main = self.hanging = TreeTable("Nodes by what fails together", _COLUMNS, id="cluster-nodes")
+        self.main = self.hanging = TreeTable("Nodes by what fails together", _COLUMNS, id="cluster-nodes", bushy=2)
         yield self.glance
         yield self.main
 
@@ -189,7 +189,7 @@ def branches(twigs: Sequence[Twig], scene: Scene) -> list[Branch]:
         return branches(twig.below, scene)
 
     def marked(twig: Twig) -> list[Branch]:
-        return branches([part for part in twig.below if severe(part)], scene)
+        return branches([part for part in twig.below if severe(part) or part.here], scene)
 
     ordered = sorted(twigs, key=lambda twig: 1 if twig.severity is None else -twig.severity.rank)
     return [
