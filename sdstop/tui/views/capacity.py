@@ -164,8 +164,8 @@ def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
     yield words(tuple(line), key, thing, f"{where} {rebuild.operation}")
     if rebuild.limited_by:
         policy = f"held by {palette.word(rebuild.limited_by, 200)}"
-        for line in textwrap.wrap(policy, max(width - _NAME - 3, 20)):
-            yield words(text(" " * (_NAME + 2), (line, FAINT)))
+        for part in textwrap.wrap(policy, max(width - _NAME - 3, 20)):
+            yield words(text(" " * (_NAME + 2), (part, FAINT)))
 
 
 def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
