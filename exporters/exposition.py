@@ -10,6 +10,7 @@ differ in headings and in a last line `# EOF`; sample lines are the same.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -50,6 +51,11 @@ class Heading:
     def openmetrics(self) -> str:
         """Return the heading in OpenMetrics."""
         return f"# HELP {self.bare} {_escaped(self.help)}\n# TYPE {self.bare} {self.type}\n"
+
+    @functools.lru_cache(maxsize=2048)  # noqa: B019  # headings live as long as the process
+    def head(self, *, openmetrics: bool) -> bytes:
+        """Return the heading in either format, as it stands on the page."""
+        return (self.openmetrics() if openmetrics else self.text()).encode()
 
 
 _SUFFIXES = {"counter": "_total", "info": "_info"}

@@ -68,6 +68,11 @@ class Web:
             self._read(path)
 
     @property
+    def configured(self) -> bool:
+        """Whether there is a file."""
+        return self._path is not None
+
+    @property
     def secure(self) -> bool:
         """Whether TLS is spoken."""
         return self._context is not None

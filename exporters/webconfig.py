@@ -19,8 +19,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sdstop.format import safe
 
 
@@ -115,15 +113,24 @@ _SLOW_COST = 14
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
-class _Loader(yaml.SafeLoader):
-    """Plain YAML, in which no key may stand twice: what is written second would do nothing, or undo the first."""
+def _read(text: str) -> Any:
+    """Return plain YAML, in which no key may stand twice: the second would do nothing, or undo the first."""
+    import yaml  # noqa: PLC0415  # 3 MB that most exporters do without
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002  # its signature
-        keys = [key.value for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise WebConfigError(f"{safe(key, 100)} stands there twice")
-        return super().construct_mapping(node, deep)
+    class Loader(yaml.SafeLoader):
+        def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002  # its signature
+            keys = [key.value for key, _ in node.value]
+            for key in keys:
+                if keys.count(key) > 1:
+                    raise WebConfigError(f"{safe(key, 100)} stands there twice")
+            return super().construct_mapping(node, deep)
+
+    try:
+        return yaml.load(text, Loader)  # noqa: S506  # a SafeLoader
+    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
+        where = getattr(error, "problem_mark", None)
+        line = f"line {where.line + 1}: " if where is not None else ""
+        raise WebConfigError(f"{line}is no YAML: {safe(getattr(error, 'problem', None) or error, 200)}") from error
 
 
 def load(path: Path) -> WebConfig:
@@ -142,12 +149,7 @@ def load(path: Path) -> WebConfig:
 
 def parse(text: str, folder: Path) -> WebConfig:
     """Return what the text of a web-config.yml says; an empty one says nothing. Raises WebConfigError."""
-    try:
-        said = yaml.load(text, _Loader)  # noqa: S506  # a SafeLoader
-    except (yaml.YAMLError, RecursionError, ValueError, TypeError) as error:
-        where = getattr(error, "problem_mark", None)
-        line = f"line {where.line + 1}: " if where is not None else ""
-        raise WebConfigError(f"{line}is no YAML: {safe(getattr(error, 'problem', None) or error, 200)}") from error
+    said = _read(text)
     top = _table("the file", said, ("tls_server_config", "http_server_config", "basic_auth_users", "rate_limit"))
     notes: list[str] = []
     tls = _tls(top.get("tls_server_config"), folder, notes)

@@ -30,16 +30,19 @@ def node(tmp_path: Path) -> Path:
     root = tmp_path / "root"
     (root / "proc").mkdir(parents=True)
     (root / "proc" / "diskstats").write_text(DISKSTATS)
+    (root / "config.toml").write_text('[export]\ndisks = "all"\n')
     return root
 
 
 @contextmanager
-def exporting(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
-    """Run `sdstop export` and see that it ends."""
-    argv = [sys.executable, "-m", "sdstop", "export", *map(str, arguments)]
+def exporting(node: Path, *arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """Run `sdstop export` below `node`, with the config that lies there, and see that it ends."""
+    options = ("--root", node, "--config", node / "config.toml", "--interval", "200ms", *arguments)
+    argv = [sys.executable, "-m", "sdstop", "export", *map(str, options)]
     process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=os.environ | environment,
+    )  # fmt: skip
     try:
         yield process
     finally:
@@ -51,7 +54,7 @@ def exporting(*arguments: str | Path) -> Iterator[subprocess.Popen[str]]:
 def port_of(process: subprocess.Popen[str]) -> int:
     """Return the port that the exporter says it listens on."""
     assert process.stderr is not None
-    found = re.fullmatch(r"sdstop: serving http://127\.0\.0\.1:(\d+)/metrics\n", process.stderr.readline())
+    found = re.fullmatch(r"sdstop: serving https?://127\.0\.0\.1:(\d+)/metrics\n", process.stderr.readline())
     assert found is not None
     return int(found[1])
 
@@ -76,7 +79,7 @@ def until(condition: Callable[[], Any]) -> Any:
 
 
 def test_it_serves_until_it_is_told_to_end(node: Path) -> None:
-    with exporting("--root", node, "--listen", "127.0.0.1:0", "--interval", "200ms") as process:
+    with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
         until(lambda: get(port, "/-/ready")[0] == 200)
         status, page = get(port)
@@ -91,7 +94,7 @@ def test_it_serves_until_it_is_told_to_end(node: Path) -> None:
 
 def test_a_source_that_hangs_delays_neither_a_scrape_nor_the_end(node: Path) -> None:
     os.mkfifo(node / "proc" / "mdstat")
-    with exporting("--root", node, "--listen", "127.0.0.1:0", "--interval", "200ms") as process:
+    with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
         running = r'(?m)^sdstop_collector_running_seconds\{collector="mdraid"\} ([1-9].*)$'
         until(lambda: re.search(running, get(port)[1]))
@@ -109,7 +112,7 @@ def test_a_source_that_hangs_delays_neither_a_scrape_nor_the_end(node: Path) -> 
 def test_textfile_is_renewed_and_taken_away(node: Path, tmp_path: Path) -> None:
     path = tmp_path / "textfile" / "sdstop.prom"
     path.parent.mkdir()
-    with exporting("--root", node, "--textfile", path, "--interval", "200ms") as process:
+    with exporting(node, "--textfile", path) as process:
         until(path.exists)
         page = path.read_text()
         assert 'sdstop_disk_reads_total{device="sda"} 100.0\n' in page
@@ -122,14 +125,14 @@ def test_textfile_is_renewed_and_taken_away(node: Path, tmp_path: Path) -> None:
 def test_a_port_that_is_taken_is_told_in_one_line(node: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with exporting("--root", node, "--listen", f"127.0.0.1:{port}") as process:
+        with exporting(node, "--listen", f"127.0.0.1:{port}") as process:
             assert process.wait(PATIENCE) == 1
             _, said = process.communicate()
     assert re.fullmatch(rf"sdstop: cannot listen on 127\.0\.0\.1:{port}: .*\n", said)
 
 
 def test_without_its_sampler_it_ends_and_says_so(node: Path) -> None:
-    with exporting("--root", node, "--listen", "127.0.0.1:0") as process:
+    with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
         until(lambda: get(port, "/-/ready")[0] == 200)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
@@ -140,7 +143,7 @@ def test_without_its_sampler_it_ends_and_says_so(node: Path) -> None:
 
 
 def test_promtool_finds_nothing_wrong(node: Path) -> None:
-    with exporting("--root", node, "--listen", "127.0.0.1:0", "--interval", "200ms") as process:
+    with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
         until(lambda: get(port, "/-/ready")[0] == 200)
         page = get(port)[1]
@@ -184,7 +187,7 @@ def prometheus(folder: Path, target: int) -> Iterator[Callable[[str], list[Any]]
 
 
 def test_a_real_prometheus_scrapes_it(node: Path, tmp_path: Path) -> None:
-    with exporting("--root", node, "--listen", "127.0.0.1:0") as process:
+    with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
         with prometheus(tmp_path, port) as ask:
             until(lambda: ask('up{job="sdstop"} == 1'))
