@@ -1,4 +1,4 @@
-"""Tallies: seconds that scraping would miss, added up reading by reading: hot members, saturated disks.
+"""Tallies: seconds that scraping would miss, added up reading by reading: hot members, saturated disks, limits reached.
 
 A scraper that comes every minute sees means over a minute, in which ten seconds of a crowd before one disk are nothing.
 What is counted here at the sampler's pace keeps them: the rate of such a counter is the share of time, however seldom
@@ -16,6 +16,7 @@ from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Member
 from sdstop.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.history import Window
+from sdstop.limit import Limit, LimitUse
 from sdstop.model import Kind, Label, Metric, Reading, Source
 from sdstop.stripe import StripeLimits, crowd
 from sdstop.striped import PARITY, Striped, striped_arrays
@@ -26,6 +27,9 @@ QUEUE = 2.0
 """Requests outstanding before a disk that seeks, from which on others wait."""
 DEPTH = 32.0
 """The same of other disks, where they do not say how many they take at once (SATA: 32)."""
+
+AT_LIMIT = 0.95
+"""Share of a limit from which a reading counts as at it."""
 
 _SECONDS = Kind.COUNTER
 
@@ -91,7 +95,32 @@ class MemberHeat(Reading):
         return Source(DISKSTATS, f" {self.device} ")
 
 
-OF: Mapping[type[Reading], type[Reading]] = {DiskSaturation: Disk, ArrayHeat: Array, MemberHeat: Member}
+@dataclass(frozen=True, slots=True)
+class LimitSaturation(Reading):
+    """How long a volume was at a limit that somebody set."""
+
+    family: ClassVar[str] = "limit_saturation"
+    title: ClassVar[str] = "Limits that were reached"
+
+    volume: Annotated[str, Label("Volume", "What is limited")]
+    owner: Annotated[str, Label("Owner", "Who is held to it")]
+    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd")]
+    direction: Annotated[str, Label("Direction", "What it counts: total, read, write")]
+    seconds: Annotated[
+        float,
+        Metric("At limit", "Time in which 95 % or more of the requests or bytes it lets through were used",
+               "seconds", _SECONDS, name="sdstop_limit_saturated_seconds_total"),
+    ] = 0.0  # fmt: skip
+
+    def source(self, field: str = "") -> Source | None:
+        """Return nothing: limits have several sources."""
+        del field
+        return None  # what the others return is a Source
+
+
+OF: Mapping[type[Reading], type[Reading]] = {
+    DiskSaturation: Disk, ArrayHeat: Array, MemberHeat: Member, LimitSaturation: Limit,
+}  # fmt: skip
 """The families that are counted here, and the one whose rows each of them follows."""
 
 Rows = dict[Hashable, Reading]
@@ -105,12 +134,14 @@ class Tallies:
         self.rows: dict[type[Reading], Rows] = {family: {} for family in OF}
         self._totals: dict[tuple[type[Reading], Hashable], float] = {}
         self._started: float | None = None
+        self._read: dict[str, float] = {}
 
     def observe(self, window: Window, limits: Mapping[str, float], disks: Collection[str] | None) -> None:
         """Add the newest reading to them; `disks` are those that are shown, None: all.
 
         `limits` are those of the rules on striped arrays.
         """
+        self._observe_limits(window)
         moments = window.moments(DiskActivity)
         if not moments or moments[-1].started == self._started or moments[-1].seconds is None:
             return
@@ -138,6 +169,24 @@ class Tallies:
         self._count(ArrayHeat, arrays, window.rows(Array))
         self._count(MemberHeat, members, window.rows(Member))
 
+    def _observe_limits(self, window: Window) -> None:
+        """Add what each source of limits read last; several of them bring rows, each at its own pace."""
+        spent: dict[Hashable, float] = {}
+        known = window.rows(Limit)
+        for run in window.now.runs.values():
+            used = run.tables.get(LimitUse)
+            if used is None or run.seconds is None or run.started == self._read.get(run.collector):
+                continue
+            self._read[run.collector] = run.started
+            for key, row in used.items():
+                limit = known.get(key)
+                if isinstance(row, LimitUse) and limit is not None:
+                    share = _share(limit, row)
+                    if share is not None:
+                        spent[key] = run.seconds if share >= AT_LIMIT else 0.0
+        if spent or self.rows[LimitSaturation]:
+            self._count(LimitSaturation, spent, known)
+
     def _count(self, family: type[Reading], spent: Mapping[Hashable, float], there: Mapping[Any, Reading]) -> None:
         """Add to the totals, and show those of rows that are still there; a row that did not change stays the same."""
         before = self.rows[family]
@@ -155,6 +204,18 @@ class Tallies:
                 row = make(*(key if isinstance(key, tuple) else (key,)), total)
             rows[key] = row
         self.rows[family] = before if rows == before else rows
+
+
+def _share(limit: Limit, used: LimitUse) -> float | None:
+    """Return how much of the limit that binds was used; None if there is none, or several share what is told."""
+    if used.sharers > 1:
+        return None
+    shares = []
+    if limit.iops and used.requests_per_second is not None:
+        shares.append(used.requests_per_second * limit.weight(used.request_size) / limit.iops)
+    if limit.bandwidth and used.bytes_per_second is not None:
+        shares.append(used.bytes_per_second / limit.bandwidth)
+    return max(shares, default=None)
 
 
 def _depth(window: Window, device: str) -> float:

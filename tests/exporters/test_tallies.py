@@ -7,7 +7,7 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -15,11 +15,15 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture import open_capture
+from sdstop.collector import Collector, Need
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.exporters.choice import DEFAULT, Choice
 from sdstop.exporters.prometheus import Exposition, Part, catalogue
 from sdstop.exporters.repeats import DISKS, OTHERS
+from sdstop.host import Host
+from sdstop.limit import USE, Limit
+from sdstop.model import Reading
 from sdstop.rules import RULES
 from sdstop.session import Session
 
@@ -141,6 +145,35 @@ def test_disks_become_members_while_it_runs() -> None:
         )
     )
     assert re.findall(r'sdstop_disk_reads_total\{device="(\w+)"\}', page.page().decode()) == ["sda"]
+
+
+def read_limits(host: Host) -> Iterable[Reading]:
+    """Yield a limit of 1000 IOPS (of 4 KiB) and 100 MB/s for each line: volume, sharers, requests, bytes."""
+    for line in host.text("/limits").splitlines():
+        volume, sharers, requests, moved = line.split()
+        yield Limit(volume, "sdc", "powerflex", "total", "both", 1000.0, 1e8, iops_size=4096,
+                    requests_rate=float(requests), bytes_rate=float(moved), sharers=int(sharers))  # fmt: skip
+
+
+LIMITS = Collector("limits", "Limits", read_limits, (Limit,), (Need("/limits", "all"),), derives=(USE,))
+
+
+def test_volumes_at_a_limit() -> None:
+    page = Exposition(Session(Origin("n"), (LIMITS,), ()))
+    for number in range(1, 4):
+        rows = (
+            "iops 1 950 0",
+            "both 1 949 3.8e6",
+            "bytes 1 1 95e6",
+            "large 1 500 4e6",
+            "shared 2 1000 1e8",
+            "idle 1 0 0",
+        )
+        evidence = Evidence("/limits", data="\n".join(rows).encode())
+        marks = {"limits": RunMark(float(min(number, 2)), 0.001)}  # the third frame brings nothing new
+        page.feed(Frame(number, 1_800_000_000.0 + number, float(number), (evidence,), marks))
+    found = re.findall(r'(?m)^sdstop_limit_saturated_seconds_total\{.*volume="(\w+)"\} (\S+)$', page.page().decode())
+    assert dict(found) == {"iops": "1.0", "both": "0.0", "bytes": "1.0", "large": "1.0", "idle": "0.0"}
 
 
 @contextmanager
