@@ -18,7 +18,17 @@ from typing import Any, Protocol
 
 from sdstop.collector import Collector
 from sdstop.exporters.choice import MOST_ROWS
-from sdstop.exporters.exposition import Heading, Sample, label, labelled, number, thousandths, whole
+from sdstop.exporters.exposition import (
+    Heading,
+    Sample,
+    all_thousandths,
+    label,
+    labelled,
+    number,
+    thousandths,
+    whole,
+    wholes,
+)
 from sdstop.exporters.headings import headings
 from sdstop.model import Buckets, Column, Fact, Label, Metric, Reading, State, schema
 
@@ -47,6 +57,7 @@ class _Numbers:
         self._column = column
         self._get = operator.attrgetter(column.name)
         self._text = _printer(column.mark.scale)
+        self._texts = _bulk_printer(column.mark.scale)
         self._name = f"\n{heading.name}"
         self._shown: Sequence[str] = ()
         self._values: list[Any] = []
@@ -63,6 +74,8 @@ class _Numbers:
         self._lines = b""
 
     def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> bytes:
+        if len(changed) > len(rows) // 2 and (lines := self._all(rows)) is not None:
+            return lines
         get, known, parts, text = self._get, self._values, self._parts, self._text
         stale = False
         for index in changed:
@@ -85,6 +98,20 @@ class _Numbers:
             self._lines = f"{joined[1:]}\n".encode() if joined else b""
         return self._lines
 
+    def _all(self, rows: Sequence[Reading]) -> bytes | None:
+        """Return all lines, where most of them changed and all rows have a whole number; else None."""
+        values = list(map(self._get, rows))
+        if values == self._values:
+            return self._lines
+        if self._texts is None or set(map(type, values)) != {int}:
+            return None
+        self._values, parts = values, self._parts
+        parts[0::3] = [self._name] * len(values)
+        parts[1::3] = self._shown
+        parts[2::3] = self._texts(values)
+        self._lines = f"{''.join(parts)[1:]}\n".encode()
+        return self._lines
+
     def samples(self, rows: Sequence[Reading], labels: Sequence[dict[str, str]]) -> Iterator[Sample]:
         for row, each in zip(rows, labels, strict=True):
             value = self._column.base(self._get(row))
@@ -102,6 +129,16 @@ def _printer(scale: float) -> Callable[[Any], str]:
     if divisor == 1000:
         return lambda value: thousandths(value) if isinstance(value, int) else number(value / 1000)
     return lambda value: number(value / divisor)
+
+
+def _bulk_printer(scale: float) -> Callable[[list[int]], list[str]] | None:
+    """Return what prints many stored whole numbers in base units, None if that is no simple thing."""
+    if scale == 1:
+        return wholes
+    if scale > 1 and scale == int(scale):
+        factor = int(scale)
+        return lambda values: wholes([value * factor for value in values])
+    return all_thousandths if scale == 0.001 else None
 
 
 class _Words:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Member
 from sdstop.disk import DISKSTATS, Disk, DiskActivity
-from sdstop.history import Window
+from sdstop.history import Moment, Window
 from sdstop.limit import Limit, LimitUse
 from sdstop.model import Kind, Label, Metric, Reading, Source
 from sdstop.stripe import StripeLimits, crowd
@@ -145,15 +145,11 @@ class Tallies:
         moments = window.moments(DiskActivity)
         if not moments or moments[-1].started == self._started or moments[-1].seconds is None:
             return
+        if len(window.moments(Disk)) < 2:  # recorded by others, who say rates only
+            return
         last = moments[-1]
         self._started, seconds = last.started, last.seconds or 0.0
-        saturated: dict[Hashable, float] = {}
-        for name in last.rows if disks is None else disks:
-            row = last.rows.get(name)
-            if row is not None and row.busy is not None:
-                full = row.busy >= BUSY and row.queue is not None and row.queue >= _depth(window, row.device)
-                saturated[name] = seconds if full else 0.0
-        self._count(DiskSaturation, saturated, window.rows(Disk))
+        self._count(DiskSaturation, _saturated(window, last, disks), window.rows(Disk))
         arrays: dict[Hashable, float] = {}
         members: dict[Hashable, float] = {}
         for striped in striped_arrays(window, limits):
@@ -190,6 +186,8 @@ class Tallies:
     def _count(self, family: type[Reading], spent: Mapping[Hashable, float], there: Mapping[Any, Reading]) -> None:
         """Add to the totals, and show those of rows that are still there; a row that did not change stays the same."""
         before = self.rows[family]
+        if spent.keys() == before.keys() <= there.keys() and not any(spent.values()):
+            return
         make: Any = family
         rows: Rows = {}
         for key in there:
@@ -216,6 +214,27 @@ def _share(limit: Limit, used: LimitUse) -> float | None:
     if limit.bandwidth and used.bytes_per_second is not None:
         shares.append(used.bytes_per_second / limit.bandwidth)
     return max(shares, default=None)
+
+
+def _saturated(window: Window, last: Moment[DiskActivity], disks: Collection[str] | None) -> dict[Hashable, float]:
+    """Return how long each disk was saturated in the last reading; those whose times the kernel does not count lack."""
+    seconds = last.seconds or 0.0
+    before, after = (moment.rows for moment in window.moments(Disk)[-2:])
+    most = BUSY * seconds * 1000
+    found: dict[Hashable, float] = {}
+    for name in after if disks is None else disks:
+        old, new = before.get(name), after.get(name)
+        if old is None or new is None:
+            continue
+        if 0 <= new.io_time - old.io_time < most:  # nearly all of them, and asking no more of them is cheap
+            if new.io_time or not (new.reads or new.writes):
+                found[name] = 0.0
+            continue
+        row = last.rows.get(name)
+        if row is not None and row.busy is not None:
+            full = row.busy >= BUSY and row.queue is not None and row.queue >= _depth(window, row.device)
+            found[name] = seconds if full else 0.0
+    return found
 
 
 def _depth(window: Window, device: str) -> float:
