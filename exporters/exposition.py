@@ -10,6 +10,7 @@ differ in headings and in a last line `# EOF`; sample lines are the same.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -51,6 +52,11 @@ class Heading:
         """Return the heading in OpenMetrics."""
         return f"# HELP {self.bare} {_escaped(self.help)}\n# TYPE {self.bare} {self.type}\n"
 
+    @functools.lru_cache(maxsize=2048)  # noqa: B019  # headings live as long as the process
+    def head(self, *, openmetrics: bool) -> bytes:
+        """Return the heading in either format, as it stands on the page."""
+        return (self.openmetrics() if openmetrics else self.text()).encode()
+
 
 _SUFFIXES = {"counter": "_total", "info": "_info"}
 
@@ -77,22 +83,39 @@ _POWERS = [f"e+{power:02d}" for power in range(18)]
 def whole(value: int) -> str:
     """Return the same for a whole number, faster; pages are made of little else."""
     if value < 1_000_000:
-        return f"{value:d}.0" if value > -_EXACT else number(float(value))
+        return f"{value}.0" if value > -_EXACT else number(float(value))
     if value >= _EXACT:
         return number(float(value))
     digits = str(value)
+    if value % 10:
+        return f"{digits[0]}.{digits[1:]}{_POWERS[len(digits) - 1]}"
     return f"{digits[0]}.{digits[1:]}".rstrip("0.") + _POWERS[len(digits) - 1]
+
+
+def wholes(values: Iterable[int]) -> list[str]:
+    """Return the same for many."""
+    return [f"{value}.0" if 0 <= value < 1_000_000 else whole(value) for value in values]
+
+
+_FRACTIONS = [".0", *(f".{value:03d}".rstrip("0") for value in range(1, 1000))]
 
 
 def thousandths(value: int) -> str:
     """Return the same for a whole number of thousandths, faster than by way of a float."""
     if 0 <= value < 1_000_000_000:
-        ones, rest = divmod(value, 1000)
-        return f"{ones}.{rest:03d}".rstrip("0") if rest else f"{ones}.0"
+        return f"{value // 1000}{_FRACTIONS[value % 1000]}"
     if 0 < value < _EXACT:
         digits = str(value)
         return f"{digits[0]}.{digits[1:]}".rstrip("0.") + _POWERS[len(digits) - 4]
     return number(value / 1000)
+
+
+def all_thousandths(values: Iterable[int]) -> list[str]:
+    """Return the same for many."""
+    return [
+        f"{value // 1000}{_FRACTIONS[value % 1000]}" if 0 <= value < 1_000_000_000 else thousandths(value)
+        for value in values
+    ]
 
 
 def label(value: object) -> str:

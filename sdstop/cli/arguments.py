@@ -102,6 +102,12 @@ def _options(parser: Parser, command: str) -> None:
         add("--strict", action="store_true", help="a source that is denied is unknown too")
     if command == "export":
         add("--listen", type=address, metavar="ADDR:PORT", help="default 127.0.0.1:10042")
+        add(
+            "--web-config",
+            type=Path,
+            metavar="FILE",
+            help="TLS, passwords and headers, as other exporters' web-config.yml",
+        )
         add("--once", action="store_true", help="print the page once, after two seconds")
         add("--textfile", metavar="FILE", help="write FILE for node_exporter every 15 s, and open no port")
     if command == DASHBOARD:
@@ -178,8 +184,9 @@ def _agree(options: argparse.Namespace) -> None:
             raise Usage("--from and --collectors exclude each other: all evidence of a capture is copied")
     if given.get("io_sizes") and given.get("root") is not None:
         raise Usage("--root and --io-sizes exclude each other: this machine's kernel counts, not that of a folder")
-    if given.get("once") and given.get("listen"):
-        raise Usage("--once and --listen exclude each other: print the page, or serve it")
+    for name in ("listen", "web_config"):
+        if given.get("once") and given.get(name):
+            raise Usage(f"--once and --{name.replace('_', '-')} exclude each other: print the page, or serve it")
     if options.command in _TIMED and options.duration is None:
         options.duration = SECONDS
     seconds = ONCE_SECONDS if given.get("once") else given.get("duration")

@@ -19,7 +19,7 @@ from sdstop.format import safe
 
 if TYPE_CHECKING:
     from sdstop.diagnosis import Judgement
-    from sdstop.exporters.prometheus import Choice
+    from sdstop.exporters.choice import Choice
     from sdstop.finding import Rule
     from sdstop.history import Window
     from sdstop.live import LiveHost
@@ -199,10 +199,11 @@ def configured(options: argparse.Namespace) -> Config:
 
 def exported(options: argparse.Namespace, config: Config) -> Choice:
     """Return what the config file says of the exporter. Raises Problem."""
-    from sdstop.exporters.prometheus import choice
+    from sdstop.exporters.choice import choice
+    from sdstop.exporters.prometheus import families_of
 
     try:
-        return choice(config.export, BUILTIN)
+        return choice(config.export, {family.family for family in families_of(BUILTIN)})
     except ConfigError as error:
         raise Problem(f"{safe(options.config)}: {safe(error, 500)}", 2) from error
 

@@ -22,9 +22,10 @@ from prometheus_client.utils import floatToGoString
 from sdstop.collectors import BUILTIN
 from sdstop.config import ConfigError
 from sdstop.evidence import Evidence, Outcome, RunMark
+from sdstop.exporters.choice import Choice, choice
 from sdstop.exporters.exposition import Heading, label, lines, number, thousandths, whole
 from sdstop.exporters.health import MOST_FINDINGS
-from sdstop.exporters.prometheus import STALE, Choice, Exposition, catalogue, choice, render
+from sdstop.exporters.prometheus import STALE, Exposition, catalogue, render
 from sdstop.model import Metric, schema
 from sdstop.rules import RULES
 from sdstop.session import Session
@@ -232,21 +233,38 @@ def test_limit_and_exclusion() -> None:
     [
         ({"limit": 0}, "export.limit must be a whole number from 1"),
         ({"limit": True}, "export.limit must be a whole number from 1"),
-        ({"limmit": 1}, "export.limmit: there is no such setting; there are limit and exclude"),
+        ({"limmit": 1}, "export.limmit: there is no such setting; there are disks, exclude, "),
         ({"exclude": ["x"]}, "export.exclude must be a table of family = pattern"),
         ({"exclude": {"disc": "x"}}, "export.exclude.disc: no such family; there are meter, wire"),
         ({"exclude": {"meter": "("}}, "export.exclude.meter must be a regular expression: "),
+        ({"include": {"meter": "["}}, "export.include.meter must be a regular expression: "),
+        ({"limits": {"meter": 0}}, "export.limits.meter must be a whole number from 1"),
+        ({"limits": {"disc": 1}}, "export.limits.disc: no such family; there are meter, wire"),
+        ({"disks": "some"}, "export.disks must be members, all or none"),
+        ({"repeat": 1}, "export.repeat must be true or false"),
         ({"exclude": {"meter": 5}}, "export.exclude.meter must be a regular expression: "),
     ],
 )
 def test_wrong_settings_are_named(table: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=f"^{re.escape(complaint)}"):
-        choice(table, [METERS])
+        choice(table, {"meter", "wire"})
 
 
 def test_right_settings() -> None:
-    chosen = choice({"limit": 7, "exclude": {"meter": "x.*"}}, [METERS])
-    assert (chosen.limit, chosen.exclude["meter"].pattern) == (7, "x.*")
+    table = {"limit": 7, "exclude": {"meter": "x.*"}, "limits": {"wire": 3}, "include": {"meter": "a|b"}}
+    chosen = choice(table, {"meter", "wire"})
+    assert (chosen.limit, chosen.exclude["meter"].pattern, chosen.include["meter"].pattern) == (7, "x.*", "a|b")
+    assert (chosen.most("meter"), chosen.most("wire"), chosen.disks, chosen.repeat) == (7, 3, "members", False)
+
+
+def test_inclusion_and_a_limit_of_one_family() -> None:
+    meters = [Meter(name, count=1) for name in ("x1", "a1", "a2", "a3")]
+    rows: list[Meter | Wire | dict[str, Any]] = [*meters, Wire("w", "l"), Wire("w", "r")]
+    page = exposed(frame(1, rows), chosen=Choice(9, {}, {"meter": re.compile("a.")}, {"meter": 2, "wire": 1}))
+    found = samples(page.page())
+    assert [key[1] for key in found if key[0] == "sdstop_meter_count_total"] == ["name=a1", "name=a2"]
+    assert [key[1:] for key in found if key[0] == "sdstop_wire_info"] == [("end=l", "name=w")]
+    assert found["sdstop_series_dropped", "collector=meters"] == 3  # a3 and a wire: of x1 nobody wants any
 
 
 def test_rows_that_come_and_go_leave_no_series_behind() -> None:
