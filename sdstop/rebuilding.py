@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sdstop import format as human
 from sdstop.collectors.blockdev import BlockDevice
@@ -27,6 +27,10 @@ NEAR, LEAST, BUSY = 0.1, 1.25, 0.8
 """Held by a limit: how near to the upper one, times the lower one, busy time of the members that speaks against it."""
 _BELOW = 0.7
 """Times the lower limit, below which md yields to nobody: then the disks are full, or something else is wrong."""
+
+
+_STEPS = 3.0
+"""Steps in which its source tells progress that must be missing, at the speed that was, before it stands still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +87,24 @@ class Rebuilding:
     def stood(
         self, pause: float = PAUSE, pauses: float = PAUSES, readings: float = READINGS, stalled: float = STALLED
     ) -> bool:
-        """Whether nothing of it moved for longer than is usual of its kind."""
-        if self.motion is None or self.motion.unchanged < self.advice.patience:
+        """Whether nothing of it moved for longer than is usual of its kind, and than its source's steps take."""
+        if self.motion is None or self.motion.unchanged < self.patience:
             return False
         return stands(self.motion, pause, pauses, readings, stalled)
+
+    @property
+    def at_end(self) -> bool:
+        """Whether it is done by its source's measure and goes on: nothing then tells when it ends."""
+        return self.rebuild.state == "running" and _at_end(self.rebuild)
+
+    @property
+    def patience(self) -> float:
+        """Seconds without progress that say nothing: usual of its kind, or of the steps in which it is told."""
+        usual, step = self.advice.patience, self.rebuild.step
+        if not step:
+            return usual
+        speed = max((self.pace.rate if self.pace is not None else None) or 0.0, float(self.rebuild.speed or 0))
+        return max(usual, _STEPS * step / speed) if speed else math.inf
 
     @property
     def done(self) -> str:
@@ -123,6 +141,8 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
     moved = [(moment, float((then.done or 0) + (then.scanned or 0) + (then.repaired or 0))) for moment, then in seen]
     apart = any(then.scanned is not None or then.repaired is not None for _, then in seen)
     known = pace(done, float(row.total or 0))
+    if known is not None and _at_end(row):
+        known = replace(known, eta=None, soonest=None, latest=None, confidence=None)
     return Rebuilding(
         row,
         window.get(Array, row.array) if row.kind == "md" else None,
@@ -131,6 +151,11 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
         tuple(load for load in loads if load is not None),
         _load(window, carrier) if carrier else None,
     )
+
+
+def _at_end(row: Rebuild) -> bool:
+    """Whether all is done by its own measure and it goes on: ZFS has then started every I/O, and waits for them."""
+    return row.kind != "md" and row.done is not None and row.total is not None and row.total - row.done <= row.step
 
 
 def _devices(window: Window, row: Rebuild) -> list[str]:
