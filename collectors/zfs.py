@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 
 from sdstop import zpool_json, zpool_status
 from sdstop.collector import Collector, Need
@@ -16,7 +16,7 @@ from sdstop.evidence import command_key
 from sdstop.host import Absent, Denied, Failed, Host
 from sdstop.model import Reading
 from sdstop.rebuild_progress import Rebuild
-from sdstop.zpool import KSTATS, Pool, Vdev, draid
+from sdstop.zpool import KSTATS, NO_POOLS, Pool, PoolState, Vdev, draid
 
 TEXT = ("zpool", "status", "-pP", "-s", "-t")
 JSON = ("zpool", "status", "-j", "--json-int", "-pP", "-s")
@@ -42,6 +42,7 @@ def read(host: Host) -> Iterator[Reading]:
     key, pools = _status(host)
     sizes = _sizes(host)
     for pool in pools:
+        yield PoolState(pool.name, pool.state, key)
         yield _pool(pool, sizes.get(pool.name, {}), key)
         vdevs = [_vdev(host, pool.name, row, place, key) for place, row in enumerate(pool.vdevs)]
         yield from {vdev.vdev: vdev for vdev in vdevs}.values()
@@ -209,21 +210,29 @@ def _rebuild(pool: str, scan: zpool_status.Scan, vdevs: list[Vdev], key: str) ->
     )
 
 
+def fingerprint(host: Host) -> Hashable:
+    """Return the states of the pools, which the kernel tells at once: when one changes, the pools are asked."""
+    return tuple((name, host.maybe(f"{KSTATS}/{name}/state")) for name in host.names(KSTATS) if name not in NO_POOLS)
+
+
 _SCANNED = frozenset({"data", "special", "dedup"})
 
 ZFS = Collector(
     "zfs",
     "ZFS pools, their vdevs, resilvers and scrubs",
     read,
-    (Pool, Vdev, Rebuild),
+    (PoolState, Pool, Vdev, Rebuild),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),
         Need(VERSION, "whether the tools can tell it as JSON"),
         Need(command_key(TEXT), "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
         Need(command_key(JSON), "the same of OpenZFS 2.3 and later"),
         Need(command_key(LIST), "sizes of the pools"),
+        Need("cmd:zpool status*", "the same where somebody else recorded it; never run so"),
         Need("link:/dev/disk/*/*", "which devices the leaves are"),
     ),
     _SECONDS,
     deadline=2 * _ANSWER + 4,
+    fingerprint=fingerprint,
 )

@@ -87,6 +87,7 @@ ZFS_STATE = Collector(
     read,
     (PoolState, IntentLog),
     (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(f"{KSTATS}/*/state", "state of each pool, even when it does not answer"),
         Need(f"{KSTATS}/zil", "waits for the intent log, and where it is written"),
     ),
@@ -98,7 +99,11 @@ ZFS_DATASETS = Collector(
     "I/O of ZFS datasets",
     read_datasets,
     (Dataset,),
-    (Need(f"{KSTATS}/*/objset-0x*", "reads, writes and waits for the intent log of each file system and volume"),),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(f"list:{KSTATS}/*", "which datasets it has"),
+        Need(f"{KSTATS}/*/objset-0x*", "reads, writes and waits for the intent log of each file system and volume"),
+    ),
     _SECONDS,
     deadline=5.0,
     derives=(Derivation(Dataset, DatasetActivity, activity),),

@@ -102,6 +102,7 @@ ZFS_SETTINGS = Collector(
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(command_key(GET), "what is set for each file system and volume"),
+        Need("cmd:zfs get -H*", "the same where somebody else recorded it; never run so"),
         Need("link:/dev/zvol/*", "the kernel's names of volumes"),
     ),
     _SECONDS,

@@ -21,7 +21,7 @@ _WAITS = {26: 9, 29: 10, 32: 11}
 def parse(text: str, pools: Sequence[str]) -> Iterator[VdevLoad]:
     """Yield the lines of `zpool iostat -v -H -p -l -q`, with tabs; it prints no tree, but each pool begins its own.
 
-    tank	262860800	1213511680	0	48	2402	3383171	52264960	399791245	52133888	284570104	43520	1487002	-	111734822	-	-	0	...
+    tank	262860800	1213511680	0	48	2402 ...
 
     The columns: name, allocated, free, operations and bytes a second since the import; then waits in nanoseconds:
     in all, on the disk, in the queues of synchronous and asynchronous I/O (reads and writes each), scrub, since 0.8

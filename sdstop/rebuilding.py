@@ -50,7 +50,8 @@ class Rebuilding:
     """One rebuild, with its pace and the loads it runs among.
 
     `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there). `motion` is
-    the pace of whatever moves: ZFS looks at data long before it has it repaired.
+    the pace of whatever moves: ZFS looks at data long before it has it repaired. `at_end`: by its source's measure it
+    is done, or should be by now, and goes on: nothing then tells when it ends.
     """
 
     rebuild: Rebuild
@@ -59,6 +60,7 @@ class Rebuilding:
     motion: Pace | None
     loads: tuple[Load, ...]
     own: Load | None
+    at_end: bool = False
 
     @property
     def name(self) -> str:
@@ -77,6 +79,8 @@ class Rebuilding:
     @property
     def what(self) -> str:
         """The operation in a person's words."""
+        if self.rebuild.kind == "zfs" and self.rebuild.operation == "rebuild":
+            return "sequential rebuild"
         return "data check" if self.rebuild.operation == "check" else self.rebuild.operation
 
     @property
@@ -91,11 +95,6 @@ class Rebuilding:
         if self.motion is None or self.motion.unchanged < self.patience:
             return False
         return stands(self.motion, pause, pauses, readings, stalled)
-
-    @property
-    def at_end(self) -> bool:
-        """Whether it is done by its source's measure and goes on: nothing then tells when it ends."""
-        return self.rebuild.state == "running" and _at_end(self.rebuild)
 
     @property
     def patience(self) -> float:
@@ -141,7 +140,8 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
     moved = [(moment, float((then.done or 0) + (then.scanned or 0) + (then.repaired or 0))) for moment, then in seen]
     apart = any(then.scanned is not None or then.repaired is not None for _, then in seen)
     known = pace(done, float(row.total or 0))
-    if known is not None and _at_end(row):
+    at_end = known is not None and _at_end(row, known)
+    if known is not None and at_end:
         known = replace(known, eta=None, soonest=None, latest=None, confidence=None)
     return Rebuilding(
         row,
@@ -150,12 +150,15 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
         pace(moved, math.inf) if apart else known,
         tuple(load for load in loads if load is not None),
         _load(window, carrier) if carrier else None,
+        at_end,
     )
 
 
-def _at_end(row: Rebuild) -> bool:
-    """Whether all is done by its own measure and it goes on: ZFS has then started every I/O, and waits for them."""
-    return row.kind != "md" and row.done is not None and row.total is not None and row.total - row.done <= row.step
+def _at_end(row: Rebuild, seen: Pace) -> bool:
+    """Whether it is done by its own measure and goes on: ZFS has then started every I/O, and waits for them."""
+    if row.kind == "md" or row.state != "running" or row.done is None or row.total is None:
+        return False
+    return row.total - row.done <= row.step or (seen.eta is not None and seen.eta < seen.unchanged)
 
 
 def _devices(window: Window, row: Rebuild) -> list[str]:

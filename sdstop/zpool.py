@@ -49,14 +49,16 @@ class PoolState(Reading):
 
     family: ClassVar[str] = "pool_state"
     title: ClassVar[str] = "States of ZFS pools"
+    joined: ClassVar[bool] = True  # a capture may have what zpool printed, and nothing of the kernel
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
+    where: Annotated[str, Fact("Where", "The command that said it, if not the kernel", export=False)] = ""
 
     def source(self, field: str = "") -> Source | None:
-        """Return the pool's file."""
+        """Return the pool's file, or what zpool printed."""
         del field
-        return Source(f"{KSTATS}/{self.pool}/state")
+        return Source(self.where, f" state: {self.state}") if self.where else Source(f"{KSTATS}/{self.pool}/state")
 
 
 @dataclass(frozen=True, slots=True)
