@@ -14,6 +14,7 @@ from sdstop.mdarray import folder
 from sdstop.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
 from sdstop.rebuild_advice import Advice, advice, filled
 from sdstop.rebuild_progress import Rebuild
+from sdstop.zpool import DatasetActivity
 
 SECONDS = 75.0
 """How far back progress is looked at; of a source that is seldom read, as far as it takes (history.COURSE runs)."""
@@ -149,7 +150,7 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
         known,
         pace(moved, math.inf) if apart else known,
         tuple(load for load in loads if load is not None),
-        _load(window, carrier) if carrier else None,
+        _load(window, carrier) if carrier else _of_pool(window, row),
         at_end,
     )
 
@@ -221,6 +222,20 @@ def _load(window: Window, device: str) -> Load | None:
         moved / len(found),
         found[-1].in_flight,
     )
+
+
+def _of_pool(window: Window, row: Rebuild) -> Load | None:
+    """Return what applications want of a pool's datasets, None if that is not counted."""
+    pool = row.array.partition("/")[0]
+    found = [
+        [activity for activity in moment.rows.values() if activity.pool == pool]
+        for moment in window.last(LOAD_SECONDS).moments(DatasetActivity)
+    ]
+    if row.kind != "zfs" or not any(found):
+        return None
+    calls = sum((one.reads or 0.0) + (one.writes or 0.0) for rows in found for one in rows)
+    moved = sum((one.read_bytes or 0.0) + (one.written_bytes or 0.0) for rows in found for one in rows)
+    return Load(pool, None, None, calls / len(found), moved / len(found), None)
 
 
 def eta_words(known: Pace) -> str:

@@ -80,8 +80,8 @@ def read(host: Host) -> Iterator[Rebuild]:
 async def test_what_has_no_device_here_stands_above() -> None:
     session = Session(Origin("n"), [*BUILTIN, Collector("cluster", "C", read, (Rebuild,), ())], RULES)
     for number in range(13):
-        told = {"array": "pool1", "operation": "rebalance", "state": "running", "kind": "powerflex", "where": "/cluster",
-                "done": (100 + number) * GIB, "total": 1000 * GIB}  # fmt: skip
+        told = {"array": "pool1", "operation": "rebalance", "state": "running", "kind": "powerflex",
+                "where": "/cluster", "done": (100 + number) * GIB, "total": 1000 * GIB}  # fmt: skip
         items = (Evidence("/cluster", data=json.dumps(told).encode()),)
         session.feed(Frame(number + 1, 1.7e9 + number, float(number), items))
     async with screen(session, WIDE) as seen:
