@@ -33,12 +33,14 @@ class Suspect:
     guilt: str
     advice: str = ""
     readings: tuple[Reading, ...] = ()
+    field: str = ""
+    """Of the readings, if what is shown is one of them alone."""
 
 
 def suspects(
     window: Window, known: Rebuilding, disk_rate: float, flash_rate: float, efficiency: float
 ) -> list[Suspect]:
-    """Return what was looked at; the rates are bytes a second of a disk, `efficiency` the share of a link for data."""
+    """Return what was looked at; the rates are bytes a second of a disk, `efficiency` a link's share for data."""
     behind = _hbas(window, known, loads(window, disk_rate, flash_rate, efficiency))
     looks: Sequence[Callable[[], Iterator[Suspect]]] = (
         lambda: _suspended(window, known),
@@ -127,7 +129,9 @@ def _suspended(window: Window, known: Rebuilding) -> Iterator[Suspect]:
     tuning = next(iter(window.rows(Tuning).values()), None)
     if known.rebuild.kind == "zfs" and tuning is not None and tuning.scan_suspended:
         advice = "echo 0 > /sys/module/zfs/parameters/zfs_scan_suspend_progress"
-        yield Suspect("zfs_scan_suspend_progress tells it to make no progress", "proven", advice, (tuning,))
+        yield Suspect(
+            "zfs_scan_suspend_progress tells it to make no progress", "proven", advice, (tuning,), "scan_suspended"
+        )
 
 
 def _shares(window: Window, known: Rebuilding) -> Iterator[Suspect]:
@@ -150,4 +154,5 @@ def _shares(window: Window, known: Rebuilding) -> Iterator[Suspect]:
     told = ", ".join(f"{name} {human.quantity(value, unit)}" for name, value, unit in names if value is not None)
     if told:
         advice = f"try twice {names[1][0]} (/sys/module/zfs/parameters) and see whether it goes faster"
-        yield Suspect(f"ZFS's limits of I/Os for each disk ({told})", "possible", advice, (tuning,))
+        field = "rebuild_max_active" if known.rebuild.operation == "rebuild" else "scrub_max_active"
+        yield Suspect(f"ZFS's limits of I/Os for each disk ({told})", "possible", advice, (tuning,), field)

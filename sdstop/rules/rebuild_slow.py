@@ -28,7 +28,7 @@ class _Cause:
     advice: tuple[str, ...]
     ruled_out: tuple[str, ...]
     device: str = ""
-    readings: tuple[Reading, ...] = ()
+    readings: tuple[tuple[Reading, str], ...] = ()
     unknown: tuple[str, ...] = ()
 
 
@@ -89,7 +89,7 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
             window.cite(row, "speed_max"),
             window.cite(row, "speed_min"),
             window.cite(activity) if activity is not None else None,
-            *(window.cite(reading) for reading in cause.readings),
+            *(window.cite(reading, field) for reading, field in cause.readings),
         ),
         cause.advice,
         "a higher speed over the next minutes: this is what it will take at the speed seen",
@@ -116,7 +116,7 @@ def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
         out.insert(0, f"the speed limit of {human.quantity(known.rebuild.speed_max, 'bytes_per_second')}")
     if proven:
         first = proven[0]
-        return _Cause(f"what limits it is {first.what}", (first.advice,), tuple(out), readings=first.readings)
+        return _Cause(f"what limits it is {first.what}", (first.advice,), tuple(out), readings=_shown(first))
     slow = _slowest(known.loads, limits)
     if slow is not None:
         wait = f", {human.wait(slow.wait)} ms a request" if slow.wait is not None else ""
@@ -150,6 +150,10 @@ def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
     return _open(known, looked, tuple(out), limits)
 
 
+def _shown(suspect: Suspect) -> tuple[tuple[Reading, str], ...]:
+    return tuple((reading, suspect.field) for reading in suspect.readings)
+
+
 def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits: Limits) -> _Cause:
     """Say what it could be, where nothing is proven."""
     cache = known.array.stripe_cache if known.array is not None else None
@@ -167,7 +171,7 @@ def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits
             f"it could be limited by {', or by '.join(suspect.what for suspect in possible)}",
             tuple(dict.fromkeys(suspect.advice for suspect in possible if suspect.advice)),
             out,
-            readings=tuple(reading for suspect in possible for reading in suspect.readings[:2]),
+            readings=tuple(shown for suspect in possible for shown in _shown(suspect)[:2]),
             unknown=unknown,
         )
     return _Cause(
