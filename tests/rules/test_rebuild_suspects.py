@@ -39,7 +39,7 @@ def slow(
     cpu: int = 20,
     more: tuple[tuple[str, str], ...] = (),
 ) -> Finding:
-    """Rebuild with HBAs of so many disks, each of which moves `each` bytes a second; `cpu` percent of one of two CPUs."""
+    """Rebuild with HBAs of so many disks that move `each` bytes a second; `cpu` percent of one processor."""
     ends = [0]
     for count in counts:
         ends.append(ends[-1] + count)
