@@ -28,7 +28,7 @@ def _key(path: str) -> str:
 
 def rebuilding(seconds: int = 60) -> Session:
     """Show a node whose sixty disks rebuild one."""
-    pool = DraidPool(DISKS)
+    pool = DraidPool(DISKS, partition="")
     session = Session(Origin("n"), BUILTIN, RULES)
     for number, second in enumerate(range(0, seconds + 1, EVERY), start=1):
         files = pool.files(second) | (pool.settings() if not second else {})
