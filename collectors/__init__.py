@@ -25,6 +25,10 @@ from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
 from sdstop.collectors.sas import SAS
 from sdstop.collectors.sessions import SESSIONS
+from sdstop.collectors.zfs import ZFS
+from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
+from sdstop.collectors.zfs_settings import ZFS_SETTINGS, ZFS_TUNING
+from sdstop.collectors.zpool_load import ZPOOL_LOAD
 from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
 
 BUILTIN: tuple[Collector, ...] = (
@@ -51,6 +55,12 @@ BUILTIN: tuple[Collector, ...] = (
     SESSIONS,
     IO_SIZES,
     ZPOOL_SIZES,
+    ZFS_STATE,
+    ZFS,
+    ZFS_DATASETS,
+    ZPOOL_LOAD,
+    ZFS_SETTINGS,
+    ZFS_TUNING,
     SAS,
     HBA,
     NUMA,

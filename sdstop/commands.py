@@ -73,6 +73,24 @@ COMMANDS = (
         ),
         "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
     ),
+    Command(("zpool", "status", "-pP", "-s", "-t"), "pools, vdevs, errors, resilvers and scrubs"),
+    Command(("zpool", "status", "-j", "--json-int", "-pP", "-s"), "the same of OpenZFS 2.3 and later"),
+    Command(("zpool", "list", "-H", "-p", "-o", "name,size,allocated,free,fragmentation"), "sizes of the pools"),
+    Command(("zpool", "iostat", "-v", "-H", "-p", "-l", "-q"), "queues and mean waits of the vdevs"),
+    Command(
+        (
+            "zfs",
+            "get",
+            "-H",
+            "-p",
+            "-t",
+            "filesystem,volume",
+            "-o",
+            "name,property,value",
+            "type,sync,logbias,compression,primarycache,recordsize,volblocksize,volsize,used",
+        ),
+        "settings that decide how fast a dataset can be; every ten minutes",
+    ),
     Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
 )
 """All that sdstop ever starts. `iostat` is not among them: it is only read where somebody recorded it."""

@@ -28,9 +28,13 @@ from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.stripe_convoy import STRIPE_CONVOY
+from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
+from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
+from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH
 
 RULES: tuple[Rule, ...] = (
     ARRAY_DEGRADED,
+    ZFS_POOL_DEGRADED,
     DEVICE_HUNG,
     STRIPE_CONVOY,
     HOT_STRIPE_MEMBER,
@@ -39,6 +43,8 @@ RULES: tuple[Rule, ...] = (
     REBUILD_SLOW,
     REBUILD_THROTTLED,
     REBUILD_RUNNING,
+    ZFS_NO_SLOG,
+    ZVOL_SLOW_PATH,
     CACHE_ERRORS,
     CACHE_SUB_BLOCK_IO,
     CACHE_BYPASSED,
