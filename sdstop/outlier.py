@@ -169,7 +169,7 @@ def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | fl
         aspect.rule,
         aspect.severity,
         f"{odd.node}/{odd.item}" if odd.item else odd.node,
-        f"{_what(aspect, odd.item)} is {here}, on {others} it is {there}",
+        f"{_what(aspect, odd.item)}: {here}, on {others} {there}",
         (
             Value("here", f"{aspect.title} here", odd.value, aspect.unit),
             Value("peers", f"{aspect.title} of {others}", common, aspect.unit),

@@ -152,8 +152,9 @@ class Picture:
 
     @property
     def differing(self) -> tuple[Finding, ...]:
-        """What differs between nodes."""
-        return tuple(verdict for verdict in self.outliers if isinstance(verdict, Finding))
+        """What differs between nodes, the worst first."""
+        found = [verdict for verdict in self.outliers if isinstance(verdict, Finding)]
+        return tuple(sorted(found, key=lambda finding: (-finding.severity.rank, finding.subject)))
 
     def name(self, key: Key) -> str:
         """Return a node's name."""

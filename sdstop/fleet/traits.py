@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from sdstop.evidence import Cite
 from sdstop.fleet.answer import Series
+from sdstop.fleet.picture import Key, key_of, names
 from sdstop.fleet.promql import series
 from sdstop.fleet.queries import MOST_TRAITS
 from sdstop.format import bytes_, number
@@ -171,6 +172,14 @@ def queries(match: str, groups: Collection[str]) -> Mapping[str, str]:
 
 
 def traits(answers: Mapping[str, Sequence[Series]], groups: Sequence[str]) -> Iterator[Trait]:
-    """Yield the traits that the answers tell; a question without an answer tells none."""
+    """Yield the traits that the answers tell; a question without an answer tells none.
+
+    Nodes have the names that they have everywhere in the picture.
+    """
+    named = names(sorted({key_of(row) for rows in answers.values() for row in rows}))
     for query in TRAITS:
-        yield from query.read(answers.get(query.name, ()), groups)
+        yield from query.read([_named(row, named) for row in answers.get(query.name, ())], groups)
+
+
+def _named(row: Series, named: Mapping[Key, str]) -> Series:
+    return Series({**row.labels, "instance": named[key_of(row)]}, row.points)

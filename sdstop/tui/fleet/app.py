@@ -20,12 +20,11 @@ from sdstop.fleet.watcher import NodePicture, Watcher
 from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.fleet.asking import Asking, Told
 from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet
-from sdstop.tui.fleet.status import Condition, remark_lines, status_line
+from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
 from sdstop.tui.fleet.tables import COLUMNS, EMPTY, TABS, Painted, rows_of
 from sdstop.tui.foot import Foot, Question
 from sdstop.tui.palette import FAINT, Palette, text
 from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.status import tabs_line
 from sdstop.tui.table import LineTable
 from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
 
@@ -85,7 +84,7 @@ class FleetMain(Screen[None]):
         """Paint what is known."""
         self.foot.show(palette)
         self.status.put([Row(line=lambda width: status_line(picture, condition, palette, width))], palette)
-        self.tabs.put([Row(line=lambda width: tabs_line(TABS, self.shown, width))], palette)
+        self.tabs.put([Row(line=lambda _: tabs_line(self.shown))], palette)
         lines = remark_lines(picture, condition, palette)
         self.remarks.styles.height = min(len(lines), 3)
         self.remarks.put([Row(line=lambda _, line=line: line) for line in lines], palette)  # type: ignore[misc]
@@ -119,7 +118,7 @@ class FleetDashboard(App[None]):
     .-wide.-overview #nodes { width: 3fr; margin-right: 1; }
     .-wide.-overview #others { width: 2fr; display: block; }
     .-wide.-overview #others LineTable { display: block; }
-    .-wide.-overview #table-findings { display: none; }
+    .-wide.-overview #others #table-findings { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(keys, action, show=False)

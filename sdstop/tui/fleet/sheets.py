@@ -180,8 +180,8 @@ class NodeSheet(FleetSheet):
             yield words(text(("    none", FAINT)))
 
     def _differs(self, palette: Palette) -> list[str]:
-        instance = self.key[1]
-        found = (f for f in self.fleet.differing if f.subject == instance or f.subject.startswith(f"{instance}/"))
+        name = self.fleet.name(self.key)
+        found = (f for f in self.fleet.differing if f.subject == name or f.subject.startswith(f"{name}/"))
         return [palette.word(f"{f.rule}: {f.summary}", 300) for f in found]
 
 

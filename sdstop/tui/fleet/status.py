@@ -11,7 +11,8 @@ from sdstop.finding import Severity
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.text import remarks
 from sdstop.format import clock, duration
-from sdstop.tui.palette import BANNER, FAINT, STRONG, Line, Palette, text, width_of
+from sdstop.tui.fleet.tables import TABS
+from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Condition:
 def status_line(picture: Picture | None, condition: Condition, palette: Palette, width: int) -> Line:
     """Return the first line; where it is narrow, the address is cut first."""
     right = counts_line(picture, palette)
+    brief = width < 100
     if picture is None:
         moment = text(("asking ...", FAINT))
     elif condition.trouble:
@@ -36,8 +38,10 @@ def status_line(picture: Picture | None, condition: Condition, palette: Palette,
     elif condition.paused:
         moment = text((f" PAUSED {clock(picture.asked)}Z ", BANNER))
     else:
-        moment = text(("LIVE", STRONG), f" {clock(picture.asked)}Z", (f" every {condition.interval:g} s", FAINT))
-    left: list[Segment] = [Segment(" "), *text(("sdstop fleet ", FAINT))]
+        moment = text(("LIVE", STRONG), f" {clock(picture.asked)}Z")
+        if not brief:
+            moment = (*moment, *text((f" every {condition.interval:g} s", FAINT)))
+    left: list[Segment] = [Segment(" "), *text(("fleet " if brief else "sdstop fleet ", FAINT))]
     room = max(width - width_of(left) - width_of(moment) - width_of(right) - 5, 8)
     url = palette.word(condition.url, 120)
     left += [*text((palette.fit(url, min(len(url), room)), STRONG), "  "), *moment]
@@ -47,6 +51,14 @@ def status_line(picture: Picture | None, condition: Condition, palette: Palette,
             left.append(Segment(server, FAINT))
     gap = max(width - width_of(left) - width_of(right) - 1, 1)
     return (*left, Segment(" " * gap), *right)
+
+
+def tabs_line(current: str) -> Line:
+    """Return the line of tables; the one that is shown stands in reverse video."""
+    parts: list[Segment] = []
+    for key, title in TABS:
+        parts += [Segment(" "), Segment(f"{key} {title}", BANNER if key == current else PLAIN), Segment(" ")]
+    return tuple(parts)
 
 
 def counts_line(picture: Picture | None, palette: Palette) -> Line:

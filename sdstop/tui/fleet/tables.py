@@ -76,8 +76,8 @@ COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("crit", "CRIT", 5, _count(lambda n: n.critical), lambda p: p.item.critical, right=True),
         Column("warn", "WARN", 5, _count(lambda n: n.warning), lambda p: p.item.warning, right=True),
         Column("info", "INFO", 5, _count(lambda n: n.info), lambda p: p.item.info, right=True, keep=1),
-        Column("age", "AGE", 8, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True, keep=3),
-        Column("hour", "LAST HOUR", 15, _cell(_course), keep=2, widest=_SPARK),
+        Column("age", "AGE", 8, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True, keep=2),
+        Column("hour", "LAST HOUR", 15, _cell(_course), keep=4, widest=_SPARK),
         Column("worst", "WORST", 20, _cell(_worst), widest=70, comfort=30),
     ),
     "2": (
