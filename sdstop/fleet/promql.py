@@ -51,4 +51,5 @@ def matchers(text: str) -> str:
 
 def series(metric: str, *conditions: str) -> str:
     """Return a selector: the metric with those of the conditions that are not empty."""
-    return f"{metric}{{{','.join(each for each in conditions if each)}}}"
+    chosen = ",".join(each for each in conditions if each)
+    return f"{metric}{{{chosen}}}" if chosen else metric

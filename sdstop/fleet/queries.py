@@ -55,8 +55,8 @@ def skew(match: str) -> str:
         f"({series('sdstop_array_member_state', match, _is('state', 'in_sync'))} * on ({_NODE}, device) group_left () "
         f"max by ({_NODE}, device) (rate({series('sdstop_disk_io_time_seconds_total', match)}[5m])))"
     )
-    most = f"max by ({_NODE}, array) {busy}"
-    return f"{most} / avg by ({_NODE}, array) {busy} and {most} > 0.05"
+    most = f"max without (device, state) {busy}"
+    return f"{most} / avg without (device, state) {busy} and {most} > 0.05"
 
 
 def limit_used(match: str) -> str:
