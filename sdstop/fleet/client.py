@@ -10,7 +10,7 @@ import threading
 import time
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import sdstop
@@ -33,7 +33,7 @@ Fields = Sequence[tuple[str, str]]
 
 
 class Client:
-    """Not for several threads at once."""
+    """Not for several threads at once. A context manager."""
 
     def __init__(self, url: Url, config: HttpConfig, seconds: float = SECONDS) -> None:
         """Speak to a server; nothing is opened yet. Raises SettingsError where TLS cannot be spoken as told."""
@@ -71,6 +71,13 @@ class Client:
                 raise
             return ""
         return named(told if isinstance(told, dict) else {})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go of the connection."""
+        self.close()
 
     def close(self) -> None:
         """Let go of the connection."""
