@@ -62,7 +62,7 @@ def parse_answer(body: bytes) -> Answer:
     kind, result = data.get("resultType"), data["result"]
     if kind == "scalar":
         result = [{"metric": {}, "value": result}]
-    elif kind not in {"vector", "matrix"}:
+    elif kind not in ("vector", "matrix"):  # whatever it is, it need not be hashable
         raise ServerError(f"the result is of type {safe(kind, 20)!r}")
     if len(result) > MOST_SERIES:
         raise ServerError(f"the answer has {len(result)} series: more than sdstop takes; narrow it with --match")

@@ -149,7 +149,7 @@ def test_tls_both_ways_with_a_tenant_and_a_password(tmp_path: Path) -> None:
             "-days",
             "2",
         ]
-        argv += ["-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
+        argv += ["-days", "2", "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}"]
         argv += ["-keyout", str(tmp_path / f"{name}.key"), "-out", str(path)]
         subprocess.run(argv, check=True, capture_output=True)
         return path
