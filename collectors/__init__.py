@@ -10,6 +10,7 @@ from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.ceph import CEPH
 from sdstop.collectors.ceph_osds import CEPH_OSDS
 from sdstop.collectors.cgroups import CGROUPS
+from sdstop.collectors.device_names import DEVICE_NAMES
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
@@ -30,6 +31,7 @@ from sdstop.collectors.processes import PROCESSES
 from sdstop.collectors.qemu import QEMU
 from sdstop.collectors.rbd import RBD
 from sdstop.collectors.sas import SAS
+from sdstop.collectors.scaleio import SCALEIO
 from sdstop.collectors.sessions import SESSIONS
 from sdstop.collectors.zfs import ZFS
 from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
@@ -77,6 +79,8 @@ BUILTIN: tuple[Collector, ...] = (
     HBA,
     NUMA,
     DIMMS,
+    SCALEIO,
+    DEVICE_NAMES,
 )
 """Every source, in the order in which lists show them.
 

@@ -9,6 +9,10 @@ interval = 1.0
 [export]
 limit = 5000
 
+[powerflex]
+gateways = ["https://gateway"]
+user = "monitor"
+
 What cannot be honoured is refused in one line that names the file and the key: what is written there and does
 nothing would be believed. `[export]` is read by the exporter that it is for.
 """
@@ -22,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sdstop.finding import Rule
+    from sdstop.gateway.settings import Settings
 
 _LARGEST = 1e18
 """No threshold is larger: a number beyond it is a mistake."""
@@ -41,6 +46,7 @@ class Config:
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     interval: float = 1.0
     export: Mapping[str, Any] = field(default_factory=dict)
+    powerflex: Settings | None = None
 
 
 def load(path: Path | None, rules: Sequence[Rule]) -> Config:
@@ -55,10 +61,24 @@ def load(path: Path | None, rules: Sequence[Rule]) -> Config:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}") from error
-    for name in sorted(table.keys() - {"rules", "sampler", "export"}):
+    for name in sorted(table.keys() - {"rules", "sampler", "export", "powerflex"}):
         what = f"[{name}] is no section" if isinstance(table[name], dict) else f"{name} stands in no section"
-        raise ConfigError(f"{path}: {what}; there are [rules.ID], [sampler], [export]")
-    return Config(_thresholds(path, table, rules), _interval(path, table), _section(path, table, "export"))
+        raise ConfigError(f"{path}: {what}; there are [rules.ID], [sampler], [export], [powerflex]")
+    return Config(
+        _thresholds(path, table, rules),
+        _interval(path, table),
+        _section(path, table, "export"),
+        _powerflex(path, table) if "powerflex" in table else None,
+    )
+
+
+def _powerflex(path: Path, table: Mapping[str, Any]) -> Settings:
+    from sdstop.gateway.settings import settings  # noqa: PLC0415  # most nodes have no gateway
+
+    try:
+        return settings(_section(path, table, "powerflex"))
+    except ValueError as error:
+        raise ConfigError(f"{path}: powerflex.{error}") from error
 
 
 def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ SECONDS = 75.0
 LOAD_SECONDS = 20.0
 """How far back the load of the members is averaged."""
 
-REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild"})
+REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild", "forward rebuild", "backward rebuild"})
 """Operations on which redundancy waits; check, repair and scrub go over data that is whole, rebalance moves it."""
 
 NEAR, LEAST, BUSY = 0.1, 1.25, 0.8

@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sdstop.evidence import Evidence, Outcome, command_key, slug
-from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+from sdstop.evidence import Evidence, Outcome, command_key, http_key, slug
+from sdstop.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
 
 T = TypeVar("T")
 
@@ -72,6 +72,14 @@ class RecordingHost(Host):
             f"answer:{question}", lambda: self._host.answer(question), lambda answer: _lines(answer).encode()
         )
 
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Return what a gateway says."""
+        return self._ask(
+            http_key(method, path, body),
+            lambda: self._host.request(method, path, body, deadline),
+            lambda reply: reply.body,
+        )
+
     def recorded(self, program: str) -> list[str]:
         """Return the commands of a program that the other host has recorded."""
         return self._host.recorded(program)
@@ -94,10 +102,19 @@ class RecordingHost(Host):
             raise
         finally:
             self.asked = None
-        stderr, status = (answer.stderr, answer.exit) if isinstance(answer, Output) else (b"", None)
+        stderr, status = b"", None
+        if isinstance(answer, Output):
+            stderr, status = answer.stderr, answer.exit
+        elif isinstance(answer, Reply):
+            stderr, status = _headers(answer), answer.status
         duration = self._clock() - began
         self.evidence[key] = Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
         return answer
+
+
+def _headers(reply: Reply) -> bytes:
+    """Return the one header of a reply that is kept: others hold sessions and places to log in."""
+    return f"Content-Type: {reply.kind}\n".encode("utf-8", "replace") if reply.kind else b""
 
 
 def _lines(answer: Any) -> str:

@@ -9,7 +9,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds
+from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds, recoveries
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -20,6 +20,7 @@ STORIES: Stories = (
     | iostat.STORIES
     | caches.STORIES
     | clusters.STORIES
+    | recoveries.STORIES
 )
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

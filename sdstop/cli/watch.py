@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Self
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sdstop.diagnosis import Judgement
     from sdstop.exporters.choice import Choice
     from sdstop.finding import Rule
+    from sdstop.gateway.client import Client
     from sdstop.history import Window
     from sdstop.live import LiveHost
     from sdstop.sampler import Sampler
@@ -135,14 +137,49 @@ def begin(options: argparse.Namespace) -> Watch:
     counting = _counting(options, collectors) if getattr(options, "io_sizes", None) else None
     from sdstop.sampler import Sampler
 
-    sampler = Sampler(collectors, host=lambda: _live(root), interval=interval, hotplug=options.command == DASHBOARD)
+    gateway = _gateway(config, options.command)
+    sampler = Sampler(
+        collectors, host=lambda: _live(root, gateway), interval=interval, hotplug=options.command == DASHBOARD
+    )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
 
 
-def _live(root: str) -> LiveHost:
+def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
+    """Return what makes the client of the cluster's gateway in the sampler's process, None if none is configured.
+
+    A password that comes from the environment or a prompt is taken here, and reaches that process as it is forked: it
+    is never in an argument, a file or the environment of another process. Raises Problem.
+    """
+    settings = config.powerflex
+    if settings is None:
+        return None
+    from sdstop.gateway import secret
+
+    try:
+        given = secret.of_environment()
+        find = secret.finder(settings.password_file, os.environ, given)
+        if find is not None and given is None:
+            find()  # what is wrong with the file is said here, where there is somebody to read it
+    except secret.SecretError as error:
+        raise Problem(f"[powerflex]: {safe(error, 500)}", 2) from error
+    if find is None and command != "export" and sys.stdin.isatty() and sys.stderr.isatty():
+        import getpass
+
+        where = settings.gateways[0].shown
+        find = secret.finder(None, {}, secret.Secret(getpass.getpass(f"Password of {settings.user} at {where}: ")))
+
+    def client() -> Client:
+        from sdstop.gateway.client import Client
+
+        return Client(settings, find)
+
+    return client
+
+
+def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
     """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
     from sdstop.live import LiveHost
 
@@ -150,7 +187,7 @@ def _live(root: str) -> LiveHost:
         from sdstop.tracing import sweep
 
         sweep()
-    return LiveHost(root)
+    return LiveHost(root, gateway=gateway)
 
 
 def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> Counting:

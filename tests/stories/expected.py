@@ -69,6 +69,17 @@ STORIES = {
     "aoe-flashcache-9000": Expected(PAST_THE_CACHE, code=2),
     "aoe-flashcache-mended": Expected(PAST_THE_CACHE, at_end=frozenset(), code=0),
     "aoe-initiator": Expected(warning(("mtu-misaligned", "eth1")), code=1),
+    "scaleio-cloud": Expected(
+        warning(
+            ("unstable-device-path", "cloud1"), ("unstable-device-path", "/etc/fstab"),
+            ("zero-padding-off", "cloud1/sas10k"),
+        ),
+        info=frozenset({("rebuild-running", "cloud1/sas10k"), ("rebuild-throttled", "cloud1/sas10k")}),
+        code=1,
+    ),
+    "scaleio-4node": Expected(
+        warning(("scaling-poor", "flash4"), ("rmcache-on-flash", "flash4/nvme")), code=1
+    ),
     "vm-md-slow-member": Expected(critical(("slow-stripe-member", "md0/vde")), code=2),
     "vm-md-clones": Expected(critical(("stripe-convoy", "md0")), code=2),
     "vm-md-rebuild": Expected(
