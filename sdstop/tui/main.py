@@ -39,10 +39,11 @@ TABS = (
     ("4", "Network"),
     ("5", "Fabric"),
     ("6", "Host"),
+    ("7", "Cluster"),
     ("!", "Findings"),
 )
 """Views by key."""
-ABSENT = {"7": "clusters", "8": "volumes"}
+ABSENT = {"8": "volumes"}
 """Views that come with their collectors."""
 
 
@@ -185,6 +186,10 @@ def _made(key: str) -> View:
             from sdstop.tui.views.host import Host  # noqa: PLC0415
 
             return Host()
+        case "7":
+            from sdstop.tui.views.cluster import ClusterView  # noqa: PLC0415
+
+            return ClusterView()
         case _:
             from sdstop.tui.views.findings import Findings  # noqa: PLC0415
 
