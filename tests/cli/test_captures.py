@@ -177,7 +177,7 @@ def test_worst_wins_over_unknown(meters: Make, capsys: pytest.CaptureFixture[str
 def test_export_once(capture: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
     assert execute(["export", "--once", "--from", capture]) == 0
     page = capsysbinary.readouterr().out
-    assert b'sdstop_finding_active{rule="too-loud",severity="critical",subject="c"} 1.0\n' in page
+    assert b'sdstop_finding_active{rule="too-loud",severity="critical",subject="c"} 1\n' in page
     assert b"process_" not in page
     path = tmp_path / "sdstop.prom"
     assert execute(["export", "--once", "--from", capture, "--textfile", str(path)]) == 0
@@ -201,7 +201,7 @@ def test_capture_of_a_capture_finds_the_same(capture: str, tmp_path: Path, capsy
         assert findings is not None
         assert report is not None
         assert json.load(findings)["findings"][0]["subject"] == "c"
-        assert report.read().startswith(b"# sdstop report\n\n    node: 1 finding: 1 critical\n")
+        assert report.read().startswith(b"# node: 1 finding: 1 critical\n")
 
 
 def test_capture_overwrites_nothing(capture: str, capsys: pytest.CaptureFixture[str]) -> None:
