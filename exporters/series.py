@@ -22,11 +22,11 @@ from sdstop.exporters.exposition import (
     Heading,
     Sample,
     all_thousandths,
+    bound,
     label,
     labelled,
     number,
     thousandths,
-    whole,
     wholes,
 )
 from sdstop.exporters.headings import headings
@@ -122,7 +122,7 @@ class _Numbers:
 def _printer(scale: float) -> Callable[[Any], str]:
     """Return what prints stored numbers in base units, as Column.base turns them."""
     if scale == 1:
-        return lambda value: whole(value) if isinstance(value, int) else number(value)
+        return number
     if scale > 1:
         return lambda value: number(value * scale)
     divisor = round(1 / scale)
@@ -218,7 +218,7 @@ def _buckets(column: Column, heading: Heading) -> _Words:
             return []
         bounds = sorted(counts)
         ends = [] if math.isinf(bounds[-1]) else [math.inf]
-        return [({"le": number(b)}, counts[b if b in counts else bounds[-1]]) for b in map(float, bounds + ends)]
+        return [({"le": bound(b)}, counts[b if b in counts else bounds[-1]]) for b in map(float, bounds + ends)]
 
     mark = column.mark
     name = mark.shown if isinstance(mark, Buckets) and mark.shown else column.name

@@ -88,9 +88,9 @@ def test_it_serves_until_it_is_told_to_end(node: Path) -> None:
         until(lambda: get(port, "/-/ready")[0] == 200)
         status, page = get(port)
         assert status == 200
-        assert 'sdstop_disk_reads_total{device="sda"} 100.0\n' in page
+        assert 'sdstop_disk_reads_total{device="sda"} 100\n' in page
         (node / "proc" / "diskstats").write_text(DISKSTATS.replace("100", "170"))
-        until(lambda: 'sdstop_disk_reads_total{device="sda"} 170.0\n' in get(port)[1])
+        until(lambda: 'sdstop_disk_reads_total{device="sda"} 170\n' in get(port)[1])
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
         assert process.communicate() == ("", "")
@@ -104,9 +104,9 @@ def test_a_source_that_hangs_delays_neither_a_scrape_nor_the_end(node: Path) -> 
         until(lambda: re.search(running, get(port)[1]))
         frames = r"(?m)^sdstop_frame_timestamp_seconds (.*)$"
         _, page = get(port)
-        assert 'sdstop_collector_success{collector="mdraid"} 0.0\n' in page
-        assert 'sdstop_collector_success{collector="diskstats"} 1.0\n' in page
-        assert 'sdstop_disk_reads_total{device="sda"} 100.0\n' in page
+        assert 'sdstop_collector_success{collector="mdraid"} 0\n' in page
+        assert 'sdstop_collector_success{collector="diskstats"} 1\n' in page
+        assert 'sdstop_disk_reads_total{device="sda"} 100\n' in page
         before = re.findall(frames, page)
         until(lambda: re.findall(frames, get(port)[1]) != before)
         process.send_signal(signal.SIGINT)
@@ -119,7 +119,7 @@ def test_textfile_is_renewed_and_taken_away(node: Path, tmp_path: Path) -> None:
     with exporting(node, "--textfile", path) as process:
         until(path.exists)
         page = path.read_text()
-        assert 'sdstop_disk_reads_total{device="sda"} 100.0\n' in page
+        assert 'sdstop_disk_reads_total{device="sda"} 100\n' in page
         assert "\nprocess_" not in page  # node_exporter has them already
         process.terminate()
         assert process.wait(PATIENCE) == 0
@@ -239,7 +239,7 @@ def test_what_goes_wrong_with_a_frame_or_a_file_costs_that_alone(tmp_path: Path)
     try:
         port = port_of(process)
         assert "internal error: " in process.stderr.readline()
-        assert 'sdstop_meter_count_total{name="a",room="r"} 1.0\n' in get(port)[1]
+        assert 'sdstop_meter_count_total{name="a",room="r"} 1\n' in get(port)[1]
         said = until(lambda: next((line for line in process.stderr or () if "cannot be written" in line), ""))
         assert said == f"sdstop: {path} cannot be written: No such file or directory\n"
         assert get(port, "/-/healthy")[0] == 200
@@ -261,7 +261,7 @@ def test_a_thousand_scrapes_of_a_hung_source_leave_no_thread_and_no_file_behind(
         port = port_of(process)
         hangs = r'(?m)^sdstop_collector_running_seconds\{collector="mdraid"\} ([1-9].*)$'
         until(lambda: re.search(hangs, get(port)[1]))
-        assert 'sdstop_collector_stale{collector="mdraid"} 1.0\n' in get(port)[1]
+        assert 'sdstop_collector_stale{collector="mdraid"} 1\n' in get(port)[1]
         before = state_of(process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         theirs = [len(list(Path(f"/proc/{child}/fd").iterdir())) for child in children]
@@ -292,7 +292,7 @@ def test_fifty_scrapers_and_two_hundred_silent_connections_at_once(node: Path, t
         for scraper in scrapers:
             stack.callback(scraper.close)
             scraper.connect()
-        until(lambda: b"1.0" in _scraped(scrapers[0]))
+        until(lambda: b"sdstop_frame" in _scraped(scrapers[0]))
         for _ in range(3):
             for scraper in scrapers:
                 scraper.request("GET", "/metrics")
@@ -346,12 +346,12 @@ def test_hangup_has_it_read_its_configuration_again(node: Path, tmp_path: Path) 
             while said == "WATCHDOG=1":
                 said = systemd.recv(999).decode()
             assert said == f"READY=1\nSTATUS=serving http://127.0.0.1:{port}/metrics"
-            until(lambda: f"{good} 1.0\n" in get(port)[1])
+            until(lambda: f"{good} 1\n" in get(port)[1])
             assert "sdstop_disk_reads_total" in get(port)[1]
             (node / "config.toml").write_text('[export]\ndisks = "none"\n')
             process.send_signal(signal.SIGHUP)
             until(lambda: "sdstop_disk_reads_total" not in get(port)[1])
-            assert 'sdstop_collector_success{collector="diskstats"} 1.0\n' in get(port)[1]
+            assert 'sdstop_collector_success{collector="diskstats"} 1\n' in get(port)[1]
             words = iter(lambda: systemd.recv(999).decode(), "")
             told = [next(word for word in words if word != "WATCHDOG=1") for _ in range(2)]
             assert re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=\d+", told[0])
@@ -364,7 +364,7 @@ def test_hangup_has_it_read_its_configuration_again(node: Path, tmp_path: Path) 
             assert said.startswith(
                 f"sdstop: {node}/config.toml: export.disks must be members, all or none; what was read"
             )
-            until(lambda: f"{good} 0.0\n" in get(port)[1])
+            until(lambda: f"{good} 0\n" in get(port)[1])
             process.terminate()
             assert process.wait(PATIENCE) == 0
             assert "STOPPING=1" in words

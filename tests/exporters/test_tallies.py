@@ -57,8 +57,8 @@ def test_a_crowd_that_stays_is_counted_at_one_member() -> None:
     assert seconds("hot-member", "sdstop_array_hot_seconds_total")[""] == 53
     members = seconds("hot-member", "sdstop_array_member_hot_seconds_total")
     assert {name for name, spent in members.items() if spent} == {"sde"}
-    assert 'sdstop_disk_saturated_seconds_total{device="sde"} 60.0\n' in page_of("hot-member")
-    assert 'sdstop_disk_saturated_seconds_total{device="sda"} 0.0\n' in page_of("hot-member")
+    assert 'sdstop_disk_saturated_seconds_total{device="sde"} 60\n' in page_of("hot-member")
+    assert 'sdstop_disk_saturated_seconds_total{device="sda"} 0\n' in page_of("hot-member")
 
 
 def test_even_load_is_no_heat() -> None:
@@ -124,7 +124,7 @@ def test_whose_counters_are_shown(disks: str, shown: set[str]) -> None:
     text = page.page().decode()
     assert set(re.findall(r'(?m)^sdstop_disk_reads_total\{device="(\w+)"\}', text)) == shown
     assert set(saturated(page)) == shown
-    assert 'sdstop_series_dropped{collector="diskstats"} 0.0\n' in text
+    assert 'sdstop_series_dropped{collector="diskstats"} 0\n' in text
 
 
 def test_disks_become_members_while_it_runs() -> None:

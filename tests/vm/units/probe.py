@@ -31,6 +31,8 @@ def main() -> None:
 
 def look_at(unit: str) -> dict[str, object]:
     said: dict[str, object] = {"start": run("systemctl", "start", unit)}
+    if said["start"] != "0":
+        return said | {"journal": run("journalctl", "-b", "--no-pager", "-u", unit)}
     said["started"] = shown(unit)
     said["page"] = page()
     said["reload"] = run("systemctl", "reload", unit)
@@ -75,7 +77,10 @@ def page() -> str:
 
 def run(*argv: str) -> str:
     done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=180)
-    return f"{done.returncode} {done.stdout}{done.stderr}".strip()
+    said = f"{done.returncode} {done.stdout}{done.stderr}".strip()
+    with (VM / "out" / "shell.txt").open("a") as log:  # in case there is no end
+        log.write(f"{time.monotonic():.0f} s: {' '.join(argv)}: {said}\n")
+    return said
 
 
 main()
