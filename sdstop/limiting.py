@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from sdstop.disk import Disk, DiskActivity
 from sdstop.evidence import Cite
-from sdstop.history import Window
-from sdstop.limit import CGROUP, Bucket, Limit, LimitUse
+from sdstop.history import Moment, Window
+from sdstop.limit import CGROUP, QEMU, Bucket, Limit, LimitUse
 from sdstop.limit_samples import BANDWIDTH, IOPS, Sample, by_devices, by_source, mean, weighted
 from sdstop.snapshot import Run
 
@@ -19,6 +21,8 @@ AT_LIMIT = 0.9
 """Share of a limit from which one reading counts as at it: the kernel lets requests through in slices of 0.1 s."""
 CALM = 0.7
 """Share below which a request's wait is the disks' alone."""
+TOGETHER = 2.0
+"""Seconds between two sources' readings that are of one moment."""
 SHAPED = 0.02
 """How near to the limit the mean must lie to show, by itself, that it shapes what passes."""
 
@@ -201,51 +205,90 @@ def _mappings(window: Window) -> list[list[Limiting]]:
 
 def _all(window: Window) -> list[Limiting]:
     rows = sorted(window.rows(Limit).values(), key=lambda row: (row.volume, row.owner, row.kind, row.direction))
-    uses = _runs(window)
-    devices = window.moments(DiskActivity)
-    activity = [(m.started, m.seconds or 0.0, m.rows) for m in devices]
-    return [_look(window, row, uses, activity) for row in rows]
+    if not rows:
+        return []
+    moments = window.moments(DiskActivity)
+    starts = [moment.started for moment in moments]
+    turns = [_Turn(run, table, _beside(run, moments, starts)) for run, table in _runs(window)]
+    return [_look(window, row, turns, moments) for row in rows]
 
 
-_Table = tuple[float, float, Mapping[Hashable, LimitUse]]
-_Course = tuple[float, float, Mapping[Hashable, DiskActivity]]
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A run that brought uses of limits, and what disks did about then."""
+
+    run: Run
+    table: Mapping[Hashable, LimitUse]
+    disks: Moment[DiskActivity] | None
 
 
-def _runs(window: Window) -> list[_Table]:
+def _runs(window: Window) -> list[tuple[Run, Mapping[Hashable, LimitUse]]]:
     """Return each collector's own runs, oldest first: joined, a slow one's rows would be counted again and again."""
     seen: set[int] = set()
-    found: list[_Table] = []
+    found = []
     for shot in window.snapshots:
         for run in shot.runs.values():
-            table = _uses(run)
-            if table is not None and id(run) not in seen:
+            table = run.tables.get(LimitUse)
+            if table and run.ok and id(run) not in seen:
                 seen.add(id(run))
-                found.append((run.started, run.seconds or 0.0, table))
+                found.append((run, cast("Mapping[Hashable, LimitUse]", table)))
     return found
 
 
-def _uses(run: Run) -> Mapping[Hashable, LimitUse] | None:
-    table = run.tables.get(LimitUse)
-    return table if table and run.ok else None  # type: ignore[return-value]  # a table has rows of its family
+def _beside(run: Run, moments: Sequence[Moment[DiskActivity]], starts: Sequence[float]) -> Moment[DiskActivity] | None:
+    """Return what disks did about then: collectors run one after the other in a round."""
+    place = bisect.bisect(starts, run.started)
+    near = min(moments[max(place - 1, 0) : place + 1], key=lambda m: abs(m.started - run.started), default=None)
+    return near if near is not None and abs(near.started - run.started) < TOGETHER else None
 
 
-def _look(window: Window, row: Limit, uses: Sequence[_Table], activity: Sequence[_Course]) -> Limiting:
+def _look(window: Window, row: Limit, turns: Sequence[_Turn], moments: Sequence[Moment[DiskActivity]]) -> Limiting:
     if row.limited == "none" or row.unheld:
         return Limiting(row, (), None, None)
     key = (row.volume, row.owner, row.kind, row.direction)
     devices = devices_of(window, row)
-    own = [(at, seconds, table.get(key)) for at, seconds, table in uses]
-    course = [(at, seconds, _found(rows, devices)) for at, seconds, rows in activity] if devices else []
-    if row.kind == CGROUP or not any(course_of for _, _, course_of in course):
-        below = {at: found[0] for at, _, found in course if found} if row.kind == CGROUP else {}
-        every = [
-            by_source(row, at, seconds, found, _nearest(below, at)) for at, seconds, found in own if found is not None
-        ]
+    newest: Iterator[Sample | None]
+    if devices and row.kind != CGROUP and moments and _found(moments[-1].rows, devices):
+        newest = (_of_moment(row, moment, devices) for moment in reversed(moments))
+        waits = row.kind != QEMU
     else:
-        every = [by_devices(row, at, seconds, found) for at, seconds, found in course if found]
+        newest = (_of_turn(row, key, turn, devices) for turn in reversed(turns))
+        waits = row.wait is not None
+    # All readings only where those further back tell something: the wait when it was calm, a bucket's level.
+    whole = waits or bool(row.iops_burst or row.bandwidth_burst)
+    every = _taken(newest, whole=whole)
     kept = every[-max(READINGS, _fitting(every)) :]
     calm = [(s.wait, s.requests) for s in every if s.high < CALM]
     return Limiting(row, tuple(kept), weighted(calm), _level(row, every), measured=_measured(row, devices))
+
+
+def _taken(newest: Iterator[Sample | None], *, whole: bool) -> list[Sample]:
+    """Return the samples, oldest first; unless all are wanted, as many as are looked at."""
+    found: list[Sample] = []
+    covered = 0.0
+    for sample in newest:
+        if sample is not None:
+            found.append(sample)
+            covered += sample.seconds
+            if not whole and len(found) >= READINGS and covered >= SECONDS - 0.5:
+                break
+    return found[::-1]
+
+
+def _of_turn(row: Limit, key: Hashable, turn: _Turn, devices: Sequence[str]) -> Sample | None:
+    """Return the sample of a run, made once for all windows that it is in."""
+    run = turn.run
+    known = ("limit", key)
+    if known not in run.memo:
+        use = turn.table.get(key)
+        below = turn.disks.rows.get(devices[0]) if turn.disks is not None and row.kind == CGROUP and devices else None
+        run.memo[known] = None if use is None else by_source(row, run.started, run.seconds or 0.0, use, below)
+    return cast("Sample | None", run.memo[known])
+
+
+def _of_moment(row: Limit, moment: Moment[DiskActivity], devices: Sequence[str]) -> Sample | None:
+    found = _found(moment.rows, devices)
+    return by_devices(row, moment.started, moment.seconds or 0.0, found) if found else None
 
 
 def _found(rows: Mapping[Hashable, DiskActivity], devices: Sequence[str]) -> list[DiskActivity]:
@@ -280,12 +323,6 @@ def devices_of(window: Window, row: Limit) -> list[str]:
         "limiting.numbers", lambda: {f"{d.major}:{d.minor}": d.device for d in window.rows(Disk).values()}
     )
     return [names[row.device]] if row.device in names else []
-
-
-def _nearest(known: Mapping[float, DiskActivity], at: float) -> DiskActivity | None:
-    """Return what the device did about then: collectors run one after the other in a round."""
-    near = min(known, key=lambda started: abs(started - at), default=None)
-    return known[near] if near is not None and abs(near - at) < 2.0 else None  # two rounds
 
 
 def _counted(row: Limit, sample: Sample) -> float | None:
