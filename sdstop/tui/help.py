@@ -11,7 +11,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Views",
         (
-            ("1 2 3 4 5 6", "Overview, Disks, Caches, Network, Fabric, Host"),
+            ("1 2 3 4 5 6 7", "Overview, Disks, Caches, Network, Fabric, Host, Cluster"),
             ("6 again", "the next page of Host: load, hardware, sources"),
             ("!", "all findings: in force, unknown, ended, ruled out"),
             ("Enter", "a finding: why; a number's row: the raw evidence"),

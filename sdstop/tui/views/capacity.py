@@ -181,7 +181,7 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
     if seen is not None and seen.eta is not None:
         yield f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}"
     elif rebuild.remaining is not None:
-        yield f"{duration(rebuild.remaining)} left, as its source says"
+        yield f"it says {duration(rebuild.remaining)} left"
 
 
 def headline(scene: Scene) -> str:
