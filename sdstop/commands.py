@@ -73,6 +73,11 @@ COMMANDS = (
         ),
         "what LVM's volumes are made of, by metadata on disks; nothing is locked; every ten minutes",
     ),
+    Command(("smp_rep_general", "*"), "how many phys an expander has, and its change count; --no-smp: never", "root"),
+    Command(("smp_discover", "--multiple", "*"), "what an expander's phys are attached to; --no-smp: never", "root"),
+    Command(
+        ("smp_rep_phy_err_log", "-p", "*", "*"), "errors of a phy, where sysfs does not count; --no-smp: never", "root"
+    ),
     Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
 )
 """All that sdstop ever starts. `iostat` is not among them: it is only read where somebody recorded it."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from sdstop.answers import PROCESSES, QUESTIONS, Processes
 from sdstop.commands import CommandRunner
 from sdstop.evidence import command_key
-from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Unreadable
+from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 
 _CHUNK = 1 << 16
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # without O_NONBLOCK: what it would give is not what a file holds
@@ -60,6 +61,7 @@ class LiveHost(Host):
         self._inside = os.path.realpath(root).rstrip("/")
         self._runner = runner or CommandRunner()
         self._processes = Processes()
+        self._resting: dict[str, float] = {}
 
     def read(self, path: str) -> bytes:
         """Return a file's content, at most LARGEST bytes; a file of /proc comes in many pieces."""
@@ -128,6 +130,24 @@ class LiveHost(Host):
             raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:
             raise unreadable(key, error) from error
+
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text. A read cannot be ended, but what came late is told as late."""
+        began = time.monotonic()
+        text = self.text(path)
+        took = time.monotonic() - began
+        if took > seconds:
+            raise TimedOut(path, f"answered after {took:.0f} s, {seconds:g} s are allowed")
+        return text
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone for now."""
+        return time.monotonic() < self._resting.get(what, 0.0)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone for so long; what rests already is not kept longer."""
+        if not self.rests(what):
+            self._resting[what] = time.monotonic() + seconds
 
     def close(self) -> None:
         """Kill the commands that are running, without waiting for anything."""

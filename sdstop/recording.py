@@ -72,6 +72,20 @@ class RecordingHost(Host):
             f"answer:{question}", lambda: self._host.answer(question), lambda answer: _lines(answer).encode()
         )
 
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text; what came late is kept as no answer."""
+        return self._ask(
+            path, lambda: self._host.promptly(path, seconds), lambda text: text.encode("utf-8", "surrogateescape")
+        )
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone."""
+        return self._host.rests(what)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone."""
+        self._host.rest(what, seconds)
+
     def recorded(self, program: str) -> list[str]:
         """Return the commands of a program that the other host has recorded."""
         return self._host.recorded(program)

@@ -75,7 +75,12 @@ class EvidenceHost(Host):
 
     def evidence(self, key: str) -> Evidence | None:
         """Return what is known under a key, without reading anything."""
-        return self.state.get(key) or self.state.get(self._resolve(key)) if key.startswith("/") else self.state.get(key)
+        known = self.state.get(key)
+        if known is None and key.startswith("/"):
+            return self.state.get(self._resolve(key))
+        if known is None and key.startswith("cmd:"):
+            return self.state.get(f"slug:{slug(key[4:])}")
+        return known
 
     def read(self, path: str) -> bytes:
         """Return a recorded file."""
