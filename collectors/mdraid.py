@@ -12,11 +12,12 @@ from collections.abc import Hashable, Iterable, Iterator
 from sdstop import mdstat
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Host
-from sdstop.mdarray import MDSTAT, Array, Member, Rebuild, folder
+from sdstop.mdarray import MDSTAT, Array, Member, folder
 from sdstop.model import Reading
+from sdstop.rebuild_progress import Rebuild
 from sdstop.redundancy import Layout, tolerated
 
-__all__ = ["MDMEMBERS", "MDRAID", "Array", "Member", "Rebuild"]
+__all__ = ["MDMEMBERS", "MDRAID", "Array", "Member"]
 
 _LEVEL_OF_NUMBER = {
     "-1": "linear",

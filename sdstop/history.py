@@ -21,6 +21,11 @@ FEWEST = 16
 YOUNG = 4
 """Snapshots, the newest ones, of which all is kept as it was made: rules look at the last three readings."""
 
+REMEMBERED = 2048
+"""Runs of a source of which the rows of a `remembered` family are kept: hours of a slow one, half an hour at 1 s."""
+COURSE = 32
+"""Of these, as many are looked at however old: what is read once a minute is seen over half an hour."""
+
 EXCERPT = 400
 """Characters of raw evidence that a finding quotes at most."""
 
@@ -46,6 +51,7 @@ class Window:
     snapshots: tuple[Snapshot, ...]
     evidence: Callable[[str], Evidence | None]
     providers: Mapping[type[Reading], tuple[str, ...]]
+    past: Past | None = field(default=None, compare=False, repr=False)
     _memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -62,7 +68,7 @@ class Window:
         """Return the part that is at most `seconds` (with half a second's grace for jitter) old."""
         start = self.now.monotonic - seconds - 0.5
         kept = tuple(s for s in self.snapshots if s.monotonic >= start)
-        return Window(kept, self.evidence, self.providers)
+        return Window(kept, self.evidence, self.providers, self.past)
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return what `make` gives, asking it once per window: rules share what is costly to work out."""
@@ -109,6 +115,31 @@ class Window:
             found.append(Moment(run.started, run.taken, run.seconds, rows, run.memo))
         return found
 
+    def courses(self, family: type[R], seconds: float) -> list[list[Moment[R]]]:
+        """Return, of each collector that brings a `remembered` family, its runs up to now, oldest first.
+
+        Those of the last `seconds` and in any case the last COURSE, however slow the source is. A good run that
+        brought no row is among them; one that failed is not.
+        """
+        if self.past is None:
+            return []
+        return self.once(("courses", family, seconds), lambda: self._courses(family, seconds))
+
+    def _courses(self, family: type[R], seconds: float) -> list[list[Moment[R]]]:
+        now = self.now.monotonic
+        past = self.past.courses(family) if self.past is not None else ()
+        found = []
+        for course in past:
+            chosen: list[Moment[R]] = []
+            for moment in reversed(course):
+                if moment.started > now:
+                    continue  # this window looks back
+                if len(chosen) >= COURSE and moment.started < now - seconds - 0.5:
+                    break
+                chosen.append(moment)
+            found.append(chosen[::-1])
+        return found
+
     def series(self, family: type[R], key: Hashable) -> Iterator[tuple[float, R | None]]:
         """Yield (monotonic, row) of each distinct run; None where the row is missing."""
         return ((moment.started, moment.rows.get(key)) for moment in self.moments(family))
@@ -135,12 +166,50 @@ class Window:
         return Cite(key, self.now.number, text.strip("\n")[:EXCERPT], needle)
 
 
+class Past:
+    """What `remembered` families said, by collector, for longer than windows are: slow sources say little in these.
+
+    Looks back into the past share it with the present.
+    """
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._courses: dict[tuple[type[Reading], str], deque[Moment[Any]]] = {}
+        self._seen: dict[str, Run] = {}
+
+    def add(self, shot: Snapshot) -> None:
+        """Take over what a newer snapshot has of such families."""
+        for name, run in shot.runs.items():
+            if self._seen.get(name) is run:
+                continue
+            self._seen[name] = run
+            for family, rows in run.tables.items():
+                if not family.remembered:
+                    continue
+                course = self._courses.setdefault((family, name), deque(maxlen=REMEMBERED))
+                if not course or run.started > course[-1].started:
+                    if not rows and course and not course[-1].rows:
+                        course.pop()  # that there was nothing for long is said once
+                    course.append(Moment(run.started, run.taken, run.seconds, rows, {}))
+
+    def courses(self, family: type[R]) -> list[deque[Moment[R]]]:
+        """Return the runs by collector, oldest first."""
+        return [course for (of, _), course in self._courses.items() if of is family]
+
+
 class History:
     """A ring of snapshots, enough for every window."""
 
-    def __init__(self, providers: Mapping[type[Reading], tuple[str, ...]], keep: float = KEEP) -> None:
-        """Start empty; `providers` says which collectors bring a family."""
+    def __init__(
+        self, providers: Mapping[type[Reading], tuple[str, ...]], keep: float = KEEP, past: Past | None = None
+    ) -> None:
+        """Start empty; `providers` says which collectors bring a family.
+
+        `past` is that of another history, which adds to it, for one that looks back into it.
+        """
         self._providers = providers
+        self._adds = past is None
+        self.past = Past() if past is None else past
         self._keep = keep
         self._ring: deque[Snapshot] = deque()
         self._packed: dict[str, Sequence[tuple[Rows, Packed]]] = {}
@@ -148,6 +217,8 @@ class History:
     def add(self, shot: Snapshot) -> None:
         """Append a snapshot, let go of the ones nobody will ask for, and of older ones keep less."""
         self._ring.append(shot)
+        if self._adds:
+            self.past.add(shot)
         while len(self._ring) > FEWEST and shot.monotonic - self._ring[0].monotonic > self._keep:
             self._ring.popleft()
         if len(self._ring) > YOUNG:
@@ -160,4 +231,4 @@ class History:
 
     def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
         """Return all that is kept as one window, None while there is nothing."""
-        return Window(tuple(self._ring), evidence, self._providers) if self._ring else None
+        return Window(tuple(self._ring), evidence, self._providers, self.past) if self._ring else None

@@ -1,4 +1,4 @@
-"""md arrays, their members and rebuilds as readings; collectors/mdraid.py reads them."""
+"""md arrays and their members as readings; collectors/mdraid.py reads them."""
 
 from __future__ import annotations
 
@@ -128,60 +128,3 @@ class Member(Reading):
         if field in {"slot", "state", "errors", "bad_blocks", "recovery_start"}:
             return Source(f"{folder(self.array)}/dev-{self.device.replace('/', '!')}/{field}")
         return Source(MDSTAT, f"{self.array} : ")
-
-
-@dataclass(frozen=True, slots=True)
-class Rebuild(Reading):
-    """What an array is synchronising, one row each while there is something; progress in bytes per device.
-
-    `operation`: recovery (onto a new member), resync, check, repair, reshape. `total` is the device's size
-    for a recovery and, on raid10, the array's for a resync or check. `speed` and `remaining` are the kernel's
-    own figures over its last 3 to 30 s: right after a start, and when nothing moves, they mislead.
-    """
-
-    family: ClassVar[str] = "rebuild"
-    title: ClassVar[str] = "Rebuilds"
-
-    array: Annotated[str, Label("Array", "Kernel name of the array")]
-    operation: Annotated[str, Label("Operation", "recovery, resync, check, repair, reshape")]
-    state: Annotated[
-        str,
-        State("State", "running, delayed (another array shares a device), pending, remote, frozen"),
-    ]
-    done: Annotated[int | None, Metric("Done", "Bytes done", "bytes")]
-    total: Annotated[int | None, Metric("Total", "Bytes to do in all", "bytes")]
-    speed: Annotated[int | None, Metric("Speed", "Speed that the kernel reports, per device", "bytes_per_second")]
-    remaining: Annotated[int | None, Metric("Remaining", "Remaining time that the kernel reports", "seconds")]
-    speed_min: Annotated[int | None, Metric("Least", "Speed below which md yields to nobody", "bytes_per_second")]
-    speed_max: Annotated[int | None, Metric("Most", "Speed above which md never goes", "bytes_per_second")]
-    speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False)]
-    speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False)]
-    completed: Annotated[
-        int | None,
-        Metric("Recorded", "Bytes that sync_completed admits, in coarse steps", "bytes", export=False),
-    ]
-    stop: Annotated[
-        int | None,
-        Metric("Stops at", "sync_max: where it will stop; None: it will not", "bytes", export=False),
-    ]
-    backend: Annotated[str, Fact("Of", "What rebuilds: md", export=False)] = "md"
-
-    @property
-    def progress(self) -> float | None:
-        """Share that is done, 0..1."""
-        return self.done / self.total if self.done is not None and self.total else None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return mdstat's line of progress, or the attribute that holds the field."""
-        attribute = _REBUILD_ATTRIBUTES.get(field)
-        if attribute:
-            return Source(f"{folder(self.array)}/{attribute}")
-        if self.done is None or self.total is None:
-            return Source(MDSTAT, f"{self.array} : ")
-        return Source(MDSTAT, f"({self.done >> 10}/{self.total >> 10})")
-
-
-_REBUILD_ATTRIBUTES = {
-    "operation": "sync_action", "completed": "sync_completed", "stop": "sync_max",
-    "speed_min": "sync_speed_min", "speed_max": "sync_speed_max",
-}  # fmt: skip

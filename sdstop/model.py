@@ -109,7 +109,7 @@ class Reading:
     """One row of a family. Subclasses are frozen slotted dataclasses with marked fields.
 
     Several collectors may bring one family: rows of a `joined` one are put side by side, of any other those of the
-    first that has rows count.
+    first that has rows count. Of a `remembered` one, small as it must be, windows know more than their seconds.
     """
 
     __slots__ = ()
@@ -118,6 +118,7 @@ class Reading:
     title: ClassVar[str]
     exported: ClassVar[bool] = True
     joined: ClassVar[bool] = False
+    remembered: ClassVar[bool] = False
 
     def source(self, field: str = "") -> Source | None:
         """Say where the raw evidence of this row (of `field`, if named) stands.

@@ -7,18 +7,21 @@ from dataclasses import dataclass
 
 from sdstop import format as human
 from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Member, Rebuild
+from sdstop.collectors.mdraid import Array, Member
 from sdstop.disk import DiskActivity
-from sdstop.history import Window
-from sdstop.rebuild import Pace, pace, stands
+from sdstop.history import Moment, Window
+from sdstop.mdarray import folder
+from sdstop.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
+from sdstop.rebuild_advice import Advice, advice, filled
+from sdstop.rebuild_progress import Rebuild
 
 SECONDS = 75.0
-"""How far back progress is looked at: all that is kept."""
+"""How far back progress is looked at; of a source that is seldom read, as far as it takes (history.COURSE runs)."""
 LOAD_SECONDS = 20.0
 """How far back the load of the members is averaged."""
 
-REPAIRS = frozenset({"recovery", "resync", "reshape"})
-"""Operations on which redundancy waits; check and repair go over data that is whole."""
+REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild"})
+"""Operations on which redundancy waits; check, repair and scrub go over data that is whole, rebalance moves it."""
 
 NEAR, LEAST, BUSY = 0.1, 1.25, 0.8
 """Held by a limit: how near to the upper one, times the lower one, busy time of the members that speaks against it."""
@@ -42,20 +45,30 @@ class Load:
 class Rebuilding:
     """One rebuild, with its pace and the loads it runs among.
 
-    `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there).
+    `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there). `motion` is
+    the pace of whatever moves: ZFS looks at data long before it has it repaired.
     """
 
     rebuild: Rebuild
     array: Array | None
-    members: tuple[Member, ...]
     pace: Pace | None
+    motion: Pace | None
     loads: tuple[Load, ...]
     own: Load | None
 
     @property
     def name(self) -> str:
-        """Kernel name of the array."""
+        """Name of what is rebuilt."""
         return self.rebuild.array
+
+    @property
+    def advice(self) -> Advice:
+        """What to type, by what it is that rebuilds."""
+        return advice(self.rebuild)
+
+    def lines(self, *patterns: str) -> tuple[str, ...]:
+        """Return lines of advice with the names in them."""
+        return filled(self.rebuild, *patterns)
 
     @property
     def what(self) -> str:
@@ -65,7 +78,15 @@ class Rebuilding:
     @property
     def stands(self) -> bool:
         """Whether it stands still: then its speed is history, and rebuild-stalled speaks."""
-        return self.rebuild.operation in REPAIRS and self.pace is not None and stands(self.pace)
+        return self.rebuild.operation in REPAIRS and self.stood()
+
+    def stood(
+        self, pause: float = PAUSE, pauses: float = PAUSES, readings: float = READINGS, stalled: float = STALLED
+    ) -> bool:
+        """Whether nothing of it moved for longer than is usual of its kind."""
+        if self.motion is None or self.motion.unchanged < self.advice.patience:
+            return False
+        return stands(self.motion, pause, pauses, readings, stalled)
 
     @property
     def done(self) -> str:
@@ -95,32 +116,59 @@ def _newest(window: Window) -> list[Rebuild]:
 
 
 def _look(window: Window, row: Rebuild) -> Rebuilding:
-    members = tuple(m for m in window.rows(Member).values() if m.array == row.array)
-    loads = (_load(window, member.device) for member in members if member.state in _AT_WORK)
+    loads = (_load(window, device) for device in _devices(window, row))
+    carrier = row.array if row.kind == "md" else row.carrier
+    seen = _run(window, row)
+    done = [(moment, float(then.done)) for moment, then in seen if then.done is not None]
+    moved = [(moment, float((then.done or 0) + (then.scanned or 0) + (then.repaired or 0))) for moment, then in seen]
+    apart = any(then.scanned is not None or then.repaired is not None for _, then in seen)
+    known = pace(done, float(row.total or 0))
     return Rebuilding(
         row,
-        window.get(Array, row.array),
-        members,
-        _pace(window, row),
+        window.get(Array, row.array) if row.kind == "md" else None,
+        known,
+        pace(moved, math.inf) if apart else known,
         tuple(load for load in loads if load is not None),
-        _load(window, row.array),
+        _load(window, carrier) if carrier else None,
     )
+
+
+def _devices(window: Window, row: Rebuild) -> list[str]:
+    """Return the devices that take part: md's members are known by a source of their own."""
+    if row.kind != "md":
+        return list(dict.fromkeys(name for name in (row.devices or "").split(",") if name))
+    return [m.device for m in window.rows(Member).values() if m.array == row.array and m.state in _AT_WORK]
 
 
 _AT_WORK = frozenset({"in_sync", "rebuilding", "replacement", "unknown"})
 
 
-def _pace(window: Window, row: Rebuild) -> Pace | None:
-    """Return the pace of this run: what lies before a moment without it, or at a standstill ordered, is another."""
-    samples: list[tuple[float, float]] = []
+def _run(window: Window, row: Rebuild) -> list[tuple[float, Rebuild]]:
+    """Return what was seen of this run, by when: what lies before a moment without it, or at rest by order, is another.
+
+    Each source is asked at its own pace: that the others' news come meanwhile says nothing.
+    """
     key = (row.array, row.operation)
-    for moment in window.last(SECONDS).moments(Rebuild):
+    for course in window.courses(Rebuild, SECONDS):
+        if course and key in course[-1].rows:
+            return _since(course, key, row)
+    return []
+
+
+def _since(course: list[Moment[Rebuild]], key: tuple[str, str], row: Rebuild) -> list[tuple[float, Rebuild]]:
+    seen: list[tuple[float, Rebuild]] = []
+    for moment in course:
         then = moment.rows.get(key)
-        if then is None or then.done is None or then.state != "running" or then.total != row.total:
-            samples.clear()
+        if then is None or then.done is None or then.state != "running" or _other(then, row):
+            seen.clear()
         else:
-            samples.append((moment.started, float(then.done)))
-    return pace(samples, float(row.total or 0))
+            seen.append((moment.started, then))
+    return seen
+
+
+def _other(then: Rebuild, row: Rebuild) -> bool:
+    """Whether it is another run; md's total is fixed, that of others follows what is written meanwhile."""
+    return then.total != row.total if row.kind == "md" else then.total is None
 
 
 def _load(window: Window, device: str) -> Load | None:
@@ -158,13 +206,23 @@ def eta_words(known: Pace) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """That a speed limit of md holds a rebuild: `which` max or min, in bytes a second, and the file that sets it."""
+    """That a speed limit holds a rebuild: `which` max or min, in bytes a second, and what sets it.
+
+    `path` and `sysctl` are the files of md's limits, "" for others.
+    """
 
     which: str
     limit: int
     by: str
-    path: str
-    sysctl: str
+    path: str = ""
+    sysctl: str = ""
+
+    @property
+    def set_by(self) -> str:
+        """What sets it, in words."""
+        if not self.path:
+            return self.by
+        return f"sync_speed_{self.which} of this array" if self.by == "local" else f"{self.sysctl} of this node"
 
 
 def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: float = BUSY) -> Held | None:
@@ -172,7 +230,7 @@ def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: floa
 
     At the most it may do: within `near` (0.1: a tenth) of speed_max or above, while no member is busy more than
     `busy` of the time; what md holds against its limit is its own figure, so that one counts too, as long as
-    something moves. At the least: no faster than `least` (1.25: a quarter more) times speed_min while others use
+    something moves. At the least (md): no faster than `least` (1.25: a quarter more) times speed_min while others use
     the array: md yields to them until it falls to that.
     """
     row, seen = known.rebuild, known.pace
@@ -180,6 +238,12 @@ def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: floa
         return None
     busiest = known.busiest
     idle = busiest is not None and busiest.busy is not None and busiest.busy < busy
+    if row.kind != "md":
+        # The disks of a cluster are on other nodes: of what cannot be seen here, nothing speaks against the limit.
+        idle = idle or not row.devices
+        by = row.limited_by or "its limit"
+        most = row.speed_max is not None and seen.rate >= row.speed_max * (1 - near) and idle
+        return Held("max", row.speed_max, by) if most and row.speed_max is not None else None
     speed = max(seen.rate, min(float(row.speed or 0), 2 * seen.rate))
     if row.speed_max is not None and speed >= row.speed_max * (1 - near) and idle:
         return _held("max", row.speed_max, row.speed_max_set, known.name)
@@ -190,5 +254,5 @@ def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: floa
 
 
 def _held(which: str, limit: int, by: str | None, array: str) -> Held:
-    path = f"/sys/block/{array.replace('/', '!')}/md/sync_speed_{which}"
+    path = f"{folder(array)}/sync_speed_{which}"
     return Held(which, limit, by or "system", path, f"dev.raid.speed_limit_{which}")

@@ -174,7 +174,8 @@ class Session:
         start = index
         while start > 0 and frames[index].monotonic - frames[start - 1].monotonic <= KEEP:
             start -= 1
-        replay, history = Replay(self.collectors, known=self.origin.collectors), History(self._providers)
+        replay = Replay(self.collectors, known=self.origin.collectors)
+        history = History(self._providers, past=self._history.past)
         for frame in self.timeline.recall(start, index + 1):
             history.add(replay.feed(frame))
         return replay, history

@@ -37,7 +37,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
     name, left = array.array, array.tolerates
     members = [m for m in window.rows(Member).values() if m.array == name]
-    known = next((known for known in rebuildings(window) if known.name == name), None)
+    known = next((known for known in rebuildings(window) if known.name == name and known.rebuild.kind == "md"), None)
     doing, running = _doing(array, known)
     slots = [slot for slot, letter in enumerate(array.slots or "") if letter != "U"]
     where = f" (slot {', '.join(map(str, slots[:6]))})" if slots else ""

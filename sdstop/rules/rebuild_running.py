@@ -7,24 +7,18 @@ from collections.abc import Iterator
 from sdstop import format as human
 from sdstop.finding import Finding, Limits, Rule, Severity, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.mdarray import Rebuild
 from sdstop.rebuild import Trend
+from sdstop.rebuild_progress import Rebuild
 from sdstop.rebuilding import REPAIRS, Rebuilding, eta_words, rebuildings
 
 _ID = "rebuild-running"
-
-_WAITS = {
-    "delayed": "waits: another array that shares a disk with it goes first",
-    "pending": "is due and begins with the first write: the array is read-only until then",
-    "remote": "runs on another node of the cluster",
-}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for known in rebuildings(window):
         row = known.rebuild
-        if row.state in _WAITS:
+        if row.state in known.advice.waits:
             yield _waiting(window, known)
         elif row.state == "running" and not known.stands:
             yield _running(window, known)
@@ -32,19 +26,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _waiting(window: Window, known: Rebuilding) -> Finding:
     row = known.rebuild
-    advice = {
-        "delayed": "nothing to do: md takes arrays on the same disks one after the other; cat /proc/mdstat",
-        "pending": f"mdadm --readwrite /dev/{known.name}   # begins at once",
-    }
     return Finding(
         _ID,
         Severity.INFO,
         known.name,
-        f"the {known.what} {_WAITS[row.state]}",
-        (Value("state", "state", row.state),),
+        f"the {known.what} {known.advice.waits[row.state]}",
+        (Value("state", "state", row.state), Value("progress", "done", row.progress, "ratio")),
         cites(window.cite(row), window.cite(row, "operation")),
-        (advice[row.state],) if row.state in advice else (),
-        "a line of progress in /proc/mdstat",
+        known.lines(known.advice.waiting.get(row.state, "")),
+        f"a line of progress in {known.lines(known.advice.shown)[0]}",
     )
 
 
@@ -54,6 +44,8 @@ def _running(window: Window, known: Rebuilding) -> Finding:
     trend = pace.trend if pace is not None else None
     if pace is None or pace.rate is None:
         when = "when it will be done takes a few more readings to tell"
+        if row.kind != "md" and row.remaining is not None:
+            when += f" ({known.advice.teller} says {human.duration(row.remaining)}, by the mean since its start)"
     else:
         turns = {Trend.SLOWING: ", slowing", Trend.RISING: ", getting faster"}
         when = f"{human.quantity(pace.rate, 'bytes_per_second')}{turns.get(pace.trend or Trend.STEADY, '')}, "
@@ -70,21 +62,23 @@ def _running(window: Window, known: Rebuilding) -> Finding:
             Value("soonest", "at the soonest", pace.soonest if pace else None, "seconds"),
             Value("latest", "at the latest", pace.latest if pace else None, "seconds"),
             Value("trend", "speed is", str(trend) if trend else None),
-            Value("kernel_rate", "speed that the kernel reports", row.speed, "bytes_per_second"),
-            Value("kernel_eta", "remaining, as the kernel reports", row.remaining, "seconds"),
+            Value("kernel_rate", f"speed that {_teller(known)} reports", row.speed, "bytes_per_second"),
+            Value("kernel_eta", f"remaining, as {_teller(known)} reports", row.remaining, "seconds"),
             Value("seen", "watched for", pace.seconds if pace else None, "seconds"),
         ),
         cites(window.cite(row), window.cite(row, "operation")),
-        _advice(row, known.name),
+        () if row.operation in REPAIRS or not known.advice.end else _end(known),
         "progress that does not move any more (rebuild-stalled says so)",
         pace.confidence if pace is not None else None,
     )
 
 
-def _advice(row: Rebuild, name: str) -> tuple[str, ...]:
-    if row.operation in REPAIRS:
-        return ()
-    return (f"to end the {row.operation}: echo idle > /sys/block/{name.replace('/', '!')}/md/sync_action",)
+def _teller(known: Rebuilding) -> str:
+    return "the kernel" if known.rebuild.kind == "md" else known.advice.teller
+
+
+def _end(known: Rebuilding) -> tuple[str, ...]:
+    return known.lines(f"to end the {known.rebuild.operation}: {known.advice.end}")
 
 
 REBUILD_RUNNING = Rule(

@@ -9,8 +9,9 @@ from sdstop import format as human
 from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.mdarray import Rebuild
+from sdstop.mdarray import folder
 from sdstop.rebuild import Pace
+from sdstop.rebuild_progress import Rebuild
 from sdstop.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
 
 _ID = "rebuild-slow"
@@ -92,12 +93,13 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
 def _cause(known: Rebuilding, limits: Limits) -> _Cause:
     """Try the causes in the order of how sure they are; what was passed on the way is ruled out."""
     name, out = known.name, []
-    base = f"/sys/block/{name.replace('/', '!')}/md"
     limit = held(known)
     if limit is not None:
         what = "the upper speed limit" if limit.which == "max" else "other I/O, to which it yields"
         return _Cause(
-            f"what limits it is {what} (rebuild-throttled)", (f"raise {limit.path}: see rebuild-throttled",), ()
+            f"what limits it is {what} (rebuild-throttled)",
+            (f"raise {limit.path or limit.by}: see rebuild-throttled",),
+            (),
         )
     if known.rebuild.speed_max is not None:
         out.append(f"the speed limit of {human.quantity(known.rebuild.speed_max, 'bytes_per_second')}")
@@ -119,7 +121,7 @@ def _cause(known: Rebuilding, limits: Limits) -> _Cause:
     if full and own is not None and own.bytes >= rate:
         return _Cause(
             f"the members are busy with other I/O on {name}, {human.quantity(own.bytes, 'bytes_per_second')}",
-            (f"move load away from {name}, or let md take more: echo 50000 > {base}/sync_speed_min",),
+            known.lines("move load away from {array}, or:", *known.advice.yields),
             tuple(out),
             busy.device if busy else "",
         )
@@ -136,12 +138,12 @@ def _cause(known: Rebuilding, limits: Limits) -> _Cause:
     if cache is not None and cache <= limits["stripe_cache"]:
         return _Cause(
             f"no disk is full: the stripe cache holds {cache} stripes, which is little",
-            (f"echo 4096 > {base}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
+            (f"echo 4096 > {folder(name)}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
             tuple(out),
         )
     return _Cause(
         "what it waits for is not among what was looked at",
-        (f"is {name}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {name}_resync)/stack",),
+        known.lines(*known.advice.unknown),
         tuple(out),
     )
 

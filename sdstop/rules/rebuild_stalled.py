@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from sdstop import format as human
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.mdarray import Rebuild
-from sdstop.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, stands
+from sdstop.mdarray import folder
+from sdstop.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace
+from sdstop.rebuild_progress import Rebuild
 from sdstop.rebuilding import REPAIRS, Rebuilding, rebuildings
 
 _ID = "rebuild-stalled"
@@ -16,12 +17,12 @@ _ID = "rebuild-stalled"
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
-        pace = known.pace
+        pace = known.motion
         if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
             continue
         if pace is None:
-            yield Unchecked(_ID, "mdstat does not say how much is done", known.name)
-        elif stands(pace, limits["pause"], limits["pauses"], limits["readings"], limits["stalled"]):
+            yield Unchecked(_ID, f"{_teller(known)} does not say how much is done", known.name)
+        elif known.stood(limits["pause"], limits["pauses"], limits["readings"], limits["stalled"]):
             yield _stalled(window, known, pace, limits)
         elif pace.moved > 0:
             yield RuledOut(
@@ -35,13 +36,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked(
                 _ID,
                 f"no progress yet in {human.duration(pace.seconds)} of frames; it takes "
-                f"{human.duration(limits['pause'])} to call that a stall",
+                f"{human.duration(max(limits['pause'], known.advice.patience))} to call that a stall",
                 known.name,
             )
 
 
 def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> Finding:
     row = known.rebuild
+    teller = "the kernel" if row.kind == "md" else known.advice.teller
     at_stop = row.stop is not None and row.done is not None and row.done >= row.stop
     silent = bool(known.loads) and all(not load.completed and not load.in_flight for load in known.loads)
     cause, certain, advice = _cause(known, at_stop=at_stop, silent=silent)
@@ -56,8 +58,13 @@ def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> F
             Value("unchanged", "no progress for", pace.unchanged, "seconds", limits["pause"]),
             Value("longest_pause", "longest rest before", pace.longest_pause, "seconds"),
             Value("progress", "done", row.progress, "ratio"),
-            Value("stop", "md was told to stop at", row.stop, "bytes"),
-            Value("kernel_rate", "speed that the kernel still reports", row.speed, "bytes_per_second"),
+            *((Value("stop", "md was told to stop at", row.stop, "bytes"),) if row.kind == "md" else ()),
+            Value(
+                "kernel_rate",
+                f"speed that {teller} still reports",
+                row.speed,
+                "bytes_per_second",
+            ),
         ),
         cites(
             window.cite(row),
@@ -66,17 +73,30 @@ def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> F
             window.cite(row, "stop") if row.stop is not None else None,
         ),
         advice,
-        f"(DONE/TOTAL) of {known.name} in /proc/mdstat moving; the speed printed beside it proves nothing: it is an "
-        "average that only decays",
+        _refuted(known),
     )
+
+
+def _refuted(known: Rebuilding) -> str:
+    if known.rebuild.kind != "md":
+        return f"the amounts of {known.name} moving in {known.lines(known.advice.shown)[0]}; its speed is a mean"
+    return (
+        f"(DONE/TOTAL) of {known.name} in /proc/mdstat moving; the speed printed beside it proves nothing: it is an "
+        "average that only decays"
+    )
+
+
+def _teller(known: Rebuilding) -> str:
+    return "mdstat" if known.rebuild.kind == "md" else known.advice.teller
 
 
 def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool, tuple[str, ...]]:
     """Return what holds it, whether that is certain, and what to do."""
     name = known.name
-    base = f"/sys/block/{name.replace('/', '!')}/md"
+    base = folder(name)
     hung = [load.device for load in known.loads if load.in_flight and not load.completed]
-    look = f"journalctl -k | grep -w {name}; ps axo pid,stat,wchan:30,comm | grep {name}_"
+    look = known.lines(*known.advice.stalled)
+    md = known.rebuild.kind == "md"
     if at_stop:
         advice: tuple[str, ...] = (f"echo max > {base}/sync_max   # it was told to stop there",)
         if known.rebuild.operation == "reshape":
@@ -89,18 +109,21 @@ def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool
         return (
             f"{', '.join(hung[:3])} does not answer",
             False,
-            (f"journalctl -k | grep -w {hung[0]}; smartctl -x /dev/{hung[0]}", look),
+            (f"journalctl -k | grep -w {hung[0]}; smartctl -x /dev/{hung[0]}", *look),
         )
     if silent:
-        return "md asks nothing of its members", True, (look, f"grep . {base}/sync_* {base}/suspend_*")
+        more = (f"grep . {base}/sync_* {base}/suspend_*",) if md else ()
+        return f"{'md' if md else 'it'} asks nothing of its members", True, (*look, *more)
     busiest = known.busiest
     if busiest is not None and (busiest.busy or 0.0) > 0.9:
         return (
             f"{busiest.device} is {human.percent(busiest.busy)} % busy with other I/O",
             False,
-            (f"who uses it: see the processes of this node; let md take more: echo 50000 > {base}/sync_speed_min",),
+            known.lines("who uses it: see the processes of this node", *known.advice.yields),
         )
-    return "its members answer, and none is full", False, (look, f"grep . {base}/sync_*")
+    if not known.loads:
+        return "what its members do is not known here", False, look
+    return "its members answer, and none is full", False, (*look, *((f"grep . {base}/sync_*",) if md else ()))
 
 
 REBUILD_STALLED = Rule(

@@ -1,4 +1,4 @@
-"""A rebuild that md's own speed limits hold back."""
+"""A rebuild that a speed limit holds back: md's own, DRBD's, a policy of a cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sdstop import format as human
 from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.mdarray import Rebuild
+from sdstop.rebuild_progress import Rebuild
 from sdstop.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Held, Rebuilding, held, rebuildings
 
 _ID = "rebuild-throttled"
@@ -21,10 +21,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         limit = held(known, limits["near"], limits["least"], limits["busy"])
         if row.speed_max is None and row.speed_min is None:
-            yield Unchecked(_ID, "its speed limits are not known", known.name)
+            if row.kind != "zfs":  # which has none: what holds it back are shares of queues
+                yield Unchecked(_ID, "its speed limits are not known", known.name)
         elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
             yield Unchecked(_ID, f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
-        elif not known.loads:
+        elif not known.loads and (row.kind == "md" or row.devices):
             yield Unchecked(_ID, "the load of its members is not known", known.name)
         elif limit is not None:
             yield _throttled(window, known, limit, _severity(known, limits))
@@ -35,11 +36,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _good(known: Rebuilding, rate: float) -> str:
     row, busiest = known.rebuild, known.busiest
     load = f", busiest member {busiest.device} {human.percent(busiest.busy)} %" if busiest is not None else ""
-    return (
-        f"{human.quantity(rate, 'bytes_per_second')}; its limits are "
-        f"{human.quantity(row.speed_min, 'bytes_per_second')} and {human.quantity(row.speed_max, 'bytes_per_second')}"
-        f"{load}"
-    )
+    limits = [human.quantity(limit, "bytes_per_second") for limit in (row.speed_min, row.speed_max)]
+    words = f"its limits are {limits[0]} and {limits[1]}" if row.kind == "md" else f"its limit is {limits[1]}"
+    return f"{human.quantity(rate, 'bytes_per_second')}; {words}{load}"
 
 
 def _severity(known: Rebuilding, limits: Limits) -> Severity:
@@ -57,15 +56,14 @@ def _throttled(window: Window, known: Rebuilding, limit: Held, severity: Severit
     shown = human.quantity(rate, "bytes_per_second")
     bound = human.quantity(limit.limit, "bytes_per_second")
     if limit.which == "max":
-        summary = (
-            f"{known.what} goes at {shown}, held by its limit of {bound} ({_by(limit)}), while the busiest member, "
-            f"{device}, is {human.percent(busy)} % busy"
-        )
+        summary = f"{known.what} goes at {shown}, held by its limit of {bound} ({limit.set_by})"
+        if device:
+            summary += f", while the busiest member, {device}, is {human.percent(busy)} % busy"
         room = rate / busy if busy else None
     else:
         summary = (
             f"{known.what} yields to other I/O on {known.name}: {shown}, near the {bound} below which md yields to "
-            f"nobody ({_by(limit)})"
+            f"nobody ({limit.set_by})"
         )
         room = None
     row = window.get(DiskActivity, device) if device else None
@@ -93,11 +91,9 @@ def _throttled(window: Window, known: Rebuilding, limit: Held, severity: Severit
     )
 
 
-def _by(limit: Held) -> str:
-    return f"sync_speed_{limit.which} of this array" if limit.by == "local" else f"{limit.sysctl} of this node"
-
-
 def _advice(limit: Held, known: Rebuilding, rate: float) -> tuple[str, ...]:
+    if not limit.path:
+        return known.lines(*known.advice.faster)
     kib = max(int(max(limit.limit, rate) * 4) // 1024, 4 * 1024)
     first = f"echo {kib} > {limit.path}   # KiB/s, this array alone, until it is stopped"
     back = f"echo system > {limit.path}   # back to the node's limit when it is done"
@@ -109,7 +105,7 @@ def _advice(limit: Held, known: Rebuilding, rate: float) -> tuple[str, ...]:
 
 REBUILD_THROTTLED = Rule(
     _ID,
-    "a rebuild is held back by md's speed limits",
+    "a rebuild is held back by a speed limit",
     Severity.WARNING,
     _check,
     (Rebuild,),

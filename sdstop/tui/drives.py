@@ -9,12 +9,13 @@ from statistics import median
 from typing import NamedTuple, TypeVar, cast
 
 from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Member, Rebuild
+from sdstop.collectors.mdraid import Array, Member
 from sdstop.disk import DiskActivity
 from sdstop.dmtable import volume
 from sdstop.finding import Severity
 from sdstop.history import Moment
 from sdstop.model import Reading
+from sdstop.rebuild_progress import Rebuild
 from sdstop.tui.scene import Scene
 from sdstop.tui.strip import Sample, heat_top
 
@@ -259,7 +260,7 @@ def _groups(scene: Scene) -> list[Group]:
                 known.get(array.array),
                 own,
                 peers,
-                tuple(r for r in rebuilds.values() if r.array == array.array),
+                tuple(r for r in rebuilds.values() if r.kind == "md" and r.array == array.array),
                 worst.get(array.array),
                 convoys.get(array.array),
             )

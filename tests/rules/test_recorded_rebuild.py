@@ -12,8 +12,9 @@ import pytest
 
 from sdstop.capture import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.mdraid import Array, Rebuild
+from sdstop.collectors.mdraid import Array
 from sdstop.finding import Finding, Severity
+from sdstop.rebuild_progress import Rebuild
 from sdstop.rules import RULES
 from sdstop.session import Look, Session
 from tests.frames import check

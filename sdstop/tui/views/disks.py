@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 
 from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Rebuild
+from sdstop.collectors.mdraid import Array
 from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Severity
 from sdstop.format import bytes_, duration, number, percent, quantity, wait
+from sdstop.rebuild_advice import advice
+from sdstop.rebuild_progress import Rebuild
 from sdstop.rebuilding import Rebuilding, rebuildings
 from sdstop.tui.drives import Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
@@ -225,12 +227,13 @@ def _pace(rebuild: Rebuild, known: Rebuilding | None) -> list[str]:
     They mislead after a start, and when nothing moves.
     """
     seen = known.pace if known is not None else None
-    if known is not None and seen is not None and known.stands:
+    if known is not None and known.stands and known.motion is not None:
+        seen = known.motion
         return [f"no progress for {'' if seen.moved else 'at least '}{duration(seen.unchanged)}"]
     rate = seen.rate if seen is not None and seen.rate is not None else rebuild.speed
     told = [] if rate is None else [_flow(rate)]
     if seen is not None and seen.eta is not None and seen.latest is not None:
         told.append(f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}")
     elif rebuild.remaining is not None:
-        told.append(f"md says {duration(rebuild.remaining)} left")
+        told.append(f"{advice(rebuild).teller} says {duration(rebuild.remaining)} left")
     return told
