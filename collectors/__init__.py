@@ -10,8 +10,10 @@ from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
+from sdstop.collectors.edac import EDAC
 from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.hba import HBA
+from sdstop.collectors.interrupts import INTERRUPTS
 from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.collectors.iostat import IOSTAT
 from sdstop.collectors.links import LINKS
@@ -55,6 +57,8 @@ BUILTIN: tuple[Collector, ...] = (
     HBA,
     NUMA,
     DIMMS,
+    EDAC,
+    INTERRUPTS,
 )
 """Every source, in the order in which lists show them.
 

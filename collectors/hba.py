@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collector import Collector, Need
 from sdstop.disk import device_name
 from sdstop.host import Host, TimedOut, Unreadable
+from sdstop.locality import NODES, functions, node_cpus, node_of
 from sdstop.model import Fact, Label, Metric, Reading, Source
 from sdstop.place import Place, parse_place
 
@@ -50,6 +51,9 @@ class Hba(Reading):
     max_width: Annotated[int | None, Metric("Its lanes", "The most that the HBA can")]
     port_max_speed: Annotated[float | None, Metric("Port's speed", "The most that the port above can", "per_second")]
     port_max_width: Annotated[int | None, Metric("Port's lanes", "The most that the port above can")]
+    node_by: Annotated[
+        str | None, Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False)
+    ] = None
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute that holds the field (the class, if not named)."""
@@ -134,9 +138,10 @@ def _ids(host: Host, address: str) -> str | None:
     return ":".join(word.removeprefix("0x") for word in words if word) if all(words) else None
 
 
-def _hba(host: Host, address: str, kind: str, above: str | None) -> Hba:
+def _hba(host: Host, address: str, kind: str, bridges: tuple[str, ...], nodes: Mapping[int, frozenset[int]]) -> Hba:
     base = f"{PCI}/{address}"
-    node = host.number(f"{base}/numa_node")
+    above = bridges[-1] if bridges else None
+    node, node_by = node_of(host, address, bridges, nodes)
 
     def speed(where: str | None, name: str) -> float | None:
         return link_speed(host.maybe(f"{PCI}/{where}/{name}")) if where is not None else None
@@ -151,31 +156,32 @@ def _hba(host: Host, address: str, kind: str, above: str | None) -> Hba:
         driver=host.target(f"{base}/driver"),
         port=above,
         port_device_id=_ids(host, above) if above is not None else None,
-        node=node if node is not None and node >= 0 else None,
+        node=node,
         speed=speed(address, "current_link_speed"),
         width=width(address, "current_link_width"),
         max_speed=speed(address, "max_link_speed"),
         max_width=width(address, "max_link_width"),
         port_max_speed=speed(above, "max_link_speed"),
         port_max_width=width(above, "max_link_width"),
+        node_by=node_by,
     )
 
 
 def read(host: Host) -> Iterable[Reading]:
     """Yield the way to every disk, then every PCI function of storage."""
-    above: dict[str, str | None] = {}
+    ways: dict[str, tuple[str, ...]] = {}
     for entry in host.names(BLOCK):
         place = _place(host, f"{BLOCK}/{entry}")
         if place.functions:
-            above[place.functions[-1]] = place.functions[-2] if len(place.functions) > 1 else None
+            ways[place.functions[-1]] = place.functions[:-1]
             yield _path(host, entry, place)
-    for address in sorted({*host.names(PCI), *above}):
+    nodes = node_cpus(host)
+    for address in sorted({*host.names(PCI), *ways}):
         kind = kind_of(host.number(f"{PCI}/{address}/class"))
-        if kind is None and address not in above:
+        if kind is None and address not in ways:
             continue
-        functions = _place(host, f"{PCI}/{address}").functions
-        port = functions[-2] if len(functions) > 1 else above.get(address)
-        yield _hba(host, address, kind or "storage", port)
+        bridges = functions(host, address)[:-1] or ways.get(address, ())
+        yield _hba(host, address, kind or "storage", bridges, nodes)
 
 
 def fingerprint(host: Host) -> Hashable:
@@ -194,7 +200,9 @@ HBA = Collector(
         Need(f"{SAS_DEVICES}/*/*", "enclosure and bay of a SAS disk"),
         Need(f"list:{PCI}", "which PCI functions there are"),
         Need(f"{PCI}/*/*", "class, numbers, NUMA node, speed and width of the link, now and at most"),
-        Need(f"link:{PCI}/*", "the port above a PCI function"),
+        Need(f"link:{PCI}/*", "the port and bridges above a PCI function"),
+        Need(f"list:{NODES}", "which NUMA nodes there are"),
+        Need(f"{NODES}/*/cpulist", "their CPUs, which tell the node of a function where nothing else does"),
         Need(f"link:{PCI}/*/driver", "the driver"),
     ),
     30.0,

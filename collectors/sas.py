@@ -8,7 +8,6 @@ something attached alone, and not at all where SMP is turned off.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -331,5 +330,12 @@ SAS = Collector(
     ),
     lacks=_lacking,
 )
-SAS_UNASKED = dataclasses.replace(SAS, read=functools.partial(read, ask=False))
-"""The same where SMP is turned off: what expanders would have to be asked for is not there."""
+
+
+def _read_unasked(host: Host) -> Iterable[Reading]:
+    return read(host, ask=False)
+
+
+def unasked() -> Collector:
+    """Return the collector for where SMP is turned off: what expanders would have to be asked for is not there."""
+    return dataclasses.replace(SAS, read=_read_unasked)

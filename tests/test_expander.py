@@ -10,7 +10,7 @@ import pytest
 from sdstop.cli import watch
 from sdstop.cli.arguments import parse
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.sas import PHYS, SAS, SAS_UNASKED, SasPhy
+from sdstop.collectors.sas import PHYS, SAS, SasPhy, unasked
 from sdstop.evidence import Evidence, Frame, Origin, Outcome, slug
 from sdstop.expander import REST, SasExpander, changes
 from sdstop.finding import Severity
@@ -171,13 +171,14 @@ def test_an_answer_that_is_none_is_told() -> None:
 
 def test_where_smp_is_turned_off_nobody_is_asked() -> None:
     host = RecordingHost(two())
-    rows = list(SAS_UNASKED.read(host))
+    rows = list(unasked().read(host))
     assert not [key for key in host.evidence if key.endswith("_count") or key.startswith("cmd:")]
     assert phys(rows)["phy-1:0:1"].rate is not None
     assert expander(rows).state == "not asked"
-    assert SAS_UNASKED.lacks is not None
-    assert "SMP is turned off" in SAS_UNASKED.lacks({SasExpander: {0: expander(rows)}})
-    assert "turned off" in Judged([SAS_UNASKED], [PHY_ERRORS], [(0.0, files(Phy(1)))]).unchecked("expander-1:0").reason
+    lacks = unasked().lacks
+    assert lacks is not None
+    assert "SMP is turned off" in lacks({SasExpander: {0: expander(rows)}})
+    assert "turned off" in Judged([unasked()], [PHY_ERRORS], [(0.0, files(Phy(1)))]).unchecked("expander-1:0").reason
 
 
 def test_a_silent_expander_is_unchecked() -> None:
@@ -253,7 +254,7 @@ def test_the_switch(words: list[str], config: str, asks: bool, tmp_path: Path) -
     (tmp_path / "c.toml").write_text(config)
     options = ["--collectors", "sas", "--config", str(tmp_path / "c.toml"), "--root", str(tmp_path), *words]
     with watch.begin(parse("doctor", options)) as begun:
-        assert begun.collectors == ((SAS if asks else SAS_UNASKED),)
+        assert begun.collectors == ((SAS if asks else unasked()),)
 
 
 def test_the_switch_leaves_the_other_sources() -> None:

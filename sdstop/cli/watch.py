@@ -13,7 +13,7 @@ from sdstop.cli.problem import Problem
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.io_sizes import IO_SIZES
-from sdstop.collectors.sas import SAS, SAS_UNASKED
+from sdstop.collectors.sas import SAS, unasked
 from sdstop.config import Config, ConfigError, load
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
@@ -179,7 +179,7 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
 
 def quieted(collectors: Sequence[Collector], *, smp: bool) -> tuple[Collector, ...]:
     """Return the collectors; without `smp` none of them asks a SAS expander anything."""
-    return tuple(SAS_UNASKED if collector is SAS and not smp else collector for collector in collectors)
+    return tuple(unasked() if collector is SAS and not smp else collector for collector in collectors)
 
 
 def configured(options: argparse.Namespace) -> Config:

@@ -16,8 +16,10 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
 from sdstop.rules.link_saturated import LINK_SATURATED
+from sdstop.rules.memory_errors import MEMORY_ERRORS
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
+from sdstop.rules.numa_imbalance import NUMA_IMBALANCE
 from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
 from sdstop.rules.pcie_degraded import PCIE_DEGRADED
@@ -57,5 +59,7 @@ RULES: tuple[Rule, ...] = (
     DIMM_TOO_FEW_CHANNELS,
     DIMM_UNEQUAL_SOCKETS,
     DIMM_BELOW_RATED_SPEED,
+    NUMA_IMBALANCE,
+    MEMORY_ERRORS,
 )
 """Every rule, in the order in which lists show them."""
