@@ -48,6 +48,16 @@ def reason_of(verdict: Unchecked) -> str:
     return f"{verdict.subject}: {verdict.reason}" if verdict.subject else verdict.reason
 
 
+def by_reason(verdicts: Sequence[Unchecked]) -> dict[str, list[str]]:
+    """Return the rules that could not look, by why; what none could see here, and is no fault, comes last."""
+    found: dict[str, list[str]] = {}
+    for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
+        rules = found.setdefault(reason_of(verdict), [])
+        if verdict.rule not in rules:
+            rules.append(verdict.rule)
+    return found
+
+
 def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
     """Return what is known of the node, and how far what is told of it can be relied on."""
     origin = session.origin

@@ -9,7 +9,7 @@ from dataclasses import replace
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Outcome
 from sdstop.exporters import table
-from sdstop.exporters.report import NOT_YET, families_of, host_of, reason_of
+from sdstop.exporters.report import NOT_YET, by_reason, families_of, host_of
 from sdstop.finding import Finding, Severity, Value, by_cause
 from sdstop.format import duration, percent, quantity, safe, safe_block, timestamp, wait
 from sdstop.model import Column, Kind, Metric, Reading, State, schema
@@ -160,7 +160,11 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
     good = [(safe(v.rule), safe(v.subject), safe(v.summary, 1000)) for v in judgement.ruled_out]
     if good:
         yield ["CHECKED AND GOOD", *table.listing(good, width, indent="  ")]
-    helpless = [(safe(v.rule), safe(reason_of(v), 1000)) for v in judgement.unchecked]
+    helpless = [
+        (safe(rules[0]) if len(rules) == 1 else f"{len(rules)} rules",
+         safe(reason if len(rules) == 1 else f"{reason}: {', '.join(rules)}", 1000))
+        for reason, rules in by_reason(judgement.unchecked).items()
+    ]  # fmt: skip
     if helpless:
         yield ["NOT CHECKED", *table.listing(helpless, width, indent="  ")]
     if not judgement.ran:
@@ -169,7 +173,7 @@ def _judged(session: Session, width: int) -> Iterator[list[str]]:
 
 
 def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
-    rows = []
+    rows, unrecorded = [], []
     for collector in session.collectors:
         run = shot.runs.get(collector.name)
         took = f"{wait(run.duration)} ms" if run is not None and run.duration is not None else ""
@@ -177,8 +181,14 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
         reason = NOT_YET if run is None else safe(run.reason, 500)
         if run is not None and run.outcome is Outcome.TIMEOUT:
             reason += f", since {timestamp(run.since)[11:]}"
-        rows.append((collector.name, outcome, took, reason or collector.title))
-    return table.listing(rows, width, indent="  ")
+        if run is not None and not run.recorded and not session.origin.live:
+            unrecorded.append(collector.name)
+        else:
+            rows.append((collector.name, outcome, took, reason or collector.title))
+    lines = table.listing(rows, width, indent="  ")
+    if unrecorded:
+        lines += table.wrapped(f"Not recorded in this capture: {', '.join(unrecorded)}", width, "  ", "    ")
+    return lines
 
 
 def _readings(session: Session, shot: Snapshot, width: int) -> Iterator[list[str]]:

@@ -61,10 +61,10 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
     ran: list[str] = []
     for rule in rules:
         missing = _missing(window, rule)
-        if missing is None:
+        if missing is _UNCONCERNED:
             continue
-        if missing:
-            unchecked.append(Unchecked(rule.id, missing))
+        if missing is not None:
+            unchecked.append(missing)
             continue
         try:
             sayings = list(rule.check(window, rule.limits(configured.get(rule.id))))
@@ -86,10 +86,11 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
+_UNCONCERNED = Unchecked("", "nothing here concerns it", calm=True)
 
 
-def _missing(window: Window, rule: Rule) -> str | None:
-    """Return "" if the rule can look, None if nothing here concerns it, else why it cannot."""
+def _missing(window: Window, rule: Rule) -> Unchecked | None:
+    """Return None if the rule can look, `_UNCONCERNED` if nothing here concerns it, else why it cannot."""
     for family in rule.needs:
         known = window.now.run_of(family) is not None
         if known and (not family.joined or window.rows(family)):
@@ -99,22 +100,22 @@ def _missing(window: Window, rule: Rule) -> str | None:
         if known and not any(run.outcome in _BADNESS for run in runs):
             continue  # of a joined family that some sources have no rows of, the others may have had
         if len(runs) < len(names):
-            return f"{' and '.join(names)} has not answered yet"
+            return Unchecked(rule.id, f"{' and '.join(names)} has not answered yet")
         for outcome in _BADNESS:
             for run in runs:
                 if run.outcome is outcome:
-                    return f"{run.collector}: {run.outcome.value}, {run.reason}"
+                    return Unchecked(rule.id, f"{run.collector}: {run.outcome.value}, {run.reason}")
         if any(run.ok for run in runs):
-            return "needs two frames"
+            return Unchecked(rule.id, "needs two frames")
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
-            return None
-        return f"{lacking[0].collector}: not recorded in this capture"
+            return _UNCONCERNED
+        return Unchecked(rule.id, f"{lacking[0].collector}: not recorded in this capture", calm=True)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
-        return None
+        return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
-        return f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s"
-    return ""
+        return Unchecked(rule.id, f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s")
+    return None
 
 
 @dataclass(slots=True)

@@ -76,11 +76,16 @@ class RuledOut:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """A rule that applies here could not look; never shown as good. `subject` is empty for the whole node."""
+    """A rule that applies here could not look; never shown as good. `subject` is empty for the whole node.
+
+    `calm`: nothing is at fault, and nothing would mend it here: a capture has nothing of what the rule reads, as
+    one that is older than it, or no node could see it.
+    """
 
     rule: str
     reason: str
     subject: str = ""
+    calm: bool = False
 
 
 Verdict = Finding | RuledOut | Unchecked

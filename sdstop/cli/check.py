@@ -19,7 +19,7 @@ from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Outcome
-from sdstop.exporters.report import NOT_YET, reason_of
+from sdstop.exporters.report import NOT_YET, by_reason
 from sdstop.exporters.text import plural
 from sdstop.finding import Finding, Severity, Unchecked, by_cause
 from sdstop.format import safe
@@ -98,10 +98,11 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> Answer:
     if unseen:
         parts.append(f"not seen: {_named(list(unseen))}")
         details += [f"NOT SEEN: {name} ({why})" if why else f"NOT SEEN: {name}" for name, why in unseen.items()]
-    if judgement.unchecked:
-        said, reasons = _unchecked(judgement.unchecked)
-        parts.append(said)
-        details += reasons
+    loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.ran]
+    if loud:
+        parts.append(_unchecked(loud))
+    reasons = by_reason(judgement.unchecked).items()
+    details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
     return Answer(code, "; ".join(parts), tuple(details))
 
 
@@ -124,16 +125,13 @@ def _idle(judgement: Judgement) -> str:
     return "nothing could be judged" if judgement.unchecked else "no rule concerns what was seen"
 
 
-def _unchecked(verdicts: Sequence[Unchecked]) -> tuple[str, list[str]]:
-    """Return how many rules could not look and why most of them, and a line of them for each reason they share."""
-    reasons: dict[str, dict[str, None]] = {}
-    for verdict in verdicts:
-        reasons.setdefault(reason_of(verdict), {})[verdict.rule] = None
+def _unchecked(verdicts: Sequence[Unchecked]) -> str:
+    """Return how many rules could not look, and why most of them."""
+    reasons = by_reason(verdicts)
     rules = {verdict.rule for verdict in verdicts}
     commonest = max(reasons, key=lambda reason: len(reasons[reason]))
     said = f"{next(iter(rules)) if len(rules) == 1 else f'{len(rules)} rules'} not checked"
-    why = f"{'mostly: ' if len(reasons) > 1 else ''}{safe(commonest, _LONGEST // 2)}"
-    return f"{said} ({why})", [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons.items()]
+    return f"{said} ({'mostly: ' if len(reasons) > 1 else ''}{safe(commonest, _LONGEST // 2)})"
 
 
 def _unseen(session: Session, *, strict: bool) -> dict[str, str]:

@@ -35,7 +35,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
             yield RuledOut(_ID, cache.cache, _good(caching))
         elif cache.kind == FLASHCACHE:
-            yield Unchecked(_ID, "it tells no state, and this version counts no I/O errors", cache.cache)
+            yield Unchecked(_ID, "it tells no state, and this version counts no I/O errors", cache.cache, calm=True)
 
 
 def _good(caching: Caching) -> str:

@@ -31,7 +31,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif spread.kind is Kind.HOT:
             yield _hot(window, striped, spread, limits)
         elif spread.kind in _SILENT:
-            yield Unchecked(_ID, _SILENT[spread.kind], name)
+            yield Unchecked(_ID, _SILENT[spread.kind], name, calm=True)
         elif spread.ios_ratio is None:
             yield RuledOut(_ID, name, "too little outstanding for any member to be crowded")
         else:

@@ -23,7 +23,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if (row.speed is None and row.width is None) or (row.device_id or "").startswith(_VIRTIO):
             continue
         if (row.port_device_id or "").startswith(_HYPERVISORS):
-            yield Unchecked(_ID, "the port above it is made up by a hypervisor: what the slot can is not seen", row.hba)
+            made_up = "the port above it is made up by a hypervisor: what the slot can is not seen"
+            yield Unchecked(_ID, made_up, row.hba, calm=True)
             continue
         if row.port_max_speed is None or row.port_max_width is None or row.max_speed is None or row.max_width is None:
             yield Unchecked(_ID, "what both ends of its link can is not known", row.hba)

@@ -26,7 +26,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif spread.wait is not None and spread.kind is Kind.SLOW:
             yield _slow(window, striped, spread.wait, limits)
         elif (disks := sum(map(len, striped.columns))) < FEWEST:
-            yield Unchecked(_ID, f"{disks} members are too few to tell which of them is slow", name)
+            yield Unchecked(_ID, f"{disks} members are too few to tell which of them is slow", name, calm=True)
         else:
             yield RuledOut(_ID, name, _good(striped, limits))
 

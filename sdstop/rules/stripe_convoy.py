@@ -35,9 +35,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif spread.kind is Kind.UNCLEAR:
             yield _unclear(window, striped, spread, limits["moving"])
         elif spread.kind is Kind.TOO_FEW:
-            yield Unchecked(_ID, f"{spread.columns} stripe columns are too few to tell a convoy from chance", name)
+            few = f"{spread.columns} stripe columns are too few to tell a convoy from chance"
+            yield Unchecked(_ID, few, name, calm=True)
         elif spread.kind is Kind.UNEQUAL:
-            yield Unchecked(_ID, "its members are of unequal size, so the load cannot be even", name)
+            yield Unchecked(_ID, "its members are of unequal size, so the load cannot be even", name, calm=True)
         else:
             yield RuledOut(_ID, name, _good(spread))
 

@@ -29,7 +29,8 @@ class Mode(enum.StrEnum):
 class Claim:
     """A line of the list of findings.
 
-    `severity` None: unknown. `since` and `until` are Unix seconds, `began` and `ended` the same in monotonic ones.
+    `severity` None: unknown, and `calm` if nothing is at fault for that. `since` and `until` are Unix seconds,
+    `began` and `ended` the same in monotonic ones.
     `finding` or `run` is what it opens.
     """
 
@@ -43,6 +44,7 @@ class Claim:
     run: Run | None = None
     began: float | None = None
     ended: float | None = None
+    calm: bool = False
 
     def lasted(self, now: float) -> float | None:
         """Return for how many seconds it was so by a moment (monotonic seconds); None where nobody knows."""
@@ -99,21 +101,24 @@ class Scene:
         return claims
 
     def unknown(self) -> list[Claim]:
-        """Return what could not be seen: collectors in trouble, and rules that could not look, by reason."""
+        """Return what could not be seen: collectors in trouble, and rules that could not look, by reason.
+
+        What none could see here comes last, and is no trouble.
+        """
         claims = [
             Claim(f"run:{r.collector}", None, f"{r.outcome}: {r.reason}", r.collector, r.since, run=r, began=r.began)
             for r in self.troubled
         ]
         said = {run.collector for run in self.troubled}
-        reasons: dict[str, list[str]] = {}
+        reasons: dict[tuple[bool, str], list[str]] = {}
         for unchecked in self.look.judgement.unchecked:
             if unchecked.reason.partition(":")[0] not in said:
-                reasons.setdefault(unchecked.reason, []).append(unchecked.rule)
-        for reason, rules in reasons.items():
+                reasons.setdefault((unchecked.calm, unchecked.reason), []).append(unchecked.rule)
+        for (calm, reason), rules in sorted(reasons.items(), key=lambda item: item[0][0]):
             names = sorted(set(rules))
             subject = names[0] if len(names) == 1 else f"{len(names)} rules"
             shown = reason if len(names) == 1 else f"{reason}: {', '.join(names)}"
-            claims.append(Claim(f"unchecked:{reason}", None, shown, subject))
+            claims.append(Claim(f"unchecked:{reason}", None, shown, subject, calm=calm))
         return claims
 
     def ended(self) -> list[Claim]:
@@ -138,10 +143,13 @@ class Scene:
         return found
 
     def counts(self) -> dict[Severity | None, int]:
-        """Return how many findings of each severity there are, a cause with all it explains as one; None: unknown."""
+        """Return how many findings of each severity there are, a cause with all it explains as one.
+
+        None: what is unknown and should not be.
+        """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
         for led in by_cause(self.look.judgement.findings):
             if not led.follows:
                 found[led.severity] += 1
-        found[None] = len(self.troubled) + len({u.rule for u in self.look.judgement.unchecked})
+        found[None] = len(self.troubled) + len({u.rule for u in self.look.judgement.unchecked if not u.calm})
         return found

@@ -36,6 +36,8 @@ def quote(cite: Cite) -> Quote:
 def claim_mark(claim: Claim, palette: Palette) -> Line:
     """Return a claim's severity as a word."""
     word = UNKNOWN_WORD if claim.severity is None else WORDS[claim.severity]
+    if claim.calm:
+        return ()
     if claim.until is not None:
         return text((word.lower(), FAINT))
     return text((word, palette.severity(claim.severity)))

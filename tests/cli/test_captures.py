@@ -135,6 +135,31 @@ def test_a_rule_that_could_not_look_is_unknown_where_no_other_did(
     assert more == [f"NOT CHECKED: too-loud {reason}"]
 
 
+def test_what_nobody_recorded_is_told_below_the_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A capture that is older than a source is not worse for it."""
+    (tmp_path / "frames" / "0001" / "proc").mkdir(parents=True)
+    (tmp_path / "frames" / "0001" / "proc" / "mdstat").write_text(MDSTAT)
+    assert execute(["check", "--from", str(tmp_path)]) == 0
+    line, *more = capsys.readouterr().out.splitlines()
+    assert line.startswith("SDSTOP OK - nothing found wrong | ")
+    assert any(
+        re.fullmatch(r"NOT CHECKED: cache-errors, .* \(dmcache: not recorded in this capture\)", m) for m in more
+    )
+    assert execute(["report", "--from", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert re.search(r"\n  \d rules +dmcache: not recorded in this capture: cache-errors,", text)
+    assert re.search(r"Not recorded in this capture: [a-z, -]*dmcache", " ".join(text.split()))
+
+
+MDSTAT = """\
+Personalities : [raid1]
+md0 : active raid1 sdb[1] sda[0]
+      1952382464 blocks super 1.2 [2/2] [UU]
+
+unused devices: <none>
+"""
+
+
 def test_check_judges_the_last_window(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     path = meters(frame(1, [CRITICAL], idle=MARK), frame(2, [CALM]))
     assert execute(["check", "--from", path]) == 0

@@ -153,6 +153,7 @@ def test_a_pair_whose_other_end_is_elsewhere_is_not_called_good(ip: bool) -> Non
     nics, more = far("v0", ip=ip)
     said = judged(Nic("eth0", 9000), *nics, more=more)
     assert said.unchecked("").reason.startswith("v0 is joined to something that is not in this network namespace")
+    assert said.unchecked("").calm
     assert len(said.all) == 1
 
 

@@ -78,6 +78,26 @@ async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:
         assert "denied: /proc/mdstat: needs root" in shown.line("?UNKN mdraid")
 
 
+UNRECORDED = Unchecked("cache-errors", "dmcache: not recorded in this capture", calm=True)
+
+
+async def test_what_nobody_recorded_is_no_trouble_and_is_told_all_the_same() -> None:
+    async with screen(Node().session(3, [says(FINE, UNRECORDED)])) as shown:
+        assert shown.lines()[0].endswith(" no findings")
+        assert "1 rule found nothing to look at in this capture (!)" in shown.text()
+        text = await shown.press("!")
+        assert "?UNKN" not in text
+        assert "Not to be seen here, and nothing is at fault  1" in text
+        assert "dmcache: not recorded in this capture" in shown.line("cache-err")
+
+
+async def test_what_cannot_be_seen_on_any_live_node_takes_no_line_of_the_first_view() -> None:
+    feed = FakeFeed([])
+    async with screen(Node().session(3, [says(FINE, UNRECORDED)], live=True), frames=feed) as shown:
+        assert shown.lines()[0].endswith(" no findings")
+        assert "nothing to look at" not in shown.text()
+
+
 async def test_worst_devices_come_first_with_their_numbers() -> None:
     async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
         lines = shown.lines()

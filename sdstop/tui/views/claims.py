@@ -35,13 +35,13 @@ def _mark(item: Said, width: int) -> Line:
 
 def _summary(item: Said, width: int) -> Line:
     del width
-    quiet = item.claim.until is not None or item.follows
+    quiet = item.claim.until is not None or item.follows or item.claim.calm
     return text((item.scene.palette.word(item.claim.summary, 400), FAINT if quiet else PLAIN))
 
 
 def _subject(item: Said, width: int) -> Line:
     del width
-    quiet = item.claim.until is not None or item.follows
+    quiet = item.claim.until is not None or item.follows or item.claim.calm
     shown = item.scene.palette.word(item.claim.subject, 60)
     return text((f"{_BELOW if item.follows else ''}{shown}", FAINT if quiet else STRONG))
 

@@ -29,7 +29,9 @@ class Findings(View):
         in_force = scene.findings()
         rows.append(heading("In force", len(in_force)))
         rows.extend(claim_rows(in_force, scene) or [note_row("  none", scene)])
-        for title, claims in (("Could not be seen", scene.unknown()), ("Ended", scene.ended())):
+        unknown = scene.unknown()
+        bad, calm = [c for c in unknown if not c.calm], [c for c in unknown if c.calm]
+        for title, claims in (("Could not be seen", bad), ("Ended", scene.ended())):
             if claims:
                 rows.append(heading(title, len(claims)))
                 rows.extend(claim_rows(claims, scene))
@@ -37,6 +39,9 @@ class Findings(View):
         if ruled_out:
             rows.append(heading("Looked at and found good", len(ruled_out)))
             rows.extend(words(_good(r, scene)) for r in ruled_out)
+        if calm:
+            rows.append(heading("Not to be seen here, and nothing is at fault", len(calm)))
+            rows.extend(claim_rows(calm, scene))
         self.main.put(rows, scene.palette, f"{len(scene.session.rules)} rules")
 
 

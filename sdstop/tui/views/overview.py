@@ -143,12 +143,16 @@ class Overview(View):
         self._show_why()
 
     def _show_findings(self, scene: Scene) -> None:
-        claims = [*scene.findings(), *scene.unknown()]
-        rows_ = claim_rows(claims, scene)
+        unknown = scene.unknown()
+        rows_ = claim_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
         if not scene.findings():
             good = len(scene.look.judgement.ruled_out)
             things = f"{good} thing{'s' * (good != 1)} looked at and found good (!)"
             rows_.insert(0, note_row(f"nothing wrong found; {things}", scene))
+        unrecorded = {u.rule for u in scene.look.judgement.unchecked if u.calm}
+        if unrecorded and not scene.session.origin.live:
+            rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"
+            rows_.append(note_row(f"{rules} found nothing to look at in this capture (!)", scene))
         height = self.app.size.height
         self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9) // 2) + 3
         self.main.put(rows_, scene.palette)

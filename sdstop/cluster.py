@@ -1,0 +1,285 @@
+"""A cluster of storage nodes as readings: its managers, nodes, failure domains, pools, devices, volumes and clients.
+
+ScaleIO/PowerFlex, Ceph and DRBD bring rows of these families, each by its own collector, so that one rule and one view
+serve all. Capacities are raw bytes (every copy counted) unless a field says otherwise. States are the cluster's own
+words; `healthy` is what they mean: 1 good, 0 not, None where nobody says.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.model import Fact, Label, Metric, Reading, Source, State
+
+_KIND = Fact("Kind", "powerflex, ceph or drbd")
+_CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none")
+_HEALTHY = Metric("Healthy", "1 where its state is the good one, 0 where it is not")
+_ORIGIN = Fact("Source", "Key of the evidence", export=False)
+_IDENT = Fact("Id", "Its id")
+
+_READS = Metric("r/s", "Reads of clients, as the cluster counted them over its last seconds", "per_second")
+_WRITES = Metric("w/s", "Writes of clients, as the cluster counted them over its last seconds", "per_second")
+_READ = Metric("Read", "Bytes that clients read", "bytes_per_second")
+_WRITE = Metric("Write", "Bytes that clients wrote", "bytes_per_second")
+_READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "seconds")
+_WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster(Reading):
+    """A cluster, one row each: whether its managers agree, and whether all data has its copies.
+
+    `managers` vote on who leads: MDMs and tie-breakers, Ceph's monitors. `degraded` is data that has fewer copies than
+    it should, counted once, `failed` what cannot be reached at all. `epoch` grows with each new leader or map.
+    """
+
+    family: ClassVar[str] = "cluster"
+    title: ClassVar[str] = "Clusters"
+    joined: ClassVar[bool] = True
+
+    cluster: Annotated[str, _CLUSTER]
+    kind: Annotated[str, _KIND]
+    ident: Annotated[str | None, _IDENT]
+    version: Annotated[str | None, Fact("Version", "Software of the cluster")]
+    state: Annotated[str | None, State("State", "ClusteredNormal, HEALTH_WARN ...: the cluster's own word")]
+    healthy: Annotated[int | None, _HEALTHY]
+    leader: Annotated[str | None, Fact("Leader", "Who leads: master MDM, first monitor")]
+    managers: Annotated[int | None, Metric("Managers", "Managers that a whole cluster has")]
+    managers_up: Annotated[int | None, Metric("Managers up", "Managers that are there")]
+    replicas: Annotated[int | None, Metric("Replicas", "Copies of its own records that a whole cluster has")]
+    replicas_up: Annotated[int | None, Metric("Replicas up", "Copies of its own records that are there")]
+    tolerates: Annotated[
+        int | None, Metric("Tolerates", "Further managers it may lose, whichever they are, and still be led")
+    ]
+    nodes: Annotated[int | None, Metric("Nodes", "Nodes that hold data")]
+    nodes_up: Annotated[int | None, Metric("Nodes up", "Nodes that hold data and are there")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of all its devices", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
+    spare: Annotated[int | None, Metric("Spare", "Raw capacity set aside for rebuilds", "bytes")]
+    degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than it should have", "bytes")]
+    failed: Annotated[int | None, Metric("Failed", "Data that no copy can be reached of", "bytes")]
+    reads: Annotated[float | None, _READS] = None
+    writes: Annotated[float | None, _WRITES] = None
+    read: Annotated[float | None, _READ] = None
+    write: Annotated[float | None, _WRITE] = None
+    epoch: Annotated[int | None, Metric("Epoch", "Grows with each new leader or map", exact=True)] = None
+    says: Annotated[str | None, Fact("Says", "What the cluster itself finds wrong", export=False)] = None
+    origin: Annotated[str, _ORIGIN] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the cluster's state stands."""
+        del field
+        return Source(self.origin, self.needle) if self.origin else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNode(Reading):
+    """A node's part in a cluster, one row for each role it has.
+
+    `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer (of
+    DRBD).
+    """
+
+    family: ClassVar[str] = "cluster_node"
+    title: ClassVar[str] = "Cluster nodes"
+    joined: ClassVar[bool] = True
+
+    cluster: Annotated[str, _CLUSTER]
+    role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer")]
+    node: Annotated[str, Label("Node", "Its name in the cluster, or its id")]
+    ident: Annotated[str | None, _IDENT]
+    address: Annotated[str | None, Fact("Address", "Its addresses, parted by blanks")]
+    area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root")]
+    domain: Annotated[str | None, Fact("Domain", "What fails together with it: fault set, rack, or itself")]
+    state: Annotated[str | None, State("State", "In the cluster's words, what is not good first")]
+    healthy: Annotated[int | None, _HEALTHY]
+    maintenance: Annotated[str | None, Fact("Maintenance", "Maintenance it is in, None without")]
+    leads: Annotated[bool, Fact("Leads", "Whether it is the one that leads", export=False)]
+    devices: Annotated[int | None, Metric("Devices", "Devices it brings")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
+    version: Annotated[str | None, Fact("Version", "Its software")]
+    local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
+    origin: Annotated[str, _ORIGIN] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the node stands in the cluster's answer."""
+        del field
+        return Source(self.origin, self.ident or self.node) if self.origin else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPool(Reading):
+    """A pool of a cluster's devices, one row each: how full, and whether it would survive its largest failure domain.
+
+    `filled` is what its alerts are held against: of ScaleIO the share in use of all that is not spare. `domains` are
+    what fails as one (fault set, host, rack); `largest` is the capacity of the largest of them in this pool.
+    """
+
+    family: ClassVar[str] = "cluster_pool"
+    title: ClassVar[str] = "Cluster pools"
+    joined: ClassVar[bool] = True
+
+    cluster: Annotated[str, _CLUSTER]
+    pool: Annotated[str, Label("Pool", "Its name, with its protection domain in front if there are several")]
+    kind: Annotated[str, _KIND]
+    ident: Annotated[str | None, _IDENT]
+    area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root")]
+    copies: Annotated[int | None, Metric("Copies", "Copies of all data; None for erasure codes")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
+    spare: Annotated[
+        int | None, Metric("Spare", "Raw capacity set aside for rebuilds; None: it has no such thing", "bytes")
+    ]
+    spare_ratio: Annotated[float | None, Metric("Spare set", "Share that is set aside, as configured", "ratio")]
+    filled: Annotated[float | None, Metric("Filled", "Share in use of what may be used", "ratio")]
+    near_full: Annotated[float | None, Metric("Near full", "Share filled from which the cluster warns", "ratio")]
+    full: Annotated[float | None, Metric("Full", "Share filled from which it alarms, or refuses writes", "ratio")]
+    domains: Annotated[int | None, Metric("Domains", "Failure domains that it lies on")]
+    largest: Annotated[int | None, Metric("Largest", "Raw capacity of its largest failure domain", "bytes")]
+    largest_domain: Annotated[str | None, Fact("Largest domain", "Which that is")]
+    degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than it should have", "bytes")]
+    failed: Annotated[int | None, Metric("Failed", "Data that no copy can be reached of", "bytes")]
+    reads: Annotated[float | None, _READS] = None
+    writes: Annotated[float | None, _WRITES] = None
+    read: Annotated[float | None, _READ] = None
+    write: Annotated[float | None, _WRITE] = None
+    origin: Annotated[str, _ORIGIN] = ""
+    statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
+
+    @property
+    def name(self) -> str:
+        """How findings call it: `cluster/pool`."""
+        return f"{self.cluster}/{self.pool}"
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the pool stands: its numbers apart from its settings."""
+        numbers = field in {"capacity", "used", "spare", "degraded", "failed", "filled"} and self.statistics
+        key = self.statistics if numbers else self.origin
+        return Source(key, self.ident or self.pool) if key else None
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDomain(Reading):
+    """What fails as one, by pool: a fault set, or a node that is in none; of Ceph a host or rack."""
+
+    family: ClassVar[str] = "failure_domain"
+    title: ClassVar[str] = "Failure domains"
+    joined: ClassVar[bool] = True
+
+    cluster: Annotated[str, _CLUSTER]
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    domain: Annotated[str, Label("Domain", "Fault set, node, host or rack")]
+    of: Annotated[str, Fact("Is a", "fault set, node, host, rack")]
+    nodes: Annotated[int | None, Metric("Nodes", "Nodes in it that have devices in this pool")]
+    devices: Annotated[int | None, Metric("Devices", "Devices in it that belong to this pool")]
+    capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of these", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Raw capacity in use of these", "bytes")]
+    nodes_down: Annotated[int | None, Metric("Down", "Nodes of these that are not well")]
+    origin: Annotated[str, _ORIGIN] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the domain, or a node that is one, stands."""
+        del field
+        return Source(self.origin, self.needle or self.domain) if self.origin else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterDevice(Reading):
+    """A device that a node gives to a cluster: an SDS device, an OSD, the disk below a DRBD resource."""
+
+    family: ClassVar[str] = "cluster_device"
+    title: ClassVar[str] = "Cluster devices"
+    joined: ClassVar[bool] = True
+
+    cluster: Annotated[str, _CLUSTER]
+    node: Annotated[str, Label("Node", "The node it is in, by its name in the cluster")]
+    device: Annotated[str, Label("Device", "Its path as the cluster has it, or its name")]
+    ident: Annotated[str | None, _IDENT]
+    pool: Annotated[str | None, Fact("Pool", "Pool that it belongs to")]
+    name: Annotated[str | None, Fact("Name", "Name that somebody gave it")]
+    path: Annotated[str | None, Fact("Path now", "Where its node found it last")]
+    original: Annotated[str | None, Fact("Path added", "Path under which it was added")]
+    state: Annotated[str | None, State("State", "In the cluster's words, what is not good first")]
+    healthy: Annotated[int | None, _HEALTHY]
+    media: Annotated[str | None, Fact("Media", "HDD, SSD, NVMe ...")]
+    model: Annotated[str | None, Fact("Model", "Model, as the cluster was told")]
+    serial: Annotated[str | None, Fact("Serial", "Serial number, as the cluster was told")]
+    capacity: Annotated[int | None, Metric("Capacity", "Bytes that the cluster may use of it", "bytes")]
+    used: Annotated[int | None, Metric("Used", "Bytes in use of it", "bytes")]
+    read_wait: Annotated[float | None, Metric("r_await", "Mean time of a read of it", "seconds")]
+    write_wait: Annotated[float | None, Metric("w_await", "Mean time of a write to it", "seconds")]
+    local: Annotated[str | None, Fact("Here", "Kernel name, if it is in the node that was read", export=False)] = None
+    origin: Annotated[str, _ORIGIN] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the device stands."""
+        del field
+        return Source(self.origin, self.ident or self.device) if self.origin else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterVolume(Reading):
+    """A volume of a cluster, one row each: a ScaleIO volume, an rbd image; numbers are of all its clients together."""
+
+    family: ClassVar[str] = "cluster_volume"
+    title: ClassVar[str] = "Cluster volumes"
+    joined: ClassVar[bool] = True
+
+    cluster: Annotated[str, _CLUSTER]
+    volume: Annotated[str, Label("Volume", "Its name, or its id where it has none")]
+    ident: Annotated[str | None, _IDENT]
+    pool: Annotated[str | None, Fact("Pool", "Pool that it lies in")]
+    provisioning: Annotated[str | None, Fact("Kind", "thin, thick or snapshot")]
+    size: Annotated[int | None, Metric("Size", "Size that its clients see", "bytes")]
+    clients: Annotated[int | None, Metric("Clients", "Clients that it is mapped to")]
+    mapped: Annotated[str | None, Fact("Mapped to", "Names of the first of these", export=False)]
+    reads: Annotated[float | None, _READS] = None
+    writes: Annotated[float | None, _WRITES] = None
+    read: Annotated[float | None, _READ] = None
+    write: Annotated[float | None, _WRITE] = None
+    read_wait: Annotated[float | None, _READ_WAIT] = None
+    write_wait: Annotated[float | None, _WRITE_WAIT] = None
+    local: Annotated[str | None, Fact("Here", "Kernel name, if the node that was read has it", export=False)] = None
+    origin: Annotated[str, _ORIGIN] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the volume stands."""
+        del field
+        return Source(self.origin, self.ident or self.volume) if self.origin else None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterClient(Reading):
+    """A client of a cluster, one row each: an SDC. Numbers are of all its volumes together."""
+
+    family: ClassVar[str] = "cluster_client"
+    title: ClassVar[str] = "Cluster clients"
+    joined: ClassVar[bool] = True
+
+    cluster: Annotated[str, _CLUSTER]
+    client: Annotated[str, Label("Client", "Its name, or its address, or its id")]
+    ident: Annotated[str | None, _IDENT]
+    address: Annotated[str | None, Fact("Address", "Its address")]
+    state: Annotated[str | None, State("State", "In the cluster's words")]
+    healthy: Annotated[int | None, _HEALTHY]
+    volumes: Annotated[int | None, Metric("Volumes", "Volumes mapped to it")]
+    version: Annotated[str | None, Fact("Version", "Its software")]
+    reads: Annotated[float | None, _READS] = None
+    writes: Annotated[float | None, _WRITES] = None
+    read: Annotated[float | None, _READ] = None
+    write: Annotated[float | None, _WRITE] = None
+    read_wait: Annotated[float | None, _READ_WAIT] = None
+    write_wait: Annotated[float | None, _WRITE_WAIT] = None
+    local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
+    origin: Annotated[str, _ORIGIN] = ""
+    statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the client stands: its numbers apart from its settings."""
+        numbers = field in {"reads", "writes", "read", "write"} and self.statistics
+        key = self.statistics if numbers else self.origin
+        return Source(key, self.ident or self.client) if key else None
