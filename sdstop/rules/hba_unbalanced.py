@@ -64,6 +64,7 @@ def _judge(window: Window, group: list[Load], model: str, limits: Limits) -> Ver
             "lsscsi -t -g | sort   # which disk hangs on which host",
         ),
         "HBAs that are kept for something else: tapes, another enclosure, a second path that is not cabled",
+        explains=(f"hba-oversubscribed:{worst.hba.hba}",) if over else (),
     )
 
 
