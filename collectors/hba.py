@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop import sgmap
 from sdstop.collector import Collector, Need
 from sdstop.disk import device_name
 from sdstop.host import Host, TimedOut, Unreadable
@@ -38,7 +39,7 @@ class Hba(Reading):
     family: ClassVar[str] = "hba"
     title: ClassVar[str] = "HBAs"
 
-    hba: Annotated[str, Label("HBA", "PCI address")]
+    hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it")]
     kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage")]
     device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI")]
     driver: Annotated[str | None, Fact("Driver", "Kernel driver")]
@@ -72,16 +73,20 @@ class DiskPath(Reading):
     title: ClassVar[str] = "Ways to disks"
 
     device: Annotated[str, Label("Device", "Kernel name")]
-    hba: Annotated[str, Fact("HBA", "PCI address")]
+    hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it")]
     host: Annotated[str | None, Fact("Host", "SCSI host (hostN)")]
     port: Annotated[str | None, Fact("Port", "SAS port of the HBA")]
     expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to")]
     end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric")]
     enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
     bay: Annotated[int | None, Metric("Bay", "Bay in the enclosure", export=False)]
+    model: Annotated[str | None, Fact("Model", "Vendor and model, where sg_map alone tells them", export=False)] = None
+    told: Annotated[str | None, Fact("Told by", "Evidence, if not sysfs", export=False)] = None
 
     def source(self, field: str = "") -> Source | None:
         """Return the link that tells the way; of the slot, the end device's attribute."""
+        if self.told is not None:
+            return Source(self.told, f"/dev/{self.device} ")
         if field in {"enclosure", "bay"} and self.end_device is not None:
             return Source(f"{SAS_DEVICES}/{self.end_device}/{field}_identifier")
         return Source(f"link:{BLOCK}/{self.device.replace('/', '!')}")
@@ -175,6 +180,8 @@ def read(host: Host) -> Iterable[Reading]:
         if place.functions:
             ways[place.functions[-1]] = place.functions[:-1]
             yield _path(host, entry, place)
+    if not ways:
+        yield from _mapped(host)
     nodes = node_cpus(host)
     for address in sorted({*host.names(PCI), *ways}):
         kind = kind_of(host.number(f"{PCI}/{address}/class"))
@@ -182,6 +189,21 @@ def read(host: Host) -> Iterable[Reading]:
             continue
         bridges = functions(host, address)[:-1] or ways.get(address, ())
         yield _hba(host, address, kind or "storage", bridges, nodes)
+
+
+def _mapped(host: Host) -> Iterable[Reading]:
+    """Yield what sg_map tells of the disks of each host, where nobody recorded sysfs."""
+    for name in host.recorded("sg_map"):
+        rows = [row for row in sgmap.parse(host.recorded_output(name).text) if row.type == sgmap.DISK and row.device]
+        told = f"cmd:{name}" if " " in name else f"slug:{name}"
+        for row in rows:
+            place = f"host{row.host}"
+            model = " ".join(filter(None, (row.vendor, row.model))) or None
+            yield DiskPath(row.device or "", place, place, None, None, None, None, None, model, told)
+        for number in sorted({row.host for row in rows}):
+            yield Hba(f"host{number}", "scsi", *(None,) * 11)
+        if rows:
+            return
 
 
 def fingerprint(host: Host) -> Hashable:
@@ -204,6 +226,7 @@ HBA = Collector(
         Need(f"list:{NODES}", "which NUMA nodes there are"),
         Need(f"{NODES}/*/cpulist", "their CPUs, which tell the node of a function where nothing else does"),
         Need(f"link:{PCI}/*/driver", "the driver"),
+        Need("cmd:sg_map*", "which host each disk hangs on, where somebody recorded that and no sysfs; never run"),
     ),
     30.0,
     deadline=15.0,

@@ -77,6 +77,8 @@ def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: floa
                 rotating += part if row.rotational else 0
                 model = " ".join(filter(None, (row.vendor, row.model))) or "unknown"
                 models[model] = models.get(model, 0.0) + part
+            elif path.model is not None:
+                models[path.model] = models.get(path.model, 0.0) + part
         unknown = any(row is None or row.rotational is None for row in rows)
         hosts = {path.host for path in own}
         found.append(
