@@ -47,7 +47,7 @@ class SasPhy(Reading):
     number: Annotated[int | None, Metric("Number", "Number of the phy at its owner", export=False)]
     port: Annotated[str | None, Fact("Port", "The port that it is part of, as long as something is attached")]
     attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end")]
-    address: Annotated[str | None, Fact("Address", "SAS address that the driver gives the phy", export=False)]
+    address: Annotated[str | None, Fact("Address", "SAS address of what is at the other end", export=False)]
     state: Annotated[
         str | None, State("State", "up, vacant, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")
     ]
@@ -72,7 +72,9 @@ class SasPhy(Reading):
         """Return the attribute that holds the field (the state, if not named), or the command that told it."""
         if self.told is not None and (field in _FILES or self.rate is None):
             return Source(self.told, smp.NEEDLES.get(field, ""))
-        names = {**_FILES, "maximum_rate": "maximum_linkrate_hw", "address": "sas_address", "number": "phy_identifier"}
+        if field == "address" and self.attached is not None:
+            return Source(f"{DEVICES}/{self.attached}/sas_address")
+        names = {**_FILES, "maximum_rate": "maximum_linkrate_hw"}
         return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
 
 
@@ -180,7 +182,7 @@ def _device(host: Host, name: str) -> SasDevice:
     above = owner(port) if port is not None else ""
     return SasDevice(
         device=name,
-        kind=host.maybe(f"{base}/device_type") or None,
+        kind=host.maybe(f"{base}/device_type") or None if expander else "end device",
         address=host.maybe(f"{base}/sas_address") or None,
         host=place.host or (f"host{number[0]}" if (number := re.findall(r"\d+", name)) else None),
         port=port,
@@ -191,13 +193,13 @@ def _device(host: Host, name: str) -> SasDevice:
     )
 
 
-def _phy(host: Host, name: str, attached: Mapping[str, str], talk: Talk | None) -> SasPhy:
+def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | None) -> SasPhy:
     """Return a phy of sysfs; `talk` is the expander's that has it, None of an HBA, whose driver knows its own."""
     base = f"{PHYS}/{name}"
     word = host.maybe(f"{base}/negotiated_linkrate") or None
     speed = rate(word)
     port = host.target(f"{base}/device/port")
-    number = host.number(f"{base}/phy_identifier")
+    number = int(match[3]) if (match := _NUMBERS.fullmatch(name)) else None
     counters: dict[str, Any] = {}
     if word not in {None, "Unknown", "Phy disabled"}:  # no more than it must: each is a question to the expander
         if talk is None:
@@ -207,13 +209,14 @@ def _phy(host: Host, name: str, attached: Mapping[str, str], talk: Talk | None) 
     state = "up" if speed is not None else word
     if talk is not None and number in talk.vacant and speed is None:
         state = smp.VACANT
+    end = attached.get(port) if port is not None else None
     return SasPhy(
         phy=name,
         owner=owner(name),
         number=number,
         port=port,
-        attached=attached.get(port) if port is not None else None,
-        address=host.maybe(f"{base}/sas_address") or None,
+        attached=end.device if end is not None else None,
+        address=end.address if end is not None else None,
         state=state,
         rate=speed,
         maximum_rate=rate(host.maybe(f"{base}/maximum_linkrate_hw")),
@@ -248,7 +251,7 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
     for name in host.names(DEVICES):
         device = _device(host, name)
         if device.port is not None:
-            attached[device.port] = name
+            attached[device.port] = device
         yield device
     for name in host.names(PORTS):
         yield SasPort(name, host.number(f"{PORTS}/{name}/num_phys"))

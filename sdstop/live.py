@@ -19,6 +19,7 @@ from sdstop.evidence import command_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 
 _CHUNK = 1 << 16
+_ATTRIBUTE = 4096
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # without O_NONBLOCK: what it would give is not what a file holds
 _FOLDER = _FILE | os.O_DIRECTORY
 _MOST_LINKS = 40
@@ -69,7 +70,8 @@ class LiveHost(Host):
             fd = self._open(path, _FILE)
             try:
                 data = os.read(fd, _CHUNK)
-                if data:
+                # An attribute of sysfs is at most a page, and comes at once.
+                if data and not (len(data) < _ATTRIBUTE and path.startswith("/sys/")):
                     pieces = [data]
                     left = LARGEST - len(data)
                     while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):

@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 from sdstop.evidence import Evidence, Outcome, command_key, slug
 from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+from sdstop.model import swift
 
 T = TypeVar("T")
+_evidence = swift(Evidence)
 
 _OUTCOMES: dict[type[Unreadable], Outcome] = {
     Absent: Outcome.ABSENT,
@@ -110,7 +112,7 @@ class RecordingHost(Host):
             self.asked = None
         stderr, status = (answer.stderr, answer.exit) if isinstance(answer, Output) else (b"", None)
         duration = self._clock() - began
-        self.evidence[key] = Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
+        self.evidence[key] = _evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
         return answer
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sdstop import format as human
+from sdstop.collectors.dimms import Dimm
 from sdstop.collectors.edac import (
     MemoryController,
     MemoryControllerActivity,
@@ -38,7 +39,14 @@ class _Count:
         return self.corrected / self.counted_for * _DAY if self.counted_for else None
 
 
-def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
+    """Judge each run once: between two of them nothing of it changes, and modules are many."""
+    slots = window.now.run_of(Dimm)
+    key = (_ID, None if slots is None else slots.started, *limits.values())
+    return window.of_run(MemoryController, key, lambda: list(_said(window, limits)))
+
+
+def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     controllers = window.rows(MemoryController)
     places = window.rows(MemoryErrors).values()
     for controller in sorted(controllers.values(), key=lambda row: row.controller):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sdstop import format as human
 from sdstop.collectors.numa import NumaActivity, NumaNode
@@ -13,7 +13,12 @@ _ID = "numa-imbalance"
 _SUBJECT = "memory"
 
 
-def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
+    """Judge each run once: between two of them nothing changes."""
+    return window.of_run(NumaNode, (_ID, *limits.values()), lambda: list(_said(window, limits)))
+
+
+def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     nodes = sorted(window.rows(NumaNode).values(), key=lambda row: row.number)
     # A node without CPUs is memory of another kind (CXL, HBM): not to have as much is its nature.
     working = [row for row in nodes if row.cpus]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sdstop import format as human
 from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity
@@ -14,7 +14,12 @@ _ID = "phy-errors"
 _HOUR = 3600.0
 
 
-def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
+    """Judge each run once: between two of them nothing of it changes, and phys are many."""
+    return window.of_run(SasPhy, (_ID, *limits.values()), lambda: list(_said(window, limits)))
+
+
+def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     by_owner: dict[str, list[SasPhy]] = {}
     for row in window.rows(SasPhy).values():
         by_owner.setdefault(row.owner or row.phy, []).append(row)
