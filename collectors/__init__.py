@@ -7,6 +7,7 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.clients import CLIENTS
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
@@ -51,6 +52,7 @@ BUILTIN: tuple[Collector, ...] = (
     ARC,
     AOE,
     SESSIONS,
+    CLIENTS,
     IO_SIZES,
     ZPOOL_SIZES,
     SAS,

@@ -54,6 +54,13 @@ COMMANDS = (
     Command(("ip", "-j", "-s", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv4"),
     Command(("ip", "-j", "-s", "-6", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv6"),
     Command(("ss", "-tinO"), "path MTU, retransmissions and pace of each TCP connection"),
+    Command(
+        tuple(
+            "ss -tinO state established ( sport = :139 or sport = :445 or sport = :2049 or sport = :3260 "
+            "or sport = :4420 or sport = :10809 )".split()
+        ),
+        "bytes of each connection of clients of storage; only where there are some",
+    ),
     Command(("dmsetup", "status", "--noflush"), "what caches made by device mapper count; only where one can be"),
     Command(("dmsetup", "table"), "what device mapper's devices are made of, without keys of encryption"),
     Command(("dmsetup", "table", "--target", "flashcache"), "what a flashcache holds, and requests by size"),

@@ -15,6 +15,7 @@ from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
+from sdstop.rules.link_oversubscribed import LINK_OVERSUBSCRIBED
 from sdstop.rules.link_saturated import LINK_SATURATED
 from sdstop.rules.memory_errors import MEMORY_ERRORS
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
@@ -50,6 +51,7 @@ RULES: tuple[Rule, ...] = (
     MTU_MISMATCH,
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,
+    LINK_OVERSUBSCRIBED,
     LINK_SATURATED,
     PHY_ERRORS,
     PCIE_DEGRADED,
