@@ -9,10 +9,12 @@ import argparse
 import shutil
 from pathlib import Path
 
-from tests.stories import caches, hung, iostat, loads, networks, rebuilds
+from tests.stories import caches, draid, hung, iostat, loads, networks, rebuilds
 from tests.stories.scene import Stories
 
-STORIES: Stories = loads.STORIES | rebuilds.STORIES | hung.STORIES | networks.STORIES | iostat.STORIES | caches.STORIES
+STORIES: Stories = (
+    loads.STORIES | rebuilds.STORIES | hung.STORIES | networks.STORIES | iostat.STORIES | caches.STORIES | draid.STORIES
+)
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 
