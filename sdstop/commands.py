@@ -87,7 +87,7 @@ COMMANDS = (
             ")",
         ),
         "bytes of each connection of clients of storage; only where there are some",
-    ),  # fmt: skip
+    ),
     Command(("dmsetup", "status", "--noflush"), "what caches made by device mapper count; only where one can be"),
     Command(("dmsetup", "table"), "what device mapper's devices are made of, without keys of encryption"),
     Command(("dmsetup", "table", "--target", "flashcache"), "what a flashcache holds, and requests by size"),

@@ -125,8 +125,12 @@ def _moves(window: Window, devices: list[str]) -> float:
     if not devices:
         return 0.0
     moments = window.last(10.0).moments(DiskActivity)
+    names = tuple(devices)
     total = 0.0
     for moment in moments:
-        rows = [row for device in devices if (row := moment.rows.get(device)) is not None]
-        total += sum(row.read_bytes_per_second + row.write_bytes_per_second for row in rows)
+        known: dict[tuple[str, ...], float] = moment.memo.setdefault("fabric.moves", {})
+        if names not in known:
+            rows = [row for name in names if (row := moment.rows.get(name)) is not None]
+            known[names] = sum(row.read_bytes_per_second + row.write_bytes_per_second for row in rows)
+        total += known[names]
     return total / len(moments) if moments else 0.0
