@@ -289,6 +289,17 @@ def caches(effort: Effort) -> Iterator[Claim]:
         yield Claim(f"{what}: all", unit, sum(found.values()), target=5.0)
 
 
+def inside(effort: Effort) -> Iterator[Claim]:
+    """Yield what the SAS fabric, the HBAs and the memory of a large box cost."""
+    argv = program("inside", "--frames", str(effort.frames), "--rounds", str(2 * effort.rounds + 1))
+    found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    what, unit = "240 phys, 96 drives, 8 HBAs", "ms CPU"
+    yield Claim(f"{what}: a round of the slowest source, read", unit, found["sas"], target=50.0)
+    yield Claim(f"{what}: all slow sources at once, to findings", unit, found["round"])
+    yield Claim(f"{what}: added to a frame between", unit, found["frame"], target=0.5)
+    yield Claim("48 slots for memory, from the raw table to rows", unit, found["dimms"], target=2.0)
+
+
 def remove(nodes: Nodes) -> None:
     """Remove the trees."""
     for tree in nodes.trees.values():

@@ -15,8 +15,11 @@ from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
 from sdstop.collectors.drbd import DRBD
+from sdstop.collectors.clients import CLIENTS
+from sdstop.collectors.edac import EDAC
 from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.hba import HBA
+from sdstop.collectors.interrupts import INTERRUPTS
 from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.collectors.iostat import IOSTAT
 from sdstop.collectors.links import LINKS
@@ -67,6 +70,7 @@ BUILTIN: tuple[Collector, ...] = (
     DRBD,
     AOE,
     SESSIONS,
+    CLIENTS,
     IO_SIZES,
     ZPOOL_SIZES,
     ZFS_STATE,
@@ -81,6 +85,8 @@ BUILTIN: tuple[Collector, ...] = (
     DIMMS,
     SCALEIO,
     DEVICE_NAMES,
+    EDAC,
+    INTERRUPTS,
 )
 """Every source, in the order in which lists show them.
 

@@ -59,8 +59,14 @@ def test_what_caches_add_is_measured() -> None:
     assert set(found) == {"parsed", "judged", "asked"}
 
 
+def test_what_the_inside_of_a_box_costs_is_measured() -> None:
+    found = json.loads(ran(BENCH / "inside.py", "--frames", "2", "--rounds", "2"))
+    assert set(found) == {"round", "sas", "frame", "dimms"}
+    assert found["round"] > 0
+
+
 @pytest.mark.bench
 def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
-    for title in ("watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches"):
+    for title in ("watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches", "inside"):
         assert f"\n{title}\n" in said

@@ -99,6 +99,8 @@ def _options(parser: Parser, command: str) -> None:
         )
     if command in {*_TIMED, "export"}:
         add("--interval", type=interval, metavar="TIME", help="time between samples, default 1s")
+    if command in _WATCHING:
+        add("--no-smp", dest="no_smp", action="store_true", default=None, help="ask SAS expanders nothing, by no way")
     if command == "check":
         add("--strict", action="store_true", help="a source that is denied is unknown too")
     if command == "export":
@@ -233,6 +235,7 @@ _LIVE = {
     "root": "choose the capture or the folder",
     "duration": "a capture is looked at as a whole",
     "interval": "a capture has the interval it was recorded with",
+    "no_smp": "a capture asks nobody",
     "io_sizes": "a capture has the request sizes that were counted then",
 }
 """Options of watching a live node, and why they mean nothing for a capture."""

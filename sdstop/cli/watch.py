@@ -14,6 +14,7 @@ from sdstop.cli.problem import Problem
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.io_sizes import IO_SIZES
+from sdstop.collectors.sas import SAS, unasked
 from sdstop.config import Config, ConfigError, load
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
@@ -120,8 +121,8 @@ def begin(options: argparse.Namespace) -> Watch:
     Raises Problem.
     """
     collect_seldom()
-    collectors = chosen(options.collectors)
     config = configured(options)
+    collectors = chosen(options.collectors)
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
         from sdstop.capture import Unopenable, open_capture
@@ -134,6 +135,7 @@ def begin(options: argparse.Namespace) -> Watch:
     root = "/" if options.root is None else options.root
     if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
         raise Problem(f"--root {safe(root)}: there is no such folder")
+    collectors = quieted(collectors, smp=config.smp and not getattr(options, "no_smp", None))
     counting = _counting(options, collectors) if getattr(options, "io_sizes", None) else None
     from sdstop.sampler import Sampler
 
@@ -217,6 +219,11 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
     if not wanted:
         raise Problem(f"--collectors: the list is empty; there are {', '.join(sorted(known))}", 2)
     return tuple(collector for collector in BUILTIN if collector.name in wanted)
+
+
+def quieted(collectors: Sequence[Collector], *, smp: bool) -> tuple[Collector, ...]:
+    """Return the collectors; without `smp` none of them asks a SAS expander anything."""
+    return tuple(unasked() if collector is SAS and not smp else collector for collector in collectors)
 
 
 def configured(options: argparse.Namespace) -> Config:

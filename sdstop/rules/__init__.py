@@ -17,10 +17,13 @@ from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
+from sdstop.rules.link_oversubscribed import LINK_OVERSUBSCRIBED
 from sdstop.rules.link_saturated import LINK_SATURATED
 from sdstop.rules.mdm_no_redundancy import MDM_NO_REDUNDANCY
+from sdstop.rules.memory_errors import MEMORY_ERRORS
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
+from sdstop.rules.numa_imbalance import NUMA_IMBALANCE
 from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
 from sdstop.rules.pcie_degraded import PCIE_DEGRADED
@@ -66,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     MTU_MISMATCH,
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,
+    LINK_OVERSUBSCRIBED,
     LINK_SATURATED,
     PHY_ERRORS,
     PCIE_DEGRADED,
@@ -87,5 +91,7 @@ RULES: tuple[Rule, ...] = (
     ZERO_PADDING_OFF,
     RMCACHE_ON_FLASH,
     SCALING_POOR,
+    NUMA_IMBALANCE,
+    MEMORY_ERRORS,
 )
 """Every rule, in the order in which lists show them."""

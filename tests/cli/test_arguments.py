@@ -39,6 +39,7 @@ from tests.cli.run import one_line
             "--from and --io-sizes exclude each other: a capture has the request",
         ),
         (["capture", "-o", "b", "--root", "a", "--io-sizes"], "--root and --io-sizes exclude each other: this machine"),
+        (["report", "--from", "a", "--no-smp"], "--from and --no-smp exclude each other: a capture asks nobody"),
         (["export", "--io-sizes"], "unrecognized arguments: --io-sizes"),
         (["export", "--from", "a", "--interval", "1s"], "--from and --interval exclude each other"),
         (["report", "--interval", "11s"], "--interval is longer than the 10 s of watching: there would be one sample"),
