@@ -10,12 +10,12 @@ from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.ceph import CEPH
 from sdstop.collectors.ceph_osds import CEPH_OSDS
 from sdstop.collectors.cgroups import CGROUPS
+from sdstop.collectors.clients import CLIENTS
 from sdstop.collectors.device_names import DEVICE_NAMES
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
 from sdstop.collectors.drbd import DRBD
-from sdstop.collectors.clients import CLIENTS
 from sdstop.collectors.edac import EDAC
 from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.hba import HBA

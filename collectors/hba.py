@@ -223,7 +223,7 @@ def _mapped(host: Host) -> Iterable[Reading]:
             model = " ".join(filter(None, (row.vendor, row.model))) or None
             yield DiskPath(row.device or "", place, place, None, None, None, None, None, model, told)
         for number in sorted({row.host for row in rows}):
-            yield Hba(f"host{number}", "scsi", *(None,) * 11)
+            yield Hba(f"host{number}", "scsi", *(None,) * 12)
         if rows:
             return
 

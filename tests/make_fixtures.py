@@ -21,8 +21,6 @@ STORIES: Stories = (
     | caches.STORIES
     | clusters.STORIES
     | recoveries.STORIES
-from tests.stories import caches, draid, hung, iostat, loads, networks, rebuilds
-    loads.STORIES | rebuilds.STORIES | hung.STORIES | networks.STORIES | iostat.STORIES | caches.STORIES | draid.STORIES
 )
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

@@ -39,13 +39,13 @@ from sdstop.rules.scaling_poor import SCALING_POOR
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.spare_below_fault_set import SPARE_BELOW_FAULT_SET
 from sdstop.rules.stripe_convoy import STRIPE_CONVOY
+from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
+from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE
+from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.rules.zero_padding_off import ZERO_PADDING_OFF
 from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH
-from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE
-from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
-from sdstop.rules.zero_padding_off import ZERO_PADDING_OFF
 
 RULES: tuple[Rule, ...] = (
     ARRAY_DEGRADED,

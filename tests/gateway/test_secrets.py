@@ -29,7 +29,7 @@ from sdstop.rules import RULES
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway
 from tests.stories.clusters import _Cloud
 
-TOKEN = "eyJhbGciOi"
+TOKEN = "eyJhbGciOi"  # noqa: S105  # how every such token begins
 
 
 def gateway(version: str) -> Gateway:
@@ -112,7 +112,7 @@ def test_a_secret_is_shown_by_nobody() -> None:
         str(secret),
         f"{secret}",
         f"{secret:>20}",
-        "%s" % secret,
+        "{}".format(secret),  # noqa: UP032
         repr([secret]),
         repr({"a": secret}),
     ]
@@ -184,7 +184,7 @@ def test_no_evidence_has_a_secret(version: str) -> None:
         section = settings({"gateways": [address], "user": USER, "insecure": True})
         host = RecordingHost(LiveHost(gateway=lambda: Client(section, lambda: Secret(PASSWORD))))
         assert list(SCALEIO.read(host))
-        server.faults["*"] = Fault(500, json.dumps({"message": f"bad {PASSWORD} {[*server.tokens][0]}"}).encode())
+        server.faults["*"] = Fault(500, json.dumps({"message": f"bad {PASSWORD} {next(iter(server.tokens))}"}).encode())
         list(SCALEIO.read(host))
         kept = json.dumps(host.answer("powerflex.gateway")).encode()
     said = kept + b"".join(

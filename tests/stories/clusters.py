@@ -218,9 +218,9 @@ class _Cloud:
         node = Node(Shape("sds07"), _STARTED)
         for step in range(13):
             elapsed = step * _STEP
-            files = node.files(elapsed) | {_COUNT: text(self.numbers(elapsed))}
+            files = {**node.files(elapsed), _COUNT: text(self.numbers(elapsed))}
             if not step:
-                files |= {_ASK: text(self.objects())} | _disks("10.20.0.107")
+                files |= {_ASK: text(self.objects()), **_disks("10.20.0.107")}
             folder.add(files, elapsed)
         folder.finish()
 
