@@ -10,7 +10,8 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from sdstop.capture.archive import Contents, Refused, folders_of, read_archive
+from sdstop.capture import sosreport
+from sdstop.capture.archive import Contents, Refused, first_name, folders_of, read_archive
 from sdstop.capture.assembly import assemble
 from sdstop.capture.folder import read_folder
 from sdstop.capture.index import read_index
@@ -38,13 +39,16 @@ class Unopenable(Exception):  # noqa: N818
 
 
 def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
-    """Read a folder, `.tar` or `.tar.gz`: where it is from, and its frames in order, at least one.
+    """Read a capture or a sosreport, folder or archive: where it is from, and its frames in order, at least one.
 
     A damaged capture opens as far as it goes: the origin says that it is not complete, and its note why.
     Raises Unopenable.
     """
     try:
-        contents = _rooted(_contents(path))
+        contents = _contents(path)
+        if contents is None:
+            return _sosreport(path)
+        contents = _rooted(contents)
         manifest = read_manifest(contents.files, contents.notes)
         index = read_index(contents.files, contents.notes)
         frames = assemble(contents, manifest, index)
@@ -71,20 +75,55 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
     return frozenset(name for ran in noted for name in ran) if noted else None
 
 
-def _contents(path: str | os.PathLike[str]) -> Contents:
+def _sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
+    """Read what is no capture as a sosreport. Raises Refused if it is none either."""
+    target = Path(path)
+    if target.is_dir():
+        contents = read_folder(os.fspath(target), sosreport.ROOT, sosreport.LIMITS, sosreport.guest(topped=False))
+    else:
+        with os.fdopen(os.open(target, _OPEN), "rb", buffering=0) as stream:
+            contents = _topped(read_archive(stream, sosreport.LIMITS, sosreport.guest(topped=True)))
+    if not sosreport.is_sosreport(contents):
+        raise Refused(_NO_CAPTURE)
+    return sosreport.read_sosreport(contents, _name(path))
+
+
+def _topped(contents: Contents) -> Contents:
+    """Take off the folder around everything; what links lead to is as it was on the node."""
+    tops = {name.partition("/")[0] for name in (*contents.files, *contents.links)}
+    if len(tops) == 1:
+        top = f"{tops.pop()}/"
+        contents.files = {name.removeprefix(top): data for name, data in contents.files.items()}
+        contents.links = {name.removeprefix(top): target for name, target in contents.links.items()}
+        contents.folders = {name.removeprefix(top) for name in contents.folders if name.startswith(top)}
+    return contents
+
+
+def _contents(path: str | os.PathLike[str]) -> Contents | None:
+    """Return what a path holds, None if it has what a sosreport has and no capture."""
     path = Path(path)
     try:
         mode = path.stat().st_mode
     except ValueError as error:  # a NUL, or what no file system can encode
         raise Refused("is no path") from error
     if not stat.S_ISDIR(mode):
-        return _unpacked(path, _OPEN)
+        return None if _of_sos(path) else _unpacked(path, _OPEN)
     names = {entry.name for entry in path.iterdir()}
     if {"frames", "static"}.isdisjoint(names):
         if PACKED in names:
             return _unpacked(path / PACKED, _OPEN | os.O_NOFOLLOW)
+        if "sos_commands" in names:
+            return None
         raise Refused(_NO_CAPTURE)
     return read_folder(os.fspath(path), _ROOT)
+
+
+def _of_sos(path: Path) -> bool:
+    """Whether an archive's first member is called as sos calls it."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        return False
+    with os.fdopen(os.open(path, _OPEN), "rb", buffering=0) as stream:
+        return first_name(stream).startswith("sosreport")
 
 
 def _unpacked(path: Path, flags: int) -> Contents:
