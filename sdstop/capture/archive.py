@@ -172,10 +172,20 @@ def _let_in(contents: Contents, name: str, link: _Link) -> None:
 
 def first_name(stream: BinaryIO) -> str:
     """Return the name of an archive's first member, "" if it is no archive. Raises OSError."""
+    extended: dict[str, str] = {}
     try:
-        return next(_members(_Source(stream, LIMITS), LIMITS, Guest(lambda _: True)), ("", None))[0]
+        source = _Source(stream, LIMITS)
+        for _ in range(8):
+            header = _header(source.take(_BLOCK))
+            if header is None:
+                break
+            name, size, kind, _target = header
+            if kind not in {b"x", b"g", b"L", b"K"} or size > _LONGEST_HEADER:
+                return extended.get("path", name).removeprefix("./")
+            _extend(extended, kind, _body(source, size))
     except (_Ended, Refused):
-        return ""
+        pass
+    return ""
 
 
 def folders_of(contents: Contents) -> set[str]:

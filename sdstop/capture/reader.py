@@ -9,6 +9,7 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from sdstop.capture import sosreport
 from sdstop.capture.archive import Contents, Refused, first_name, folders_of, read_archive
@@ -16,6 +17,7 @@ from sdstop.capture.assembly import assemble
 from sdstop.capture.folder import read_folder
 from sdstop.capture.index import read_index
 from sdstop.capture.manifest import read_manifest
+from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
 
@@ -53,6 +55,9 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
         index = read_index(contents.files, contents.notes)
         frames = assemble(contents, manifest, index)
     except Refused as refused:
+        text = _pasted(path)
+        if text is not None:
+            return text
         raise Unopenable(path, str(refused)) from refused
     except OSError as error:
         raise Unopenable(path, f"cannot be opened: {error.strerror}") from error
@@ -73,6 +78,31 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
     """Return the collectors that ran in any of the frames, None if nobody noted it."""
     noted = [frame.ran for frame in frames if frame.ran is not None]
     return frozenset(name for ran in noted for name in ran) if noted else None
+
+
+def open_pasted(stream: BinaryIO) -> tuple[Origin, list[Frame]]:
+    """Read text that somebody copied from a terminal. Raises Unopenable."""
+    try:
+        return read_pasted(stream.read(LONGEST + 1))
+    except Refused as refused:
+        raise Unopenable("what was pasted", str(refused)) from refused
+    except OSError as error:
+        raise Unopenable("standard input", f"cannot be read: {error.strerror}") from error
+
+
+def _pasted(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:
+    """Read a file as pasted text, None if it is no text, or nothing of it is known."""
+    target = Path(path)
+    if not target.is_file():
+        return None
+    with os.fdopen(os.open(target, _OPEN), "rb", buffering=0) as stream:
+        data = stream.read(LONGEST + 1)
+    if b"\0" in data:
+        return None
+    try:
+        return read_pasted(data, _name(path))
+    except Refused:
+        return None
 
 
 def _sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:

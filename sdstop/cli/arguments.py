@@ -81,7 +81,13 @@ def _options(parser: Parser, command: str) -> None:
     """Declare the options of a command."""
     add = parser.add_argument
     if command in _WATCHING:
-        add("--from", dest="source", action="append", metavar="PATH", help="look at a capture (folder or .tar.gz)")
+        add(
+            "--from",
+            dest="source",
+            action="append",
+            metavar="PATH",
+            help="look at a capture or a sosreport, folder or archive; - is pasted text",
+        )
     if command == "report":
         add("--format", choices=("text", "json"), default="text", help="default text")
         add("-o", dest="output", metavar="FILE", help="write to FILE, not to standard output")
@@ -170,6 +176,8 @@ def _agree(options: argparse.Namespace) -> None:
     if len(sources) > 1:
         raise Usage("--from was given twice; this version opens one capture at a time")
     options.source = sources[0] if sources else None
+    if options.source == "-" and options.command in {DASHBOARD, "capture"}:
+        raise Usage(f"--from - is text of one moment, for report and check; {_KEYS[options.command]}")
     if options.source is not None:
         for name, why in _LIVE.items():
             if given.get(name) is not None:
@@ -187,6 +195,7 @@ def _agree(options: argparse.Namespace) -> None:
         raise Usage(f"--interval is longer than the {seconds:g} s of watching: there would be one sample, and no rate")
 
 
+_KEYS = {DASHBOARD: "the dashboard needs standard input for its keys", "capture": "there is nothing to copy"}
 _LIVE = {
     "root": "choose the capture or the folder",
     "duration": "a capture is looked at as a whole",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
 from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.problem import Problem
@@ -115,10 +116,10 @@ def begin(options: argparse.Namespace) -> Watch:
     config = configured(options)
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
-        from sdstop.capture import Unopenable, open_capture
+        from sdstop.capture import Unopenable, open_capture, open_pasted
 
         try:
-            origin, frames = open_capture(options.source)
+            origin, frames = _stdin(open_pasted) if options.source == "-" else open_capture(options.source)
         except Unopenable as error:
             raise Problem(str(error)) from error
         return Watch(origin, collectors, config, interval, recorded=frames)
@@ -133,6 +134,17 @@ def begin(options: argparse.Namespace) -> Watch:
     names = frozenset(collector.name for collector in collectors)
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
+
+
+def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Origin, list[Frame]]:
+    """Read standard input, after a word to whoever is to paste into it. Raises Problem."""
+    from sdstop.cli import output
+
+    if sys.stdin is None:
+        raise Problem("--from -: standard input is closed")
+    if output.is_terminal(sys.stdin):
+        output.say("sdstop: paste, then press Ctrl+D on a line of its own")
+    return read(sys.stdin.buffer)
 
 
 def _live(root: str) -> LiveHost:
