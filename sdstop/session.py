@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import zlib
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sdstop.collector import Collector
@@ -179,6 +180,20 @@ class Session:
         for frame in self.timeline.recall(start, index + 1):
             history.add(replay.feed(frame))
         return replay, history
+
+    def still(self) -> Session:
+        """Return the session as it is now, apart from what comes: what takes long can be made of it meanwhile."""
+        copied = copy.copy(self)
+        known, judged = self.timeline, self.diagnosis
+        copied.timeline = Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
+        copied.diagnosis = replace(judged, episodes=dict(judged.episodes), past=judged.past.copy())
+        copied._history, copied._back = self._history.still(), None  # noqa: SLF001  # its own kind
+        return copied
+
+    def remembered(self) -> Iterator[Frame]:
+        """Yield the frames that are remembered, oldest first; the first one has what was known before it, too."""
+        for index in range(len(self.timeline.frames)):
+            yield from self.timeline.recall(0, 1) if index == 0 else [self.timeline.frame(index)]
 
     def episodes(self, until: float | None = None) -> list[Episode]:
         """Return the findings that were ever in force up to a moment (monotonic seconds), those in force first."""

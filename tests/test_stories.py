@@ -452,7 +452,7 @@ def test_a_capture_of_the_story_tells_the_same(name: str, ending: Ending, tmp_pa
     with CaptureWriter(path, "again") as writer:
         for frame in recorded(name):
             writer.add(frame)
-        writer.finish({}, "")
+        writer.finish()
     origin, frames = open_capture(path)
     assert origin.complete
     assert [frame.taken for frame in frames] == [frame.taken for frame in story(name).frames]

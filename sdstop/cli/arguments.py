@@ -89,7 +89,7 @@ def _options(parser: Parser, command: str) -> None:
             help="look at a capture or a sosreport, folder or archive; - is pasted text",
         )
     if command == "report":
-        add("--format", choices=("text", "json"), default="text", help="default text")
+        add("--format", choices=("text", "json", "html", "markdown"), default="text", help="default text")
         add("-o", dest="output", metavar="FILE", help="write to FILE, not to standard output")
     if command == "capture":
         add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
