@@ -95,6 +95,14 @@ def _options(parser: Parser, command: str) -> None:
         add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
     if command in _TIMED:
         add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
+    if command in _TIMED:
+        add(
+            "--redact",
+            nargs="?",
+            const="",
+            metavar="KEYFILE",
+            help="tell hosts, addresses, serial numbers and volumes by other names, the same for the same key",
+        )
     if command in {DASHBOARD, *_TIMED}:
         add(
             "--io-sizes",

@@ -11,10 +11,12 @@ from types import FrameType
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
+from sdstop.evidence import Frame
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
 from sdstop.exporters.course import Course
 from sdstop.exporters.text import plural
 from sdstop.format import safe
+from sdstop.redaction import Redactor
 from sdstop.session import Session
 
 
@@ -33,10 +35,18 @@ def run(options: argparse.Namespace) -> int:
                 writer.finish(conclusions(session, course))
         except Unwritable as error:
             raise Problem(str(error)) from error
-    output.say(
-        f"sdstop: {safe(options.output)}: {plural(session.frames_seen, 'frame')}{', ended early' * bool(ended.code)}"
-    )
+        mapped = _checked(watch.redactor, options.output) if watch.redactor is not None else ""
+    early = ", ended early" if ended.code else ""
+    output.say(f"sdstop: {safe(options.output)}: {plural(session.frames_seen, 'frame')}{early}{mapped}")
     return ended.code
+
+
+def _checked(redactor: Redactor, path: str) -> str:
+    """Look through what was written, and keep what stands for what beside it; return what is to be said of that."""
+    from sdstop.cli.redacting import look_through, write_map
+
+    look_through(redactor, path)
+    return f"; no name was left in it; what stands for what is in {safe(write_map(redactor, path))}, which stays here"
 
 
 class _Ended(Exception):  # noqa: N818
@@ -81,11 +91,16 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
             if frame is None:
                 break
             start = frame.monotonic if start is None else start
-            writer.add(frame)
-            course.add(session.feed(frame).now)
+            _write(frame, session, course, writer)
             told(frame.monotonic - start)
     except _Ended:
-        pass
+        for frame in watch.held_back():
+            _write(frame, session, course, writer)
     finally:
         ended.waiting = False
         output.clear_progress()
+
+
+def _write(frame: Frame, session: Session, course: Course, writer: CaptureWriter) -> None:
+    writer.add(frame)
+    course.add(session.feed(frame).now)

@@ -16,8 +16,6 @@ from sdstop.format import safe
 if TYPE_CHECKING:
     from sdstop.redaction import Redactor
 
-HELD = 15.0
-"""Seconds of frames that are held back: by then every source has said once what it names."""
 _SHORTEST_KEY = 16
 
 
@@ -53,7 +51,9 @@ def _read(path: str) -> bytes:
             raise Problem(f"--redact {safe(path)}: others can read this key; chmod 600 {safe(path)}")
         key = stream.read(4096).strip()
     if len(key) < _SHORTEST_KEY:
-        raise Problem(f"--redact {safe(path)}: a key has at least {_SHORTEST_KEY} bytes; a file that is not there is made")
+        raise Problem(
+            f"--redact {safe(path)}: a key has at least {_SHORTEST_KEY} bytes; a file that is not there is made"
+        )
     return key
 
 

@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     from sdstop.finding import Rule
     from sdstop.history import Window
     from sdstop.live import LiveHost
+    from sdstop.redaction import Redactor
     from sdstop.sampler import Sampler
     from sdstop.session import Look, Session
     from sdstop.tracing import Counting
 
 PATIENCE = 10.0
 """Seconds that are waited, at most, for the first answer of slow sources."""
+HELD = 15.0
+"""Seconds of frames that are held back where names are replaced: by then every source has said once what it names."""
 _MARGIN = 60.0
 """Seconds that requests are counted, at most, beyond the end of the watching."""
 
@@ -47,8 +50,19 @@ class Watch:
         self.config = config
         self.interval = interval
         self.sampler = sampler
+        self.redactor: Redactor | None = None
         self._recorded = recorded
         self._counting = counting
+        self._held: list[Frame] = []
+        self._streams = False
+
+    def redact(self, redactor: Redactor) -> None:
+        """Have names replaced in all that is told of the node from now on."""
+        self.redactor = redactor
+        redactor.learn((), self.origin.name)
+        for frame in self._recorded:
+            redactor.learn(frame.evidence)
+        self.origin = redactor.origin(self.origin)
 
     def __enter__(self) -> Self:
         return self
@@ -90,6 +104,24 @@ class Watch:
 
         Raises Problem if there is none.
         """
+        if self.redactor is None:
+            yield from self._plain(seconds, enough)
+            return
+        for frame in self._plain(seconds, enough):
+            self.redactor.learn(frame.evidence)
+            self._held.append(frame)
+            if self.sampler is None or frame.monotonic - self._held[0].monotonic >= HELD or self._streams:
+                self._streams = True
+                yield from self.held_back()
+        yield from self.held_back()
+
+    def held_back(self) -> Iterator[Frame]:
+        """Yield the frames that wait for names to be learnt, as they are told; none are left."""
+        held, self._held = self._held, []
+        for frame in held:
+            yield self.redactor.frame(frame) if self.redactor is not None else frame
+
+    def _plain(self, seconds: float, enough: Callable[[], bool]) -> Iterator[Frame]:
         if self.sampler is None:
             yield from self._recorded
             return
@@ -114,6 +146,24 @@ def collect_seldom() -> None:
 
 
 def begin(options: argparse.Namespace) -> Watch:
+    """Open what the options name; with `--redact`, under other names. Live, this forks the sampler.
+
+    Nothing heavy may be imported before. Raises Problem.
+    """
+    watch = _begin(options)
+    keyfile = getattr(options, "redact", None)
+    if keyfile is not None:
+        from sdstop.cli.redacting import redactor
+
+        try:
+            watch.redact(redactor(keyfile))
+        except BaseException:
+            watch.close()
+            raise
+    return watch
+
+
+def _begin(options: argparse.Namespace) -> Watch:
     """Open what the options name. Live, this forks the sampler: nothing heavy may be imported before.
 
     Raises Problem.

@@ -42,7 +42,7 @@ _DMI_FIELDS = {1: (0x07, 0x19), 2: (0x07, 0x08), 3: (0x07, 0x08), 4: (0x20, 0x21
 """Of a structure's type: where the numbers of its serial and of its asset tag stand (DSP0134 7.2-7.5, 7.18)."""
 _NO_SERIAL = re.compile(
     r"(?:0+|x+|f+|none|n/?a|unknown|default string|to be filled.*|not (?:specified|provided|available).*|no asset.*"
-    r"|.* asset ?tag.*|serial\w* ?number|123456789\d*|.*no dimm.*)",
+    r"|.* asset ?tag.*|serial\w* ?number|0?123456789\d*|.*no dimm.*)",
     re.IGNORECASE,
 )
 
@@ -63,12 +63,14 @@ RESERVED = frozenset({
     "swap", "sys", "system", "table", "tank", "target", "temp", "test", "thin", "thinpool", "tmp", "total", "usr",
     "value", "var", "volume", "volumes", "vg", "vg0", "vol", "write", "writes", "xfs", "zero", "zfs", "zpool",
 })  # fmt: skip
-"""Names of volumes that are words of the formats, or of everybody: they tell nobody who it is, and are kept."""
+"""Names that are words of the formats, or of everybody: they tell nobody who it is, and are kept."""
 _PLAIN = re.compile(
     r"(?:sd|vd|xvd|hd)[a-z]{1,3}\d*|nvme\d+n\d+(?:p\d+)?|md\d+|dm-\d+|loop\d+|(?:eth|en\w|bond|vlan)\d+\S*"
     r"|\d+(?:\.\d+)*|[a-z]{1,2}\d?"
 )
 SHORTEST = 3
+_DIGITS = 8
+"""Digits alone that are taken for a serial number: fewer may be any count."""
 
 
 def learnt(items: Iterable[Evidence]) -> Iterator[tuple[Kind, str]]:
@@ -79,12 +81,14 @@ def learnt(items: Iterable[Evidence]) -> Iterator[tuple[Kind, str]]:
 
 def usable(kind: Kind, value: str) -> bool:
     """Whether a value tells anything of anybody, and can be told from other text."""
-    if len(value) < SHORTEST or not value.isprintable():
+    if len(value) < SHORTEST or not value.isprintable() or value.lower() in RESERVED:
         return False
     if kind is Kind.HOST:
         return value.lower() not in _NO_HOST and not value.isdecimal()
     if kind is Kind.VOLUME:
-        return value.lower() not in RESERVED and _PLAIN.fullmatch(value) is None
+        return _PLAIN.fullmatch(value) is None
+    if value.isdecimal():
+        return len(value) >= _DIGITS and _NO_SERIAL.fullmatch(value) is None
     return len(value) > SHORTEST and _NO_SERIAL.fullmatch(value) is None and _PLAIN.fullmatch(value.lower()) is None
 
 

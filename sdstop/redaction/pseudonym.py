@@ -62,7 +62,8 @@ class Pseudonyms:
             return self._ipv6(value)
         if kind is Kind.MAC:
             return self._mac(value)
-        for attempt in range(64):
+        made = value
+        for attempt in range(64):  # of a name of three letters there are not many others
             digits = self._digits(kind, f"{value}\0{attempt}" if attempt else value)
             if kind is Kind.HOST:
                 made = "host-" + "".join(_HEX[next(digits) % 16] for _ in range(8))
@@ -74,7 +75,7 @@ class Pseudonyms:
                 made = "".join(_alike(c, next(digits), hexadecimal=kind is Kind.UUID) for c in value)
             if made != value and made not in self._taken:
                 return made
-        return made  # of a name of two letters there are not many others
+        return made
 
     def _digits(self, kind: Kind, value: str) -> Iterator[int]:
         """Yield as many numbers of 16 bits as anybody asks for."""
