@@ -1,10 +1,9 @@
-"""Redaction: nothing that tells who it is is left, the same name has the same pseudonym, and findings stay as they were."""
+"""Redaction: nothing is left that tells who it is, a name has one pseudonym, and findings stay as they were."""
 
 from __future__ import annotations
 
 import ipaddress
 import json
-import os
 import stat
 import struct
 import tarfile
@@ -130,7 +129,12 @@ def test_what_tells_nobody_who_it_is_stays(text: str) -> None:
     ],
 )  # fmt: skip
 def test_words_of_everybody_are_no_names(kind: Kind, value: str) -> None:
-    assert usable(kind, value) == (value == "0123456789")
+    assert not usable(kind, value)
+
+
+def test_a_serial_number_of_digits_alone_is_one() -> None:
+    assert usable(Kind.SERIAL, "191145870012")
+    assert not usable(Kind.SERIAL, "1911458")
 
 
 def test_addresses_of_one_network_stay_in_one() -> None:
@@ -188,8 +192,6 @@ def test_findings_are_the_same(name: str) -> None:
 
 def test_a_leak_is_found_wherever_it_is() -> None:
     known, _ = made(*EVERYWHERE)
-    for name, data in (("a", f"x {SERIAL}-1 y".encode()), (f"b/{HOST}", b""), ("c", f"\0\1{HOST}\0".encode())):
-        assert [file for file, _ in leaks([(name, data)], known.pseudonyms)] == [] or True
     known.text(f"{SERIAL} {HOST} {WWN}")
     for name, data, left in (
         ("a", f"x {SERIAL}-1 y".encode(), SERIAL),
@@ -265,7 +267,7 @@ def test_a_capture_with_a_name_left_in_it_is_taken_away(
         "evidence",
         lambda self, item: item if item.key.endswith("/serial") else plain(self, item),
     )
-    monkeypatch.setattr(Redactor, "origin", lambda self, origin: Origin(self.text(f"{HOST} {SERIAL}")))
+    monkeypatch.setattr(Redactor, "origin", lambda self, _: Origin(self.text(f"{HOST} {SERIAL}")))
     out = tmp_path / "out.tar.gz"
     assert command.execute(["capture", "--from", str(capture(tmp_path)), "-o", str(out), "--redact"]) == 1
     assert "was taken away again: 1 names were left" in capsys.readouterr().err
@@ -303,4 +305,3 @@ def test_frames_are_held_back_until_names_are_known() -> None:
     for frame in (first, second):
         known.learn(frame.evidence)
     assert SERIAL.encode() not in known.frame(first).evidence[0].data
-    assert os.urandom(1) is not None
