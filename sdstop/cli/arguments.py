@@ -27,6 +27,8 @@ _WATCHING = (DASHBOARD, "report", "capture", "check", "export", "doctor")
 _TIMED = ("report", "capture")
 SECONDS = 10.0
 """How long is watched live where nothing else is said."""
+PROFILES = {"quick": SECONDS, "standard": 60.0, "deep": 60.0}
+"""How long each profile watches."""
 ONCE_SECONDS = 2.0
 """How long `export --once` watches: rates need two frames; slow sources are waited for a little longer."""
 
@@ -95,6 +97,7 @@ def _options(parser: Parser, command: str) -> None:
         add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
     if command in _TIMED:
         add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
+        add("--profile", choices=tuple(PROFILES), help="quick 10s, standard 60s, deep 60s with request sizes (root)")
     if command in _TIMED:
         add(
             "--redact",
@@ -197,7 +200,7 @@ def _agree(options: argparse.Namespace) -> None:
     if given.get("once") and given.get("listen"):
         raise Usage("--once and --listen exclude each other: print the page, or serve it")
     if options.command in _TIMED and options.duration is None:
-        options.duration = SECONDS
+        options.duration = PROFILES[options.profile or "quick"]
     seconds = ONCE_SECONDS if given.get("once") else given.get("duration")
     if seconds is not None and (given.get("interval") or 0.0) > seconds:
         raise Usage(f"--interval is longer than the {seconds:g} s of watching: there would be one sample, and no rate")
@@ -207,6 +210,7 @@ _KEYS = {DASHBOARD: "the dashboard needs standard input for its keys", "capture"
 _LIVE = {
     "root": "choose the capture or the folder",
     "duration": "a capture is looked at as a whole",
+    "profile": "a capture is looked at as a whole",
     "interval": "a capture has the interval it was recorded with",
     "io_sizes": "a capture has the request sizes that were counted then",
 }

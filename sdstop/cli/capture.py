@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
+from sdstop.cache import Cache
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
+from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.evidence import Frame
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
 from sdstop.exporters.course import Course
@@ -83,6 +87,7 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
     told = output.progress(seconds) if watch.sampler is not None else lambda _: None
     frames = iter(watch.frames(seconds))
     start: float | None = None
+    where = ""
     try:
         while not ended.code:
             ended.waiting = True
@@ -93,6 +98,11 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
             start = frame.monotonic if start is None else start
             _write(frame, session, course, writer)
             told(frame.monotonic - start)
+            if watch.sampler is not None and not where:
+                where = _stands_on(session, writer.path)
+                if where:
+                    output.clear_progress()
+                    output.say(f"sdstop: {where}")
     except _Ended:
         for frame in watch.held_back():
             _write(frame, session, course, writer)
@@ -104,3 +114,32 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
 def _write(frame: Frame, session: Session, course: Course, writer: CaptureWriter) -> None:
     writer.add(frame)
     course.add(session.feed(frame).now)
+
+
+_LOOKED_AT = frozenset({"md", "bcache", "zvol", "drbd", "nbd", "aoe"})
+
+
+def _stands_on(session: Session, path: Path) -> str:
+    """Return a warning if a capture is written to what it is about: an array, a cache or a network disk. Else ""."""
+    try:
+        device = path.absolute().parent.stat().st_dev
+    except OSError:
+        return ""
+    window = session.head().window
+    number = f"{os.major(device)}:{os.minor(device)}"
+    rows = {row.device: row for row in window.rows(BlockDevice).values()}
+    todo = [row.device for row in rows.values() if row.number == number]
+    below: dict[str, list[str]] = {}
+    for link in window.rows(BlockLink).values():
+        below.setdefault(link.device, []).append(link.below)
+    seen: list[str] = []
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.append(name)
+            todo.extend(below.get(name, ()))
+    cached = {row.device for row in window.rows(Cache).values()}
+    found = [name for name in seen if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
+    if not found:
+        return ""
+    return f"{safe(path)} stands on {safe(found[0])}, which is looked at: writing there disturbs it"

@@ -183,7 +183,8 @@ def _begin(options: argparse.Namespace) -> Watch:
     root = "/" if options.root is None else options.root
     if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
         raise Problem(f"--root {safe(root)}: there is no such folder")
-    counting = _counting(options, collectors) if getattr(options, "io_sizes", None) else None
+    deep = getattr(options, "profile", None) == "deep" and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
+    counting = _counting(options, collectors) if deep or getattr(options, "io_sizes", None) else None
     from sdstop.sampler import Sampler
 
     sampler = Sampler(collectors, host=lambda: _live(root), interval=interval, hotplug=options.command == DASHBOARD)
