@@ -22,7 +22,7 @@ from sdstop.tui.terminal import Options
 
 INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between frames that + and - choose from."""
-_VIEWS = {"overview": "1", "disks": "2", "caches": "3", "network": "4", "host": "6", "findings": "!"}
+_VIEWS = {"overview": "1", "disks": "2", "caches": "3", "network": "4", "fabric": "5", "host": "6", "findings": "!"}
 
 
 def _bind(keys: str, action: str) -> Binding:

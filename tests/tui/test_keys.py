@@ -196,7 +196,7 @@ async def test_sorting_by_name_and_by_key() -> None:
 
 async def test_views_that_have_no_collector_say_so() -> None:
     async with screen(Node().session(2)) as shown:
-        for key, thing in (("5", "fabrics"), ("7", "clusters"), ("8", "volumes")):
+        for key, thing in (("7", "clusters"), ("8", "volumes")):
             assert f"no collector for {thing} in this version" in await shown.press(key)
         assert "Worst devices" in shown.text()
 
