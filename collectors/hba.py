@@ -16,6 +16,14 @@ from sdstop.place import Place, enclosure_of, parse_place
 BLOCK = "/sys/block"
 PCI = "/sys/bus/pci/devices"
 SAS_DEVICES = "/sys/class/sas_device"
+SCSI_HOSTS = "/sys/class/scsi_host"
+
+_FIRMWARE = {
+    "mpt2sas": "version_fw", "mpt3sas": "version_fw", "mpi3mr": "version_fw", "hpsa": "firmware_revision",
+    "smartpqi": "firmware_version", "qla2xxx": "fw_version", "lpfc": "fwrev",
+}  # fmt: skip
+"""Where a driver says which firmware the HBA runs: an attribute of its SCSI host (mpt3sas_ctl.c...)."""
+_HOST = re.compile(r"host\d+")
 
 _FILES = {
     "speed": "current_link_speed",
@@ -41,6 +49,7 @@ class Hba(Reading):
     kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage")]
     device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI")]
     driver: Annotated[str | None, Fact("Driver", "Kernel driver")]
+    firmware: Annotated[str | None, Fact("Firmware", "Firmware that it runs, where its driver says so")]
     port: Annotated[str | None, Fact("Port", "PCI address of the port above it")]
     port_device_id: Annotated[str | None, Fact("Port's device", "vendor:device of the port above", export=False)]
     node: Annotated[int | None, Metric("NUMA node", "NUMA node that it is near to", exact=True)]
@@ -136,8 +145,18 @@ def _ids(host: Host, address: str) -> str | None:
     return ":".join(word.removeprefix("0x") for word in words if word) if all(words) else None
 
 
+def _firmware(host: Host, address: str, driver: str | None) -> str | None:
+    attribute = _FIRMWARE.get(driver or "")
+    if attribute is None:
+        return None
+    hosts = sorted(name for name in host.names(f"{PCI}/{address}") if _HOST.fullmatch(name))
+    said = (host.maybe(f"{SCSI_HOSTS}/{name}/{attribute}") for name in hosts)
+    return next((version for version in said if version), None)
+
+
 def _hba(host: Host, address: str, kind: str, above: str | None) -> Hba:
     base = f"{PCI}/{address}"
+    driver = host.target(f"{base}/driver")
     node = host.number(f"{base}/numa_node")
 
     def speed(where: str | None, name: str) -> float | None:
@@ -150,7 +169,8 @@ def _hba(host: Host, address: str, kind: str, above: str | None) -> Hba:
         hba=address,
         kind=kind,
         device_id=_ids(host, address),
-        driver=host.target(f"{base}/driver"),
+        driver=driver,
+        firmware=_firmware(host, address, driver),
         port=above,
         port_device_id=_ids(host, above) if above is not None else None,
         node=node if node is not None and node >= 0 else None,
@@ -198,6 +218,8 @@ HBA = Collector(
         Need(f"{PCI}/*/*", "class, numbers, NUMA node, speed and width of the link, now and at most"),
         Need(f"link:{PCI}/*", "the port above a PCI function"),
         Need(f"link:{PCI}/*/driver", "the driver"),
+        Need(f"list:{PCI}/*", "the SCSI host of an HBA whose driver says which firmware it runs"),
+        Need(f"{SCSI_HOSTS}/*/*", "the HBA's firmware"),
     ),
     30.0,
     deadline=15.0,

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str] = {
     "capture": "record raw evidence and findings, to be opened anywhere",
     "check": "one line and an exit code: 0 ok, 1 warning, 2 critical, 3 unknown",
     "export": "Prometheus exporter",
+    "fleet": "dashboard of all nodes, asked of a Prometheus-compatible server",
     "doctor": "which sources work here, what is missing, how to enable it",
     "rules": "what is diagnosed, with thresholds",
     "metrics": "what is exported to Prometheus",
@@ -121,16 +122,48 @@ def _options(parser: Parser, command: str) -> None:
         add("--listen", type=address, metavar="ADDR:PORT", help="default 127.0.0.1:10042")
         add("--once", action="store_true", help="print the page once, after two seconds")
         add("--textfile", metavar="FILE", help="write FILE for node_exporter every 15 s, and open no port")
-    if command == DASHBOARD:
+    if command == "fleet":
+        _fleet_options(parser)
+    if command in {DASHBOARD, "fleet"}:
         add("--ascii", action="store_true", default=None, help="no character beyond ASCII")
         add("--mouse", action="store_true", help="use the mouse")
         add("--theme", default="", metavar="NAME", help="colour theme")
-    add("--root", metavar="DIR", help="read files below DIR, not below /")
-    add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
-    add("--collectors", metavar="LIST", help="only these sources, by name, with commas")
+    if command != "fleet":  # which reads no node
+        add("--root", metavar="DIR", help="read files below DIR, not below /")
+        add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
+        add("--collectors", metavar="LIST", help="only these sources, by name, with commas")
     add("--no-color", dest="no_color", action="store_true", help="no colours (as does NO_COLOR)")
     add("--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
     add("-h", "--help", action="help", help="print this")
+
+
+def _fleet_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--prometheus", metavar="URL", required=True, help="Prometheus, Thanos, Mimir, VictoriaMetrics; with any prefix"
+    )
+    add("--http-config", type=Path, metavar="FILE", help="passwords, tokens, TLS, headers: promtool's http config")
+    add("--match", default="", metavar="SELECTOR", help="only these series, as 'cluster=\"a\"'")
+    add("--peers", type=_labels, default=(), metavar="LABELS", help="compare nodes only where these labels are equal")
+    add("--interval", type=_refresh, default=30.0, metavar="TIME", help="time between refreshes, default 30s")
+    add("--once", action="store_true", help="print once, and end")
+    add("--format", choices=("text", "json"), help="print once, as text or JSON")
+
+
+def _refresh(text: str) -> float:
+    """Return the seconds between two refreshes of the fleet, 5 to 3600."""
+    seconds = duration(text)
+    if not 5 <= seconds <= 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is no interval; it must be from 5s to 1h")
+    return seconds
+
+
+def _labels(text: str) -> tuple[str, ...]:
+    """Return names of labels, written with commas."""
+    names = tuple(name.strip() for name in text.split(","))
+    if not all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
+        raise argparse.ArgumentTypeError(f"{text!r} are no names of labels; write cluster,role")
+    return names
 
 
 def _parser(command: str) -> Parser:
@@ -183,6 +216,8 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 def _agree(options: argparse.Namespace) -> None:
     """Raise Usage for options that contradict each other, or of which one would do nothing beside the other."""
     given: Any = vars(options)
+    if options.command == "fleet":
+        return
     sources = given.get("source") or []
     if len(sources) > 1:
         raise Usage("--from was given twice; this version opens one capture at a time")

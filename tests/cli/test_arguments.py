@@ -13,7 +13,7 @@ from tests.cli.run import one_line
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["frobnicate"], "there is no command 'frobnicate'; there are report, capture, check, export, doctor, "),
+        (["frobnicate"], "there is no command 'frobnicate'; there are report, capture, check, export, fleet, doctor, "),
         (["fixtures/x"], "; a capture is opened by --from PATH"),
         (["report", "extra"], "unrecognized arguments: extra; see sdstop report --help"),
         (["report", "--strict"], "unrecognized arguments: --strict; see sdstop report --help"),
