@@ -33,6 +33,9 @@ PROFILES = {"quick": SECONDS, "standard": 60.0, "deep": 60.0}
 ONCE_SECONDS = 2.0
 """How long `export --once` watches: rates need two frames; slow sources are waited for a little longer."""
 
+MOST_COMPARED = 64
+"""Captures that a report compares at most: all of them are in memory."""
+
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -97,16 +100,7 @@ def _options(parser: Parser, command: str) -> None:
     if command == "capture":
         add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
     if command in _TIMED:
-        add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
-        add("--profile", choices=tuple(PROFILES), help="quick 10s, standard 60s, deep 60s with request sizes (root)")
-    if command in _TIMED:
-        add(
-            "--redact",
-            nargs="?",
-            const="",
-            metavar="KEYFILE",
-            help="tell hosts, addresses, serial numbers and volumes by other names, the same for the same key",
-        )
+        _timed_options(parser)
     if command in {DASHBOARD, *_TIMED}:
         add(
             "--io-sizes",
@@ -135,6 +129,19 @@ def _options(parser: Parser, command: str) -> None:
     add("--no-color", dest="no_color", action="store_true", help="no colours (as does NO_COLOR)")
     add("--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
     add("-h", "--help", action="help", help="print this")
+
+
+def _timed_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
+    add("--profile", choices=tuple(PROFILES), help="quick 10s, standard 60s, deep 60s with request sizes (root)")
+    add(
+        "--redact",
+        nargs="?",
+        const="",
+        metavar="KEYFILE",
+        help="tell hosts, addresses, serial numbers and volumes by other names, the same for the same key",
+    )
 
 
 def _fleet_options(parser: Parser) -> None:
@@ -213,17 +220,26 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
     return options
 
 
+def _sources(options: argparse.Namespace, sources: list[str]) -> None:
+    """Take over what `--from` names. Raises Usage."""
+    if len(sources) > 1 and options.command != "report":
+        raise Usage("--from was given twice; several captures are compared by report alone")
+    if len(sources) > MOST_COMPARED or (len(sources) > 1 and "-" in sources):
+        raise Usage(
+            f"--from was given {len(sources)} times; up to {MOST_COMPARED} captures can be compared, none pasted"
+        )
+    options.source = sources[0] if sources else None
+    options.sources = sources
+    if options.source == "-" and options.command in {DASHBOARD, "capture"}:
+        raise Usage(f"--from - is text of one moment, for report and check; {_KEYS[options.command]}")
+
+
 def _agree(options: argparse.Namespace) -> None:
     """Raise Usage for options that contradict each other, or of which one would do nothing beside the other."""
     given: Any = vars(options)
     if options.command == "fleet":
         return
-    sources = given.get("source") or []
-    if len(sources) > 1:
-        raise Usage("--from was given twice; this version opens one capture at a time")
-    options.source = sources[0] if sources else None
-    if options.source == "-" and options.command in {DASHBOARD, "capture"}:
-        raise Usage(f"--from - is text of one moment, for report and check; {_KEYS[options.command]}")
+    _sources(options, given.get("source") or [])
     if options.source is not None:
         for name, why in _LIVE.items():
             if given.get(name) is not None:
