@@ -23,6 +23,7 @@ from sdstop.collectors.node import NODE, PRESSURE
 from sdstop.collectors.numa import NUMA
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
+from sdstop.collectors.sar import SAR
 from sdstop.collectors.sas import SAS
 from sdstop.collectors.sessions import SESSIONS
 from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
@@ -32,6 +33,7 @@ BUILTIN: tuple[Collector, ...] = (
     PRESSURE,
     DISKSTATS,
     IOSTAT,
+    SAR,
     BLOCKDEV,
     MDRAID,
     MDMEMBERS,

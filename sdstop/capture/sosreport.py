@@ -32,10 +32,11 @@ LIMITS = Limits(total=2 << 30, ratio=400, ratio_from=64 << 20)
 
 _KEPT = re.compile(
     r"(?:proc|sys|run/udev/data|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf|multipath)"
-    r"|var/log/sa/sar\d+$|sos_reports/manifest\.json$|version\.txt$"
+    r"|var/log/(?:sa|sysstat)/sar\d+$|sos_reports/manifest\.json$|version\.txt$"
 )
 _LOGS = re.compile(r"sos_commands/(?:logs|systemd|selinux|auditd|rpm|dpkg|apt|yum|python|java)/")
 _PATH = re.compile(r"^/?(?:usr/(?:local/)?)?s?bin/")
+_SAR = re.compile(r"sar\d\d(?:\d{6})?")
 _MOST_COMMANDS = 20_000
 _NOTE = "a sosreport is one moment: what takes two readings, as every rate, is not known"
 
@@ -106,8 +107,12 @@ def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[st
             # What went to standard error stands in the same file.
             yield key, Evidence(key, data=data[:LARGEST], stderr=data[:4096] if exit_ else b"", exit=exit_)
     for name, data in contents.files.items():
-        if name.startswith("sos_commands/") and name not in known:
-            key = f"cmd:{unmangled(name.rpartition('/')[2])}"
+        file = name.rpartition("/")[2]
+        if _SAR.fullmatch(file):  # a whole day, from the data that sysstat keeps
+            key = f"cmd:sar -A -f {file.replace('sar', 'sa')}"
+            yield key, Evidence(key, data=data[:LARGEST])
+        elif name.startswith("sos_commands/") and name not in known:
+            key = f"cmd:{unmangled(file)}"
             yield key, Evidence(key, data=data[:LARGEST])
 
 
