@@ -109,7 +109,7 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield each disk's day, of the first text that names it. Raises Absent if there is none, Malformed if none fits."""
+    """Yield each disk's day, of the first text that names it. Raises Absent if there is none, else Malformed."""
     names = host.recorded("sar")
     if not names:
         raise Absent("cmd:sar -d", "none recorded; a live node is not asked", recorded=False)
