@@ -24,7 +24,9 @@ from claims import Claim, claims_table, table
 from measures import QUICK, STAGES, Effort, Nodes
 from subjects import can_cover
 
-PARTS = ("stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches", "inside")
+PARTS = (
+    "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside",
+)  # fmt: skip
 MEMORY = Path("/dev/shm")
 
 
@@ -86,6 +88,8 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
                 yield part, list(measures.one_shots(nodes.trees[small], small, nodes.scratch, effort))
             case "recording":
                 yield part, list(measures.recording(costs[small], small))
+            case "dumps":
+                yield part, list(measures.dumps(nodes.trees[small], small, nodes.scratch, effort))
             case "caches":
                 yield part, list(measures.caches(effort))
             case "inside":

@@ -33,6 +33,7 @@ from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
 from sdstop.collectors.qemu import QEMU
 from sdstop.collectors.rbd import RBD
+from sdstop.collectors.sar import SAR
 from sdstop.collectors.sas import SAS
 from sdstop.collectors.scaleio import SCALEIO
 from sdstop.collectors.sessions import SESSIONS
@@ -47,6 +48,7 @@ BUILTIN: tuple[Collector, ...] = (
     PRESSURE,
     DISKSTATS,
     IOSTAT,
+    SAR,
     BLOCKDEV,
     MDRAID,
     MDMEMBERS,
