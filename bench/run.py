@@ -90,10 +90,12 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
                 yield part, list(measures.recording(costs[small], small))
             case "dumps":
                 yield part, list(measures.dumps(nodes.trees[small], small, nodes.scratch, effort))
-            case "caches":
-                yield part, list(measures.caches(effort))
-            case "inside":
-                yield part, list(measures.inside(effort))
+            case _:
+                yield part, list(_ALONE[part](effort))
+
+
+_ALONE = {"caches": measures.caches, "inside": measures.inside}
+"""Parts that need none of the nodes."""
 
 
 def main() -> int:

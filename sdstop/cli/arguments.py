@@ -87,13 +87,7 @@ def _options(parser: Parser, command: str) -> None:
     """Declare the options of a command."""
     add = parser.add_argument
     if command in _WATCHING:
-        add(
-            "--from",
-            dest="source",
-            action="append",
-            metavar="PATH",
-            help="look at a capture or a sosreport, folder or archive; - is pasted text",
-        )
+        _watching_options(parser)
     if command == "report":
         add("--format", choices=("text", "json", "html", "markdown"), default="text", help="default text")
         add("-o", dest="output", metavar="FILE", help="write to FILE, not to standard output")
@@ -110,8 +104,6 @@ def _options(parser: Parser, command: str) -> None:
         )
     if command in {*_TIMED, "export"}:
         add("--interval", type=interval, metavar="TIME", help="time between samples, default 1s")
-    if command in _WATCHING:
-        add("--no-smp", dest="no_smp", action="store_true", default=None, help="ask SAS expanders nothing, by no way")
     if command == "check":
         add("--strict", action="store_true", help="a source that is denied is unknown too")
     if command == "export":
@@ -142,6 +134,18 @@ def _export_options(parser: Parser) -> None:
     )
     add("--once", action="store_true", help="print the page once, after two seconds")
     add("--textfile", metavar="FILE", help="write FILE for node_exporter every 15 s, and open no port")
+
+
+def _watching_options(parser: Parser) -> None:
+    add = parser.add_argument
+    add(
+        "--from",
+        dest="source",
+        action="append",
+        metavar="PATH",
+        help="look at a capture or a sosreport, folder or archive; - is pasted text",
+    )
+    add("--no-smp", dest="no_smp", action="store_true", default=None, help="ask SAS expanders nothing, by no way")
 
 
 def _timed_options(parser: Parser) -> None:
