@@ -162,6 +162,7 @@ scrape_configs:
     static_configs: [{{targets: ["127.0.0.1:{port}"]}}]
     {more}
 """
+DOCS = Path(__file__).parents[2] / "docs" / "monitoring.md"
 
 
 @contextmanager
@@ -393,3 +394,34 @@ def test_a_real_prometheus_scrapes_it_over_tls_with_a_password(node: Path, tmp_p
             until(lambda: ask('up{job="sdstop"} == 1'))
             (series,) = until(lambda: ask("sdstop_disk_reads_total"))
             assert series["value"][1] == "100"
+
+
+def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: Path) -> None:
+    """Both exporters read one tree; relabelled as docs/monitoring.md says, its query has an answer."""
+    relabelled, query = re.findall(
+        r"(?s)### Beside node_exporter.*?```yaml\n(.*?)```.*?```promql\n(.*?)```", DOCS.read_text()
+    )[0]
+    assert query.startswith("sum by (instance, array)")
+    (node / "proc" / "mdstat").write_text(
+        "Personalities : [raid1]\nmd0 : active raid1 sda[0]\n      1 blocks [2/1] [U_]\n"
+    )
+    (node / "proc" / "diskstats").write_text(DISKSTATS.replace(" 40 3 0 13 13", " 40 3 7 13 13"))
+    (node / "sys").mkdir()
+    (node / "config.toml").write_text("")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    argv = ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}", f"--path.procfs={node}/proc",
+            f"--path.sysfs={node}/sys", "--collector.disable-defaults", "--collector.diskstats"]  # fmt: skip
+    theirs = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        with exporting(node, "--listen", "127.0.0.1:0") as process:
+            both = "".join(f"    {line}\n" for line in relabelled.splitlines()).lstrip()
+            more = f"{both}  - job_name: node\n    static_configs: [{{targets: ['127.0.0.1:{port}']}}]\n    {both}"
+            with prometheus(tmp_path, port_of(process), more) as ask:
+                (series,) = until(lambda: ask(query))
+                assert series["metric"] == {"instance": "127.0.0.1", "array": "md0"}
+                assert series["value"][1] == "7"
+                assert ask("sdstop_disk_io_now")[0]["metric"]["device"] == "sda"  # a member, by default
+    finally:
+        theirs.terminate()
+        theirs.wait(PATIENCE)

@@ -57,8 +57,8 @@ def test_a_crowd_that_stays_is_counted_at_one_member() -> None:
     assert seconds("hot-member", "sdstop_array_hot_seconds_total")[""] == 53
     members = seconds("hot-member", "sdstop_array_member_hot_seconds_total")
     assert {name for name, spent in members.items() if spent} == {"sde"}
-    assert 'sdstop_disk_saturated_seconds_total{device="sde"} 60\n' in page_of("hot-member")
-    assert 'sdstop_disk_saturated_seconds_total{device="sda"} 0\n' in page_of("hot-member")
+    assert 'sdstop_disk_saturated_seconds_total{device="sde"} 60.0\n' in page_of("hot-member")
+    assert 'sdstop_disk_saturated_seconds_total{device="sda"} 0.0\n' in page_of("hot-member")
 
 
 def test_even_load_is_no_heat() -> None:
