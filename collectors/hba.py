@@ -11,7 +11,7 @@ from sdstop.collector import Collector, Need
 from sdstop.disk import device_name
 from sdstop.host import Host, TimedOut, Unreadable
 from sdstop.model import Fact, Label, Metric, Reading, Source
-from sdstop.place import Place, parse_place
+from sdstop.place import Place, enclosure_of, parse_place
 
 BLOCK = "/sys/block"
 PCI = "/sys/bus/pci/devices"
@@ -126,6 +126,8 @@ def _place(host: Host, path: str) -> Place:
 def _path(host: Host, entry: str, place: Place) -> DiskPath:
     end = place.end_device or None
     base = f"{SAS_DEVICES}/{end}"
+    enclosure = (host.maybe(f"{base}/enclosure_identifier") or None) if end else None
+    known = end and (enclosure is None or enclosure_of(enclosure))
     return DiskPath(
         device=device_name(entry),
         hba=place.functions[-1],
@@ -133,8 +135,8 @@ def _path(host: Host, entry: str, place: Place) -> DiskPath:
         port=place.ports[0] if place.ports else None,
         expander=place.expanders[-1] if place.expanders else None,
         end_device=end,
-        enclosure=(host.maybe(f"{base}/enclosure_identifier") or None) if end else None,
-        bay=host.number(f"{base}/bay_identifier") if end else None,
+        enclosure=enclosure_of(enclosure),
+        bay=host.number(f"{base}/bay_identifier") if known else None,  # else it is number 0 of nothing
     )
 
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.collector import Collector, Need
 from sdstop.host import Host, TimedOut, Unreadable
 from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
-from sdstop.place import Place, parse_place
+from sdstop.place import Place, enclosure_of, parse_place
 
 PHYS = "/sys/class/sas_phy"
 PORTS = "/sys/class/sas_port"
@@ -181,6 +181,7 @@ def _device(host: Host, name: str) -> SasDevice:
     expander = name.startswith("expander-")
     said = [host.maybe(f"{EXPANDERS}/{name}/{part}") for part in ("vendor_id", "product_id")] if expander else []
     above = owner(port) if port is not None else ""
+    enclosure = host.maybe(f"{base}/enclosure_identifier") or None
     return SasDevice(
         device=name,
         kind=host.maybe(f"{base}/device_type") or None,
@@ -188,8 +189,9 @@ def _device(host: Host, name: str) -> SasDevice:
         host=place.host or (f"host{number[0]}" if (number := re.findall(r"\d+", name)) else None),
         port=port,
         above=above or None,
-        enclosure=host.maybe(f"{base}/enclosure_identifier") or None,
-        bay=host.number(f"{base}/bay_identifier"),
+        enclosure=enclosure_of(enclosure),
+        # Without an enclosure it is number 0 of nothing.
+        bay=host.number(f"{base}/bay_identifier") if enclosure is None or enclosure_of(enclosure) else None,
         product=" ".join(word for word in said if word) or None,
     )
 

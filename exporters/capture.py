@@ -25,8 +25,10 @@ from sdstop.capture.layout import Place, Slugs, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.evidence import Evidence, Frame, RunMark, slug
+from sdstop.exporters.course import Course, course_of
+from sdstop.exporters.html import page
+from sdstop.exporters.postmortem import postmortem
 from sdstop.exporters.report import document, plain
-from sdstop.exporters.text import markdown
 from sdstop.format import safe
 from sdstop.session import Session
 
@@ -49,6 +51,21 @@ class Unwritable(Exception):  # noqa: N818
         super().__init__(f"{safe(os.fspath(path))} {reason}")
         self.path = path
         self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Conclusions:
+    """What a capture ends with: what was found, as JSON data, a postmortem in Markdown, and the report as HTML.
+
+    Who only copies evidence has none of it, and the files are empty, or missing.
+    """
+
+    findings: Any = ()
+    report: str = ""
+    page: str = ""
+
+
+NOTHING = Conclusions()
 
 
 class CaptureWriter:
@@ -122,13 +139,15 @@ class CaptureWriter:
             self._sink.frame(frame.number, members, index, whole)
         self._moments.append({"number": frame.number, **moment})
 
-    def finish(self, findings: Any, report: str) -> None:
-        """Write what was found, as JSON data, and the report in Markdown (see `conclusions`): it is complete."""
+    def finish(self, concluded: Conclusions = NOTHING) -> None:
+        """Write what was found: the capture is complete."""
         if not self._moments:
             raise Unwritable(self.path, "would hold no frame")
         with self._guarded():
-            self._sink.put("findings.json", _json(findings))
-            self._sink.put("report.md", report.encode("utf-8", "backslashreplace"))
+            self._sink.put("findings.json", _json(concluded.findings))
+            self._sink.put("report.md", concluded.report.encode("utf-8", "backslashreplace"))
+            if concluded.page:
+                self._sink.put("report.html", concluded.page.encode("utf-8", "backslashreplace"))
             self._sink.finish(self._manifest_text(complete=True))
 
     def close(self) -> None:
@@ -172,15 +191,17 @@ class CaptureWriter:
             raise Unwritable(self.path, self._failure) from error
 
 
-def conclusions(session: Session, kept: int | None = None) -> tuple[Any, str]:
-    """Return what every capture of a session ends with: what was found, as JSON data, and the report in Markdown.
+def conclusions(session: Session, course: Course | None = None, kept: int | None = None) -> Conclusions:
+    """Return what was found in a session; without a course, plots are of its last window alone.
 
     `kept` is how many of its frames the capture has, None for all: that others are not there is said. LookupError
     before the first frame.
     """
     gone = session.frames_seen - kept if kept is not None else 0
     note = f"this is of {session.frames_seen} frames, and the capture has the last {kept} of them" if gone > 0 else ""
-    return plain(document(session, readings=False, note=note)), markdown(session, note)
+    findings = plain(document(session, readings=False, note=note))
+    drawn = course if course is not None else course_of(session.head().window)
+    return Conclusions(findings, postmortem(session, note), page(session, drawn, note))
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,12 +53,6 @@ def text_report(
     return "\n".join("\n".join([*lines, ""]) for lines in sections if lines)
 
 
-def markdown(session: Session, note: str = "") -> str:
-    """Return the report as a block of code: whatever foreign names are made of is no markup there."""
-    lines = text_report(session, note=note).splitlines()
-    return "# sdstop report\n\n" + "".join(f"    {line}".rstrip() + "\n" for line in lines)
-
-
 def counted(findings: list[Finding]) -> str:
     """Return how many there are of each severity: `2 findings: 1 critical, 1 info`.
 

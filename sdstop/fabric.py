@@ -99,8 +99,12 @@ def _carries(window: Window, hba: Hba, hosts: set[str | None], efficiency: float
 def _moves(window: Window, paths: list[DiskPath]) -> float:
     """Return what goes through now: the mean of the last ten seconds."""
     moments = window.last(10.0).moments(DiskActivity)
+    names = tuple(path.device for path in paths)
     total = 0.0
     for moment in moments:
-        rows = [row for path in paths if (row := moment.rows.get(path.device)) is not None]
-        total += sum(row.read_bytes_per_second + row.write_bytes_per_second for row in rows)
+        known: dict[tuple[str, ...], float] = moment.memo.setdefault("fabric.moves", {})
+        if names not in known:
+            rows = [row for name in names if (row := moment.rows.get(name)) is not None]
+            known[names] = sum(row.read_bytes_per_second + row.write_bytes_per_second for row in rows)
+        total += known[names]
     return total / len(moments) if moments else 0.0

@@ -224,6 +224,12 @@ class History:
         if len(self._ring) > YOUNG:
             self._age(self._ring[-1 - YOUNG], self._ring[-YOUNG])
 
+    def still(self) -> History:
+        """Return one that keeps what this one has now."""
+        copied = History(self._providers, self._keep)
+        copied._ring.extend(self._ring)
+        return copied
+
     def _age(self, old: Snapshot, newer: Snapshot) -> None:
         for name, run in old.runs.items():
             if newer.runs.get(name, run) is not run:

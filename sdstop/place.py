@@ -9,6 +9,7 @@ _FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _HOST = re.compile(r"host\d+")
 _PORT = re.compile(r"port-\d+(:\d+){1,2}")
 _EXPANDER = re.compile(r"expander-\d+:\d+")
+_ENCLOSURE = re.compile(r"0x[0-9a-f]{1,16}")
 _END = re.compile(r"end_device-\d+(:\d+){1,2}")
 
 
@@ -40,3 +41,8 @@ def parse_place(path: str) -> Place:
         tuple(dict.fromkeys(part for part in parts if _EXPANDER.fullmatch(part))),
         next((part for part in parts if _END.fullmatch(part)), ""),
     )
+
+
+def enclosure_of(said: str | None) -> str | None:
+    """Return an enclosure's identifier, `0x500093d0016c0000`; None of zeros and of what drivers say that know none."""
+    return said if said is not None and _ENCLOSURE.fullmatch(said) and int(said, 16) else None

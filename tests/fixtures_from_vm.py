@@ -48,7 +48,7 @@ def convert(recording: Path, folder: Path, host: str = HOST) -> Path:
     with CaptureWriter(path, host, privileged=True) as writer:
         for frame in frames(recording):
             writer.add(frame)
-        writer.finish([], "")
+        writer.finish()
     return path
 
 

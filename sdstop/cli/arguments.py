@@ -84,7 +84,7 @@ def _options(parser: Parser, command: str) -> None:
     if command in _WATCHING:
         add("--from", dest="source", action="append", metavar="PATH", help="look at a capture (folder or .tar.gz)")
     if command == "report":
-        add("--format", choices=("text", "json"), default="text", help="default text")
+        add("--format", choices=("text", "json", "html", "markdown"), default="text", help="default text")
         add("-o", dest="output", metavar="FILE", help="write to FILE, not to standard output")
     if command == "capture":
         add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")

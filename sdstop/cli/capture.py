@@ -12,6 +12,7 @@ from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
+from sdstop.exporters.course import Course
 from sdstop.exporters.text import plural
 from sdstop.format import safe
 from sdstop.session import Session
@@ -20,16 +21,16 @@ from sdstop.session import Session
 def run(options: argparse.Namespace) -> int:
     """Write a capture; a signal ends it early, and what was taken is kept. Raises Problem."""
     with begin(options) as watch, _signals() as ended:
-        session, origin = watch.session(), watch.origin
+        session, origin, course = watch.session(watch.frames_kept), watch.origin, Course()
         try:
             with CaptureWriter(
                 options.output, origin.name, privileged=origin.privileged, facts=origin.facts,
                 collectors=origin.collectors,
             ) as writer:  # fmt: skip
-                _record(watch, session, writer, ended, options.duration)
+                _record(watch, session, course, writer, ended, options.duration)
                 if not session.frames_seen:
                     raise Problem("ended before the first frame", ended.code)
-                writer.finish(*conclusions(session))
+                writer.finish(conclusions(session, course))
         except Unwritable as error:
             raise Problem(str(error)) from error
     output.say(
@@ -68,7 +69,7 @@ def _signals() -> Iterator[_End]:
             signal.signal(number, handler)
 
 
-def _record(watch: Watch, session: Session, writer: CaptureWriter, ended: _End, seconds: float) -> None:
+def _record(watch: Watch, session: Session, course: Course, writer: CaptureWriter, ended: _End, seconds: float) -> None:
     told = output.progress(seconds) if watch.sampler is not None else lambda _: None
     frames = iter(watch.frames(seconds))
     start: float | None = None
@@ -81,7 +82,7 @@ def _record(watch: Watch, session: Session, writer: CaptureWriter, ended: _End, 
                 break
             start = frame.monotonic if start is None else start
             writer.add(frame)
-            session.feed(frame)
+            course.add(session.feed(frame).now)
             told(frame.monotonic - start)
     except _Ended:
         pass

@@ -3,25 +3,57 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sdstop.cli import output
 from sdstop.cli.watch import Watch, begin, watched
-from sdstop.session import Session
+
+if TYPE_CHECKING:
+    from sdstop.session import Look, Session
 
 
 def run(options: argparse.Namespace) -> int:
     """Write the report. Raises Problem."""
     with begin(options) as watch, output.Target(options.output) as target:
-        session = seen(watch, watch.session(whole(watch)), options.duration)
-        watch.close()
-        if options.format == "json":
-            from sdstop.exporters.report import document, to_json
-
-            target.write(to_json(document(session)))
-        else:
-            coloured = options.output in {None, "-"} and output.colours(options)
-            target.write(text(session, coloured=coloured))
+        write = _WRITERS[options.format]
+        target.write(write(watch, options))
     return 0
+
+
+def _text(watch: Watch, options: argparse.Namespace) -> str:
+    session = seen(watch, watch.session(whole(watch)), options.duration)
+    watch.close()
+    return text(session, coloured=options.output in {None, "-"} and output.colours(options))
+
+
+def _json(watch: Watch, options: argparse.Namespace) -> str:
+    from sdstop.exporters.report import document, to_json
+
+    session = seen(watch, watch.session(whole(watch)), options.duration)
+    watch.close()
+    return to_json(document(session))
+
+
+def _html(watch: Watch, options: argparse.Namespace) -> str:
+    from sdstop.exporters.course import Course
+    from sdstop.exporters.html import page
+
+    course = Course()
+    session = seen(watch, watch.session(watch.frames_kept), options.duration, lambda look: course.add(look.now))
+    watch.close()
+    return page(session, course)
+
+
+def _markdown(watch: Watch, options: argparse.Namespace) -> str:
+    from sdstop.exporters.postmortem import postmortem
+
+    session = seen(watch, watch.session(watch.frames_kept), options.duration)
+    watch.close()
+    return postmortem(session)
+
+
+_WRITERS = {"text": _text, "json": _json, "html": _html, "markdown": _markdown}
 
 
 def whole(watch: Watch) -> float | None:
@@ -29,11 +61,11 @@ def whole(watch: Watch) -> float | None:
     return None if watch.sampler is None else 0.0
 
 
-def seen(watch: Watch, session: Session, seconds: float) -> Session:
-    """Return the session after it watched for so long, or saw all of a capture."""
+def seen(watch: Watch, session: Session, seconds: float, noted: Callable[[Look], None] = lambda _: None) -> Session:
+    """Return the session after it watched for so long, or saw all of a capture; `noted` is told of each moment."""
     live = watch.sampler is not None
     try:
-        watched(watch, session, seconds, output.progress(seconds) if live else lambda _: None)
+        watched(watch, session, seconds, output.progress(seconds) if live else lambda _: None, noted)
     finally:
         if live:
             output.clear_progress()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sdstop.history import Window
     from sdstop.live import LiveHost
     from sdstop.sampler import Sampler
-    from sdstop.session import Session
+    from sdstop.session import Look, Session
     from sdstop.tracing import Counting
 
 PATIENCE = 10.0
@@ -69,6 +69,13 @@ class Watch:
 
         judges = RULES if rules is None else rules
         return Session(self.origin, self.collectors, judges, self.config.thresholds, remember=remember)
+
+    @property
+    def frames_kept(self) -> float | None:
+        """How many seconds of frames one remembers who quotes them afterwards (None: all, they are in memory)."""
+        from sdstop.session import RING_SECONDS
+
+        return None if self.sampler is None else RING_SECONDS
 
     def judge(self, window: Window) -> Judgement:
         """Return what the rules say of one window alone."""
@@ -200,10 +207,16 @@ def exported(options: argparse.Namespace, config: Config) -> Choice:
         raise Problem(f"{safe(options.config)}: {safe(error, 500)}", 2) from error
 
 
-def watched(watch: Watch, session: Session, seconds: float, told: Callable[[float], None] = lambda _: None) -> None:
-    """Feed a session for so many seconds; `told` hears how many have passed."""
+def watched(
+    watch: Watch,
+    session: Session,
+    seconds: float,
+    told: Callable[[float], None] = lambda _: None,
+    noted: Callable[[Look], None] = lambda _: None,
+) -> None:
+    """Feed a session for so many seconds; `told` hears how many have passed, `noted` what each frame showed."""
     start: float | None = None
     for frame in watch.frames(seconds):
         start = frame.monotonic if start is None else start
         told(frame.monotonic - start)
-        session.feed(frame)
+        noted(session.feed(frame))

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 
 from sdstop.session import Session
 from sdstop.tui import FrameFeed
-from sdstop.tui.dump import capture_name, dump, save_text, write_capture
+from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.foot import Foot, Question
 from sdstop.tui.main import Main
 from sdstop.tui.palette import Palette, plain
@@ -22,7 +22,7 @@ from sdstop.tui.terminal import Options
 
 INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between frames that + and - choose from."""
-_VIEWS = {"overview": "1", "disks": "2", "caches": "3", "network": "4", "host": "6", "findings": "!"}
+_VIEWS = {"overview": "1", "disks": "2", "caches": "3", "network": "4", "fabric": "5", "host": "6", "findings": "!"}
 
 
 def _bind(keys: str, action: str) -> Binding:
@@ -200,7 +200,7 @@ class Commands(App[None]):
 
     async def _write(self, path: str) -> None:
         self.foot.say(f"writing {path} ...")
-        wrong = await asyncio.to_thread(write_capture, path, dump(self.session))
+        wrong = await asyncio.to_thread(write_capture, path, self.session.still())
         self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
 
     def action_copy(self) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from sdstop.evidence import Origin
 from sdstop.format import moment
-from sdstop.session import Session, Timeline
+from sdstop.session import Session
 
 
 def capture_name(session: Session) -> str:
@@ -18,38 +14,19 @@ def capture_name(session: Session) -> str:
     return f"sdstop-{host}-{moment(session.timeline.frames[-1].taken):%Y%m%dT%H%M%SZ}.tar.gz"
 
 
-@dataclass(frozen=True, slots=True)
-class Dump:
-    """All that is remembered of a session at a moment, and what was found until then."""
+def write_capture(path: str, session: Session) -> str:
+    """Write all that is remembered of a session that stands still; return "" or, in one line, why it could not be."""
+    from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions  # noqa: PLC0415  # seldom needed
 
-    origin: Origin
-    timeline: Timeline
-    findings: Any
-    report: str
-
-
-def dump(session: Session) -> Dump:
-    """Return what is known now, apart from what comes while it is written. LookupError before the first frame."""
-    from sdstop.exporters.capture import conclusions  # noqa: PLC0415  # seldom needed
-
-    known = session.timeline
-    timeline = Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
-    return Dump(session.origin, timeline, *conclusions(session, len(timeline.frames)))
-
-
-def write_capture(path: str, dumped: Dump) -> str:
-    """Write it as a capture; return "" or, in one line, why it could not be."""
-    from sdstop.exporters.capture import CaptureWriter, Unwritable  # noqa: PLC0415
-
-    origin, frames = dumped.origin, dumped.timeline
+    origin, kept = session.origin, session.timeline
     try:
         target = Path(path).expanduser()
         with CaptureWriter(
             target, origin.name, privileged=origin.privileged, facts=origin.facts, collectors=origin.collectors
         ) as writer:
-            for frame in frames.recall(0, len(frames.frames)):
+            for frame in kept.recall(0, len(kept.frames)):
                 writer.add(frame)
-            writer.finish(dumped.findings, dumped.report)
+            writer.finish(conclusions(session, kept=len(kept.frames)))
     except (Unwritable, RuntimeError) as error:  # RuntimeError: a home that cannot be told
         return str(error)
     return ""

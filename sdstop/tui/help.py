@@ -11,7 +11,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Views",
         (
-            ("1 2 3 4 6", "Overview, Disks, Caches, Network, Host"),
+            ("1 2 3 4 5 6", "Overview, Disks, Caches, Network, Fabric, Host"),
             ("!", "all findings: in force, unknown, ended, ruled out"),
             ("Enter", "a finding: why; a number's row: the raw evidence"),
             ("Esc Backspace", "back"),
@@ -24,6 +24,7 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("j k arrows", "up and down; g G first and last; PgUp PgDn"),
             ("/", "filter; Esc clears it; n N next and previous match"),
             ("s", "sort by the next column; S or I the other way round"),
+            ("h l left right", "of a tree: fold, unfold; z all of it; + folded, but for what is wrong"),
             ("y", "copy the row (terminal's clipboard)"),
         ),
     ),
@@ -56,6 +57,7 @@ MARKS = (
     ("! *", "before a row: a critical finding or a warning is about it"),
     ("~", "stale: the last good answer of a source that fails now"),
     ("%CACHBL", "hits of the requests that could be cached; %HIT is of all that came"),
+    ("8G x4/16G x8", "a link: as it is, and as both ends can; NEW: errors since the reading before"),
     ("x2.4", "as many times the median of its peers in the array"),
 )
 

@@ -32,9 +32,17 @@ HINTS: tuple[Hint, ...] = (
 )
 
 
-TABS = (("1", "Overview"), ("2", "Disks"), ("3", "Caches"), ("4", "Network"), ("6", "Host"), ("!", "Findings"))
+TABS = (
+    ("1", "Overview"),
+    ("2", "Disks"),
+    ("3", "Caches"),
+    ("4", "Network"),
+    ("5", "Fabric"),
+    ("6", "Host"),
+    ("!", "Findings"),
+)
 """Views by key."""
-ABSENT = {"5": "fabrics", "7": "clusters", "8": "volumes"}
+ABSENT = {"7": "clusters", "8": "volumes"}
 """Views that come with their collectors."""
 
 
@@ -169,6 +177,10 @@ def _made(key: str) -> View:
             from sdstop.tui.views.network import Network  # noqa: PLC0415
 
             return Network()
+        case "5":
+            from sdstop.tui.views.fabric import FabricView  # noqa: PLC0415
+
+            return FabricView()
         case "6":
             from sdstop.tui.views.host import Host  # noqa: PLC0415
 

@@ -96,12 +96,19 @@ def _note(scene: Scene) -> str:
     return at if origin.complete else f"{at}, capture incomplete"
 
 
+_SHORT = {"Overview": "Over", "Caches": "Cache", "Network": "Net", "Cluster": "Clust", "Volumes": "Vols",
+          "Findings": "Find"}  # fmt: skip
+"""What views are called where there is no room for all names."""
+
+
 def tabs_line(tabs: Sequence[tuple[str, str]], current: str, width: int) -> Line:
     """Return the line of views; the one that is shown stands in reverse video."""
-    full = sum(len(key) + len(title) + 5 for key, title in tabs) <= width
+    full = [f" {key} {title} " for key, title in tabs]
+    short = [f" {key} {_SHORT.get(title, title)} " for key, title in tabs]
+    bare = [whole if key == current else f" {key} " for whole, (key, _) in zip(full, tabs, strict=True)]
+    chosen = next((names for names in (full, short) if sum(map(len, names)) + len(names) < width), bare)
     parts: list[Segment] = [Segment(" ")]
-    for key, title in tabs:
-        shown = f" {key} {title} " if full or key == current else f" {key} "
+    for shown, (key, _) in zip(chosen, tabs, strict=True):
         parts.append(Segment(shown, BANNER if key == current else PLAIN))
         parts.append(Segment(" "))
     return tuple(parts)

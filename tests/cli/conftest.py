@@ -25,7 +25,7 @@ def meters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
         with CaptureWriter(path, "node", collectors=["meters", "idle"]) as writer:
             for each in frames:
                 writer.add(each)
-            writer.finish({}, "")
+            writer.finish()
         return str(path)
 
     return make

@@ -17,7 +17,7 @@ from tests.cli.run import one_line
         (["fixtures/x"], "; a capture is opened by --from PATH"),
         (["report", "extra"], "unrecognized arguments: extra; see sdstop report --help"),
         (["report", "--strict"], "unrecognized arguments: --strict; see sdstop report --help"),
-        (["report", "--format", "html"], "argument --format: invalid choice: 'html'"),
+        (["report", "--format", "pdf"], "argument --format: invalid choice: 'pdf'"),
         (["report", "--duration", "soon"], "'soon' is no duration; write 10s, 1m, 1h or seconds"),
         (["report", "--duration", "8d"], "'8d' is longer than a week"),
         (["report", "--interval", "1ms"], "'1ms' is no interval; it must be from 100ms to 1h"),

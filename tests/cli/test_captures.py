@@ -201,7 +201,7 @@ def test_capture_of_a_capture_finds_the_same(capture: str, tmp_path: Path, capsy
         assert findings is not None
         assert report is not None
         assert json.load(findings)["findings"][0]["subject"] == "c"
-        assert report.read().startswith(b"# sdstop report\n\n    node: 1 finding: 1 critical\n")
+        assert report.read().startswith(b"# node: 1 finding: 1 critical\n")
 
 
 def test_capture_overwrites_nothing(capture: str, capsys: pytest.CaptureFixture[str]) -> None:

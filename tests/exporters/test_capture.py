@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from sdstop.capture import Unopenable, open_capture
 from sdstop.evidence import Evidence, Frame, Outcome, RunMark
-from sdstop.exporters.capture import CaptureWriter, Unwritable
+from sdstop.exporters.capture import CaptureWriter, Conclusions, Unwritable
 from sdstop.host import Host, Unreadable
 from sdstop.replay import EvidenceHost
 
@@ -70,7 +70,7 @@ def write(path: Path, frames: Iterable[Frame], host: str = "node7") -> Path:
     with CaptureWriter(path, host, privileged=True, facts={"kernel": "6.1.0"}) as writer:
         for frame in frames:
             writer.add(frame)
-        writer.finish([{"rule": "none"}], "# Report\n")
+        writer.finish(Conclusions([{"rule": "none"}], "# Report\n", "<!doctype html>\n"))
     return path
 
 
@@ -158,7 +158,7 @@ def frames() -> list[Frame]:
 def test_the_layout_is_the_contracts(tmp_path: Path, frames: list[Frame]) -> None:
     folder = write(tmp_path / "c", frames)
     assert sorted(p.name for p in folder.iterdir()) == [
-        "findings.json", "frames", "frames.jsonl", "index.jsonl", "manifest.json", "report.md",
+        "findings.json", "frames", "frames.jsonl", "index.jsonl", "manifest.json", "report.html", "report.md",
     ]  # fmt: skip
     assert (folder / "frames/0001/proc/mdstat").read_bytes() == b"Personalities :\n"
     command = folder / "frames/0001/commands/smartctl_-a__dev_sda"
@@ -179,6 +179,7 @@ def test_the_layout_is_the_contracts(tmp_path: Path, frames: list[Frame]) -> Non
     assert len(lines) == 5 + 29
     assert json.loads((folder / "findings.json").read_text()) == [{"rule": "none"}]
     assert (folder / "report.md").read_text() == "# Report\n"
+    assert (folder / "report.html").read_text() == "<!doctype html>\n"
 
 
 def test_nobody_else_may_read_it(tmp_path: Path, frames: list[Frame]) -> None:
@@ -251,7 +252,7 @@ def test_what_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
         writer.add(frame(1, diskstats(1)))
         path.write_bytes(b"somebody's")
         with pytest.raises(Unwritable, match="exists already"):
-            writer.finish([], "")
+            writer.finish(Conclusions([], "", ""))
     assert path.read_bytes() == b"somebody's"
     assert len(open_capture(tmp_path / "c.tar.gz.part")[1]) == 1
 
@@ -291,7 +292,7 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["c", "c.tar.gz"])
 def test_a_capture_without_a_frame_leaves_nothing(tmp_path: Path, name: str) -> None:
     with CaptureWriter(tmp_path / name, "node7") as writer, pytest.raises(Unwritable, match="would hold no frame"):
-        writer.finish([], "")
+        writer.finish(Conclusions([], "", ""))
     writer.close()
     assert list(tmp_path.iterdir()) == []
 
@@ -360,7 +361,7 @@ def test_a_full_disk_keeps_what_was_written(tmp_path: Path, frames: list[Frame],
     assert origin.complete is False
     reason = f"cannot be written: File too large; its {len(opened)} whole frames are kept in {kept}"
     assert str(refusal.value) == f"{tmp_path / name} {reason}"
-    for attempt in (partial(writer.add, frame(99)), partial(writer.finish, [], "")):
+    for attempt in (partial(writer.add, frame(99)), partial(writer.finish)):
         with pytest.raises(Unwritable, match="File too large"):
             attempt()
     writer.close()
@@ -387,7 +388,7 @@ def test_what_could_not_be_opened_is_not_written(
     with CaptureWriter(tmp_path / "c.tgz", "node7") as writer:
         with pytest.raises(Unwritable, match=r"is as large as a capture may be; its [23] whole frames are kept in"):
             add_all(writer, frames)
-        writer.finish([], "")
+        writer.finish(Conclusions([], "", ""))
     origin, opened = open_capture(tmp_path / "c.tgz")
     assert origin.complete
     assert len(opened) in {2, 3}

@@ -196,7 +196,7 @@ async def test_sorting_by_name_and_by_key() -> None:
 
 async def test_views_that_have_no_collector_say_so() -> None:
     async with screen(Node().session(2)) as shown:
-        for key, thing in (("5", "fabrics"), ("7", "clusters"), ("8", "volumes")):
+        for key, thing in (("7", "clusters"), ("8", "volumes")):
             assert f"no collector for {thing} in this version" in await shown.press(key)
         assert "Worst devices" in shown.text()
 
@@ -289,14 +289,14 @@ async def test_what_is_written_is_what_capture_writes(tmp_path: Path) -> None:
     with CaptureWriter(tmp_path / "other", "node-1", privileged=False, facts={"kernel": "6.1"}) as writer:
         for frame in session.timeline.frames:
             writer.add(frame)
-        writer.finish(*conclusions(session))
-    for name in ("findings.json", "report.md", "manifest.json", "index.jsonl"):
+        writer.finish(conclusions(session))
+    for name in ("findings.json", "report.md", "report.html", "manifest.json", "index.jsonl"):
         assert (tmp_path / "dump" / name).read_bytes() == (tmp_path / "other" / name).read_bytes()
     (finding,) = json.loads((tmp_path / "dump" / "findings.json").read_text())["findings"]
     assert finding["evidence"] == [{"key": "/proc/diskstats", "frame": 2, "excerpt": "   8       0 sda 0 0 0"}]
     assert (finding["advice"], finding["values"]) == (["look at it"], {"level": 0.9})
     report = (tmp_path / "dump" / "report.md").read_text()
-    assert "Evidence: /proc/diskstats, frame 2" in report
+    assert "Evidence /proc/diskstats, frame 2" in report
     assert "capture has the last" not in report
     opened, _ = open_capture(tmp_path / "dump")
     assert (opened.privileged, opened.facts) == (False, {"kernel": "6.1"})

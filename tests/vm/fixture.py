@@ -28,7 +28,7 @@ def write(scenario: Scenario, run: Run) -> Path:
     ) as writer:
         for frame in recorded.frames:
             writer.add(frame)
-        writer.finish([], "")
+        writer.finish()
     path.chmod(0o644)
     (folder / "expected.json").write_text(json.dumps(found(course(path)), indent=1) + "\n", encoding="utf-8")
     (folder / "README.md").write_text(readme(scenario, run, recorded), encoding="utf-8")

@@ -15,7 +15,7 @@ from sdstop.collector import LIVE, ONCE, Collector, Need
 from sdstop.collectors import BUILTIN
 from sdstop.commands import COMMANDS, Command, CommandRunner
 from sdstop.evidence import Origin
-from sdstop.exporters.capture import CaptureWriter
+from sdstop.exporters.capture import CaptureWriter, Conclusions
 from sdstop.exporters.report import document, plain
 from sdstop.host import Host, Unreadable
 from sdstop.live import LiveHost
@@ -89,7 +89,7 @@ def main() -> None:
             first = frame.monotonic if first is None else first
             if frame.monotonic - first >= options.duration:
                 break
-        writer.finish(plain(document(session, readings=False)), "")
+        writer.finish(Conclusions(plain(document(session, readings=False))))
 
 
 if __name__ == "__main__":

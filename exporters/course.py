@@ -1,0 +1,110 @@
+"""Course: what numbers did over all the time that was watched, small enough to be drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sdstop.cache import CacheActivity
+from sdstop.collectors.mdraid import Member
+from sdstop.disk import DiskActivity
+from sdstop.history import Window
+from sdstop.model import Reading
+from sdstop.rebuild_progress import Rebuild
+from sdstop.snapshot import Snapshot
+
+MOST = 360
+"""Moments that are kept at least, once there were as many; with twice as many, two become one."""
+
+Key = tuple[str, str, str]
+"""What is followed: `queue` (requests outstanding) of an array's member, `busy` of a disk, ..., whose, and which."""
+
+
+@dataclass(slots=True)
+class Course:
+    """Numbers by moment. `times` are Unix seconds; a value is None where it was not measured.
+
+    `values[key]` is as long as `times`. Where two moments became one, it is their mean; of progress, the later one.
+    """
+
+    times: list[float] = field(default_factory=list)
+    values: dict[Key, list[float | None]] = field(default_factory=dict)
+    _seen: dict[type[Reading], float] = field(default_factory=dict)
+
+    def add(self, shot: Snapshot) -> None:
+        """Note the node at the next frame."""
+        place = len(self.times)
+        self.times.append(shot.taken)
+        for key, value in self._noted(shot):
+            column = self.values.setdefault(key, [])
+            column.extend([None] * (place - len(column)))
+            if len(column) == place:
+                column.append(value)
+        for column in self.values.values():
+            column.extend([None] * (place + 1 - len(column)))
+        if len(self.times) >= 2 * MOST:
+            self._halve()
+
+    def of(self, what: str) -> dict[str, dict[str, list[float | None]]]:
+        """Return what was followed of one kind: by whose, by which."""
+        found: dict[str, dict[str, list[float | None]]] = {}
+        for (kind, whose, which), values in self.values.items():
+            if kind == what:
+                found.setdefault(whose, {})[which] = values
+        return found
+
+    def _new(self, shot: Snapshot, family: type[Reading]) -> bool:
+        """Whether a family was read since the last moment: a number that stands since then is no new one."""
+        run = shot.run_of(family)
+        if run is None or self._seen.get(family) == run.started:
+            return False
+        self._seen[family] = run.started
+        return True
+
+    def _noted(self, shot: Snapshot) -> Iterator[tuple[Key, float | None]]:
+        if self._new(shot, DiskActivity):
+            active = shot.rows(DiskActivity)
+            members = {(m.device, m.array) for m in shot.rows(Member).values() if m.slot is not None}
+            for device, array in members:
+                row = active.get(device)
+                yield ("queue", array, device), row.queue if row is not None else None
+            held = {device for device, _ in members}
+            for row in active.values():
+                if row.device not in held and row.completed_per_second > 0:
+                    yield ("busy", "", row.device), row.busy
+        for rebuild in shot.rows(Rebuild).values():
+            yield ("rebuild", rebuild.array, rebuild.operation), rebuild.progress
+        if self._new(shot, CacheActivity):
+            for cached in shot.rows(CacheActivity).values():
+                for which, share in _shares(cached).items():
+                    yield ("cache", cached.cache, which), share
+
+    def _halve(self) -> None:
+        self.times = self.times[1::2]
+        for key, column in self.values.items():
+            last = key[0] == "rebuild"
+            pairs = zip(column[::2], column[1::2], strict=False)
+            self.values[key] = [_later(a, b) if last else _mean(a, b) for a, b in pairs]
+
+
+def course_of(window: Window) -> Course:
+    """Return the course of what a window holds."""
+    course = Course()
+    for shot in window.snapshots:
+        course.add(shot)
+    return course
+
+
+def _shares(cached: CacheActivity) -> Mapping[str, float | None]:
+    parts = {"hit": cached.hits, "miss": cached.misses, "bypass": cached.bypassed}
+    known = [part for part in parts.values() if part is not None]
+    total = sum(known)
+    return {which: part / total if part is not None and total else None for which, part in parts.items()}
+
+
+def _mean(a: float | None, b: float | None) -> float | None:
+    return b if a is None else a if b is None else (a + b) / 2
+
+
+def _later(a: float | None, b: float | None) -> float | None:
+    return a if b is None else b

@@ -1,0 +1,5 @@
+"""The report as one HTML page that needs nothing else: no script, no other file, no network."""
+
+from sdstop.exporters.html.page import page
+
+__all__ = ["page"]

@@ -1,0 +1,136 @@
+"""What the page rests on: raw evidence in full, everything that was asked, how each source did, all readings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+from sdstop.diagnosis import Episode
+from sdstop.evidence import Evidence, Outcome, readable
+from sdstop.exporters.asked import Asked, asked, quoted
+from sdstop.exporters.html.markup import Markup, block, el, fold, table
+from sdstop.exporters.report import NOT_YET, families_of
+from sdstop.exporters.table import heading, shown
+from sdstop.exporters.text import plural
+from sdstop.format import NONE, bytes_, right_aligned, timestamp, wait
+from sdstop.model import Reading, schema
+from sdstop.session import Look, Session
+
+MOST = 24_000
+"""Characters of one piece of evidence that the page holds."""
+MOST_ALL = 600_000
+"""Characters of all evidence, and of what was asked, that the page holds: it is to be sent by mail."""
+MOST_ROWS = 250
+"""Rows of a family."""
+MOST_ASKED = 4000
+
+
+def evidence_anchor(key: str, frame: int) -> str:
+    """Return the name by which the page links to a piece of evidence."""
+    digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:10]
+    return f"e{frame}-{digest}"
+
+
+def raw_evidence(session: Session, episodes: Iterable[Episode]) -> Iterator[Markup]:
+    """Yield each piece of evidence that a finding cites, as it was at that frame."""
+    wanted = {(cite.key, cite.frame): cite.excerpt for episode in episodes for cite in episode.finding.evidence}
+    found = quoted(session.remembered(), wanted)
+    room = MOST_ALL
+    for (key, frame), excerpt in sorted(wanted.items(), key=lambda pair: (pair[0][0], pair[0][1])):
+        item = found.get((key, frame))
+        data = readable(item.data, "replace") if item is not None and item.data else excerpt
+        kept = data[: max(min(MOST, room), len(excerpt))]
+        room -= len(kept)
+        rest = len(data) - len(kept)
+        yield fold(
+            [el("code", key), el("span", f" frame {frame}{_told(item)}", class_="dim")],
+            el("pre", block(kept, MOST), class_="one"),
+            el("p", f"{rest} characters more are in the capture", class_="dim") if rest > 0 else None,
+            id_=evidence_anchor(key, frame),
+        )
+
+
+def _told(item: Evidence | None) -> str:
+    """Return when and how evidence was taken, as far as somebody noted it."""
+    if item is None:
+        return ", the excerpt alone: the frame itself is no longer remembered"
+    told = [
+        timestamp(item.taken) if item.taken is not None else "",
+        f"took {wait(item.duration)} ms" if item.duration is not None else "",
+        "" if item.outcome is Outcome.OK else str(item.outcome),
+        f"exit {item.exit}" if item.exit else "",
+    ]
+    return "".join(f", {part}" for part in told if part)
+
+
+def what_we_ran(session: Session) -> Iterator[Markup]:
+    """Yield the commands, then files and the rest in folds: each with time, outcome, duration."""
+    everything = asked(session.remembered())
+    groups: dict[str, list[Asked]] = {}
+    for each in everything[:MOST_ASKED]:
+        groups.setdefault(each.kind, []).append(each)
+    for kind, rows in groups.items():
+        shown_rows = table(_ASKED, map(_asked, rows), right=frozenset({3, 4}))
+        title = plural(len(rows), _PLURAL.get(kind, kind))
+        yield el("div", el("h3", title), shown_rows) if kind in {"command", "request"} else fold([title], shown_rows)
+    if len(everything) > MOST_ASKED:
+        yield el("p", f"and {len(everything) - MOST_ASKED} more, which the capture has", class_="dim")
+    if not everything:
+        yield el("p", "the frames are no longer remembered", class_="dim")
+
+
+_PLURAL = {"list": "folder listing", "link": "link", "answer": "answer"}
+_ASKED = ("what", "first", "answers kept", "ms at most", "bytes", "outcome")
+
+
+def _asked(each: Asked) -> Iterable[Markup | str]:
+    outcome = each.worst or (f"exit {each.exit}" if each.exit else "ok")
+    return (
+        el("code", each.name),
+        timestamp(each.first)[11:] if each.first is not None else NONE,
+        str(each.times),
+        wait(each.longest),
+        bytes_(each.size),
+        outcome,
+    )
+
+
+def sources(session: Session, look: Look) -> Markup:
+    """Return how each source did."""
+    rows = []
+    for collector in session.collectors:
+        run = look.now.runs.get(collector.name)
+        reason = NOT_YET if run is None else run.reason or collector.title
+        if run is not None and run.outcome is Outcome.TIMEOUT:
+            reason += f", since {timestamp(run.since)[11:]}"
+        took = wait(run.duration) if run is not None else NONE
+        rows.append((collector.name, run.word if run is not None else "waiting", took, reason))
+    return table(("source", "outcome", "ms", "why"), rows, right=frozenset({2}))
+
+
+def readings(session: Session, look: Look) -> Iterator[Markup]:
+    """Yield every family that has rows, each in a fold."""
+    for family in families_of(session):
+        rows = list(look.now.rows(family).values())
+        if rows:
+            yield _family(family, rows)
+
+
+def _family(family: type[Reading], rows: list[Reading]) -> Markup:
+    declared = schema(family)
+    cells = {
+        column.name: [shown(column, getattr(row, column.name)) for row in rows[:MOST_ROWS]]
+        for column in declared.columns
+    }
+    said = [column for column in declared.columns if any(text != NONE for text in cells[column.name])]
+    silent = [column.title for column in declared.columns if column not in said]
+    sides = frozenset(place for place, column in enumerate(said) if right_aligned(column))
+    body = zip(*(cells[column.name] for column in said), strict=True)
+    return fold(
+        [f"{declared.title} ({len(rows)})"],
+        table(map(heading, said), body, right=sides),
+        el("p", f"Not said: {', '.join(silent)}", class_="dim") if silent else None,
+        el("p", f"and {len(rows) - MOST_ROWS} more; --format json has them all", class_="dim")
+        if len(rows) > MOST_ROWS
+        else None,
+    )

@@ -1,0 +1,182 @@
+"""Drawings of the page: inline SVG out of numbers. Shades are written as numbers in a title, too: colour is never all.
+
+Samples stand side by side in one row each; None is what nobody measured and is left empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from sdstop.exporters.html.markup import Markup, el, join
+
+LABEL = 150
+"""Pixels to the left of a drawing, for its rows' names."""
+WIDTH = 900
+"""Pixels of the drawn part."""
+_HEIGHT = 13
+
+Row = tuple[str, Sequence[float | None]]
+
+
+def svg(width: float, height: float, *parts: Markup | Iterable[Markup], title: str) -> Markup:
+    """Return a drawing with a title that is read out."""
+    return el(
+        "svg",
+        el("title", title),
+        *parts,
+        viewBox=f"0 0 {width:.0f} {height:.0f}",
+        width=f"{width:.0f}",
+        height=f"{height:.0f}",
+        role="img",
+        xmlns="http://www.w3.org/2000/svg",
+    )
+
+
+def word(x: float, y: float, shown: str, *, right: bool = False, dim: bool = False, middle: bool = False) -> Markup:
+    """Return a text at a place."""
+    anchor = "end" if right else "middle" if middle else None
+    return el("text", shown, x=x, y=y, text_anchor=anchor, class_="d" if dim else None)
+
+
+def heat(rows: Sequence[Row], top: float, times: Sequence[str], *, title: str, shown: Callable[[float], str]) -> Markup:
+    """Return one strip a row, the darker the more; all rows have one scale, which ends at `top`."""
+    height = _HEIGHT * len(rows) + 20
+    parts = [_strip(at, row, top, shown) for at, row in enumerate(rows)]
+    return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
+
+
+def _strip(at: int, row: Row, top: float, shown: Callable[[float], str]) -> Markup:
+    name, values = row
+    y = at * _HEIGHT
+    step = WIDTH / max(len(values), 1)
+    parts = [word(LABEL - 6, y + 10, name, right=True)]
+    for start, end, value in runs(values, top):
+        if value is None:
+            continue
+        shade = min(max(value / top, 0.0), 1.0) if top > 0 else 0.0
+        fill = "var(--data)" if shade > 0.02 else "var(--gap)"
+        parts.append(
+            el(
+                "rect",
+                x=LABEL + start * step,
+                y=y + 1,
+                width=(end - start) * step + 0.3,
+                height=_HEIGHT - 2,
+                fill=fill,
+                fill_opacity=0.15 + 0.85 * shade if shade > 0.02 else None,
+            )
+        )
+    known = [value for value in values if value is not None]
+    if known:
+        parts.insert(0, el("title", f"{name}: mean {shown(sum(known) / len(known))}, most {shown(max(known))}"))
+    return el("g", *parts)
+
+
+def runs(values: Sequence[float | None], top: float) -> Iterable[tuple[int, int, float | None]]:
+    """Yield (first, after last, value) of stretches that are drawn in one shade of sixteen: fewer elements."""
+    start = 0
+    for at in range(1, len(values) + 1):
+        if at == len(values) or _shade(values[at], top) != _shade(values[start], top):
+            yield start, at, values[start]
+            start = at
+
+
+def _shade(value: float | None, top: float) -> int | None:
+    return None if value is None else round(min(max(value / top, 0.0), 1.0) * 16) if top > 0 else 0
+
+
+def _times(times: Sequence[str], height: float) -> Markup:
+    """Return the times below a drawing, evenly spaced from its start to its end."""
+    last = max(len(times) - 1, 1)
+    marks = []
+    for at, shown in enumerate(times):
+        anchor = "start" if at == 0 else "end" if at == last else "middle"
+        marks.append(el("text", shown, x=LABEL + WIDTH * at / last, y=height - 4, text_anchor=anchor, class_="d"))
+    return join(*marks)
+
+
+def lines(
+    rows: Sequence[Row], top: float, times: Sequence[str], *, title: str, shown: Callable[[float], str]
+) -> Markup:
+    """Return values over time as lines between 0 and `top`, each named where it ends."""
+    height, bottom = 150.0, 126.0
+    parts = [
+        el("line", x1=LABEL, y1=bottom, x2=LABEL + WIDTH, y2=bottom, class_="axis"),
+        el("line", x1=LABEL, y1=6, x2=LABEL + WIDTH, y2=6, class_="axis"),
+        word(LABEL - 6, 12, shown(top), right=True, dim=True),
+        word(LABEL - 6, bottom, shown(0.0), right=True, dim=True),
+    ]
+    for place, (name, values) in enumerate(rows):
+        path = " ".join(_path(values, top, bottom))
+        dash = ("", "7 4", "2 3", "10 3 2 3")[place % 4] or None
+        parts.append(el("path", d=path, fill="none", stroke="var(--data)", stroke_width="1.6", stroke_dasharray=dash))
+        known = [value for value in values if value is not None]
+        if known:
+            y = bottom - 120 * min(max(known[-1] / top, 0.0), 1.0) if top > 0 else bottom
+            parts.append(word(LABEL - 6, min(max(y + 4, 26), bottom - 14), f"{name} {shown(known[-1])}", right=True))
+    return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
+
+
+def _path(values: Sequence[float | None], top: float, bottom: float) -> Iterable[str]:
+    step = WIDTH / max(len(values) - 1, 1)
+    pen = "M"
+    for at, value in enumerate(values):
+        if value is None:
+            pen = "M"
+            continue
+        share = min(max(value / top, 0.0), 1.0) if top > 0 else 0.0
+        yield f"{pen}{LABEL + at * step:.1f} {bottom - 120 * share:.1f}"
+        pen = "L"
+
+
+_PARTS = (("var(--data)", "1"), ("var(--data2)", "1"), ("var(--data3)", "1"))
+
+
+def stack(rows: Sequence[Row], times: Sequence[str], *, title: str) -> Markup:
+    """Return shares of a whole over time, the first at the bottom; a moment of which one is not known is empty."""
+    height, bottom, high = 130.0, 106.0, 100.0
+    count = max((len(values) for _, values in rows), default=0)
+    step = WIDTH / max(count, 1)
+    parts = []
+    for at in range(count):
+        shares = [values[at] for _, values in rows]
+        y = bottom
+        for (fill, _), share in zip(_PARTS, shares, strict=False):
+            if share is None:
+                break
+            y -= high * share
+            parts.append(el("rect", x=LABEL + at * step, y=y, width=step + 0.3, height=high * share, fill=fill))
+    for place, (name, values) in enumerate(rows):
+        known = [value for value in values if value is not None]
+        mean = f" {sum(known) / len(known) * 100:.0f} %" if known else ""
+        y = bottom - 8 - 18 * place
+        parts.append(el("rect", x=4, y=y - 9, width=10, height=10, fill=_PARTS[place][0]))
+        parts.append(word(18, y, f"{name}{mean}"))
+    parts.append(el("line", x1=LABEL, y1=bottom, x2=LABEL + WIDTH, y2=bottom, class_="axis"))
+    return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
+
+
+def bars(
+    rows: Sequence[tuple[str, float, str, bool]], *, title: str, marks: Sequence[tuple[float, str]] = ()
+) -> Markup:
+    """Return a bar a row: name, share of the whole width, what is written at its end, whether it is emphasised.
+
+    `marks` are lines through all bars at a share, each with its name.
+    """
+    room = WIDTH - 240
+    height = 17 * len(rows) + (18 if marks else 4)
+    parts = []
+    for at, (name, share, shown, strong) in enumerate(rows):
+        y = at * 17
+        size = room * min(max(share, 0.0), 1.0)
+        parts += [
+            word(LABEL - 6, y + 12, name, right=True),
+            el("rect", x=LABEL, y=y + 2, width=room, height=12, fill="var(--gap)"),
+            el("rect", x=LABEL, y=y + 2, width=max(size, 1.0 if share > 0 else 0.0), height=12,
+               fill="var(--data3)" if strong else "var(--data)"),
+            word(LABEL + room + 6, y + 12, shown),
+        ]  # fmt: skip
+    for share, name in marks:
+        x = LABEL + room * min(max(share, 0.0), 1.0)
+        parts += [el("line", x1=x, y1=0, x2=x, y2=height - 14, class_="mark"), word(x, height - 3, name, middle=True)]
+    return svg(LABEL + WIDTH, height, *parts, title=title)

@@ -1,0 +1,76 @@
+"""Markup: elements of a page. Whatever text goes in is made safe here, and nowhere else."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+from sdstop.format import safe, safe_block
+
+
+class Markup(str):
+    """Text that is markup already: made by this module out of texts that are not trusted."""
+
+    __slots__ = ()
+
+
+Part = str | Markup | None
+"""What an element may hold: a text, which is escaped, markup, which is not, or nothing."""
+
+_EMPTY = frozenset({"meta", "br", "line", "rect", "path", "use", "circle"})
+
+
+def text(value: object, limit: int = 2000) -> Markup:
+    """Return a foreign text of one line as markup: nothing in it is an element, a control character or an escape."""
+    return Markup(html.escape(safe(value, limit), quote=True))
+
+
+def block(value: str, limit: int = 20_000) -> Markup:
+    """Return a foreign text of several lines as markup."""
+    return Markup(html.escape(safe_block(value, limit), quote=True))
+
+
+def el(name: str, /, *parts: Part | Iterable[Part], **attributes: object) -> Markup:
+    """Return an element; `class_`, `for_` lose their underscore, others become hyphens, None is left out."""
+    given = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _EMPTY and not parts:
+        return Markup(f"<{name}{given}/>")
+    return Markup(f"<{name}{given}>{join(*parts)}</{name}>")
+
+
+def join(*parts: Part | Iterable[Part]) -> Markup:
+    """Return parts one after the other."""
+    return Markup("".join(_one(part) for part in parts))
+
+
+def _one(part: Part | Iterable[Part]) -> str:
+    if part is None:
+        return ""
+    if isinstance(part, Markup):
+        return part
+    if isinstance(part, str):
+        return text(part)
+    return "".join(_one(each) for each in part)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}".rstrip("0").rstrip(".")
+    return html.escape(safe(value, 4000), quote=True)
+
+
+def table(headings: Iterable[Part], rows: Iterable[Iterable[Part]], *, right: frozenset[int] = frozenset()) -> Markup:
+    """Return a table; columns whose place is in `right` hold numbers."""
+    sides = dict.fromkeys(right, "n")
+    head = el("tr", (el("th", cell, scope="col", class_=sides.get(at)) for at, cell in enumerate(headings)))
+    body = (el("tr", (el("td", cell, class_=sides.get(at)) for at, cell in enumerate(row))) for row in rows)
+    return el("div", el("table", el("thead", head), el("tbody", body)), class_="scroll")
+
+
+def fold(title: Part | Iterable[Part], *parts: Part | Iterable[Part], id_: str | None = None) -> Markup:
+    """Return what is shown when its title is opened, which needs no script; paper has it open."""
+    return el("details", el("summary", title), *parts, id=id_)

@@ -1,0 +1,224 @@
+"""The page: on its first sheet what is wrong and what is not, then everything that it rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+
+from sdstop import __version__
+from sdstop.diagnosis import Episode
+from sdstop.exporters.course import Course
+from sdstop.exporters.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
+from sdstop.exporters.html.markup import Markup, block, el, fold, join, table
+from sdstop.exporters.html.plots import plots
+from sdstop.exporters.html.tree import drawn_topology
+from sdstop.exporters.report import host_of, reason_of
+from sdstop.exporters.text import counted, plural
+from sdstop.finding import RuledOut, Severity, Unchecked, Value, by_cause
+from sdstop.format import duration, percent, quantity, timestamp
+from sdstop.session import Look, Session
+
+_CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+
+
+def _style() -> str:
+    """Return the style sheet without its comments."""
+    return re.sub(
+        r"/\*.*?\*/\s*", "", files(__package__).joinpath("page.css").read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+
+
+_SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
+FIRST = 14
+"""Things ruled out, or not checked, that the first sheet names before the rest is folded."""
+
+
+def page(session: Session, course: Course, note: str = "") -> str:
+    """Return the whole report; `course` is what was noted of each moment. LookupError before the first frame."""
+    look = session.head()
+    host = host_of(session, look.now, note)
+    episodes = session.episodes()
+    in_force = [episode.finding for episode in episodes if episode.until is None]
+    sections = {
+        "wrong": ("what is wrong", _wrong(episodes, look)),
+        "good": ("ruled out", _ruled_out(look)),
+        "unchecked": ("not checked", _unchecked(look)),
+        "topology": ("topology", _section("topology", "What hangs on what", drawn_topology(look, in_force))),
+        "time": (
+            "over time",
+            _section("time", "Over the time that was watched", *plots(session, course, look, episodes)),
+        ),
+        "findings": ("findings", _section("findings", "Findings, with their evidence", *_findings(episodes, look))),
+        "evidence": ("raw evidence", _section("evidence", "Raw evidence", *raw_evidence(session, episodes))),
+        "ran": ("what we ran", _section("ran", "What we ran", *what_we_ran(session))),
+        "sources": ("sources", _section("sources", "Sources", sources(session, look))),
+        "readings": ("readings", _section("readings", "Readings of the last frame", *readings(session, look))),
+    }
+    links = [(name, shown) for name, (shown, section) in sections.items() if section]
+    head = el(
+        "head",
+        el("meta", charset="utf-8"),
+        el("meta", http_equiv="Content-Security-Policy", content=_CSP),
+        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        el("meta", name="referrer", content="no-referrer"),
+        el("title", f"{host['name']}: {counted([e.finding for e in episodes])}"),
+        el("style", Markup(_style())),
+    )
+    body = el(
+        "body",
+        el("a", "To what is wrong", href="#wrong", class_="skip"),
+        _head(session, look, host, episodes, links),
+        el("main", *(section for _, section in sections.values() if section)),
+        el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
+           el("code", "sdstop --from CAPTURE"), class_="dim"),
+    )  # fmt: skip
+    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
+
+
+def _section(name: str, title: str, *parts: Markup | None) -> Markup | None:
+    kept = [part for part in parts if part]
+    return el("section", el("h2", title), *kept, id=name) if kept else None
+
+
+def _head(
+    session: Session, look: Look, host: dict[str, object], episodes: list[Episode], links: list[tuple[str, str]]
+) -> Markup:
+    started = session.started if session.started is not None else look.now.taken
+    span = f"{plural(session.frames_seen, 'frame')}, {timestamp(started)} to {timestamp(look.now.taken)}"
+    if session.frames_seen > 1:
+        span += f" ({duration(look.now.monotonic - session.began)})"
+    facts = [span, f"kernel {host['kernel']}" if host["kernel"] else "", "live" if host["live"] else "from a capture"]
+    notes = [
+        "Not privileged: what needs root was not seen." if host["privileged"] is False else "",
+        "" if host["complete"] else "The capture is not complete.",
+        f"Note: {host['note']}" if host["note"] else "",
+    ]
+    return el(
+        "header",
+        el("h1", f"{host['name']}: {counted([e.finding for e in episodes])}"),
+        el("p", ", ".join(filter(None, facts)), class_="dim"),
+        *(el("p", el("strong", note)) for note in notes if note),
+        el("nav", *(el("a", shown, href=f"#{name}") for name, shown in links), aria_label="Sections"),
+    )
+
+
+def _badge(severity: Severity) -> Markup:
+    return el("span", f"{_SHAPE[severity]} {severity.value}", class_=f"sev {severity.value}")
+
+
+def anchor(place: int) -> str:
+    """Return the name by which the page links to a finding."""
+    return f"f{place + 1}"
+
+
+def _wrong(episodes: list[Episode], look: Look) -> Markup:
+    rows = []
+    for led in by_cause([episode.finding for episode in episodes]):
+        episode = episodes[led.place]
+        finding = episode.finding
+        rows.append(
+            el(
+                "li",
+                _badge(finding.severity),
+                el(
+                    "div",
+                    el("strong", el("a", finding.subject, href=f"#{anchor(led.place)}")),
+                    el("span", f"  {finding.rule}, {when(episode, look)}", class_="dim"),
+                    el("div", finding.summary),
+                    el("div", "Do: ", el("code", finding.advice[0])) if finding.advice and not led.follows else None,
+                ),
+                class_="follows" if led.follows else None,
+            )
+        )
+    said = el("ol", *rows, class_="wrong") if rows else el("p", _nothing(look))
+    return el("section", el("h2", "What is wrong"), said, id="wrong")
+
+
+def _nothing(look: Look) -> Markup:
+    if look.judgement.ran:
+        return join(el("span", "\u2713 good", class_="sev good"), " No rule found anything; below is what was checked.")
+    return join("Nothing was judged: no rule could look, or none concerns what was seen here.")
+
+
+def when(episode: Episode, look: Look) -> str:
+    """Return since when, for how long, and how sure."""
+    finding = episode.finding
+    lasted = duration(episode.lasted(look.now.monotonic))
+    shown = f"since {timestamp(episode.since)[11:]} ({lasted})"
+    if episode.until is not None:
+        shown = f"over: {timestamp(episode.since)[11:]} to {timestamp(episode.until)[11:]} ({lasted})"
+    return shown + (f", {percent(finding.confidence)} % sure" if finding.confidence is not None else "")
+
+
+def _ruled_out(look: Look) -> Markup | None:
+    rows = [_good(verdict) for verdict in look.judgement.ruled_out]
+    return _listed("good", "Checked and good", rows)
+
+
+def _good(verdict: RuledOut) -> Markup:
+    return el("li", el("span", "\u2713 ", class_="sev good"), el("strong", verdict.subject), f" {verdict.rule}: ",
+              el("span", verdict.summary, class_="dim"))  # fmt: skip
+
+
+def _unchecked(look: Look) -> Markup | None:
+    rows = [_helpless(verdict) for verdict in look.judgement.unchecked]
+    return _listed("unchecked", "Could not be checked", rows)
+
+
+def _helpless(verdict: Unchecked) -> Markup:
+    return el("li", "? ", el("strong", verdict.rule), ": ", el("span", reason_of(verdict), class_="dim"))
+
+
+def _listed(name: str, title: str, rows: list[Markup]) -> Markup | None:
+    if not rows:
+        return None
+    shown = el("ul", *rows[:FIRST], class_="plain")
+    rest = rows[FIRST:]
+    more = fold(f"{len(rest)} more", el("ul", *rest, class_="plain")) if rest else None
+    return el("section", el("h2", title), shown, more, id=name)
+
+
+def _findings(episodes: list[Episode], look: Look) -> Iterator[Markup]:
+    places = {episode.finding.id: place for place, episode in enumerate(episodes)}
+    for led in by_cause([episode.finding for episode in episodes]):
+        episode = episodes[led.place]
+        finding = episode.finding
+        yield el(
+            "article",
+            el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
+            el("p", when(episode, look), class_="dim"),
+            el("p", finding.summary),
+            table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
+            if finding.values
+            else None,
+            _cited(episode),
+            el("ol", *(el("li", el("code", advice)) for advice in finding.advice), class_="do")
+            if finding.advice
+            else None,
+            el("p", "Refuted by: ", finding.refuted_by, class_="dim") if finding.refuted_by else None,
+            el("p", "Explains: ", *_explained(finding.explains, places), class_="dim") if finding.explains else None,
+            class_=f"finding {finding.severity.value}{' follows' * led.follows}",
+            id=anchor(led.place),
+        )
+
+
+def _compared(value: Value) -> Iterable[str]:
+    limit = quantity(value.limit, value.unit) if value.limit is not None else ""
+    return value.title, quantity(value.value, value.unit), limit
+
+
+def _cited(episode: Episode) -> Markup:
+    return join(
+        fold(
+            [f"Evidence: {cite.key}, frame {cite.frame}"],
+            el("pre", block(cite.excerpt), class_="one"),
+            el("p", el("a", "all of it", href=f"#{evidence_anchor(cite.key, cite.frame)}")),
+        )
+        for cite in episode.finding.evidence
+    )
+
+
+def _explained(explains: Iterable[str], places: dict[str, int]) -> Iterator[Markup]:
+    for at, key in enumerate(explains):
+        yield join(", " if at else "", el("a", key, href=f"#{anchor(places[key])}") if key in places else key)

@@ -1,0 +1,193 @@
+"""Plots of the time that was watched: when what was in force, what members, caches and rebuilds did meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from sdstop.collectors.dimms import Dimm
+from sdstop.collectors.mdraid import Member
+from sdstop.diagnosis import Episode
+from sdstop.exporters.course import Course
+from sdstop.exporters.html import drawing
+from sdstop.exporters.html.markup import Markup, el, join
+from sdstop.format import bytes_, clock, number, percent, safe
+from sdstop.session import Look, Session
+
+MOST_MEMBERS = 64
+MOST_DISKS = 24
+_STATES = ("info", "warning", "critical")
+
+Values = Sequence[float | None]
+
+
+def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
+    """Yield every plot for which there is something to plot."""
+    times = _times(course)
+    if len(course.times) > 1:
+        yield from _in_force(session, look, episodes)
+        yield from _members(course, look, times)
+        yield from _rebuilds(course, times)
+        yield from _caches(course, times)
+        yield from _disks(course, times)
+    yield from _dimms(look)
+
+
+def _times(course: Course) -> list[str]:
+    if not course.times:
+        return []
+    first, last = course.times[0], course.times[-1]
+    return [clock(first + (last - first) * part / 4) for part in range(5)]
+
+
+def _figure(title: str, said: str, drawn: Markup) -> Markup:
+    return el("figure", el("figcaption", el("strong", title), el("span", f"  {said}", class_="dim")), drawn)
+
+
+def _in_force(session: Session, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
+    """Yield when each finding was in force."""
+    now = look.now.monotonic
+    span = now - session.began
+    if not episodes or span <= 0:
+        return
+    parts = []
+    for at, episode in enumerate(episodes[:MOST_DISKS]):
+        ended = episode.ended if episode.until is not None else now
+        start = max(episode.began - session.began, 0.0) / span * drawing.WIDTH
+        end = max((ended if ended is not None else now) - session.began, 0.0) / span * drawing.WIDTH
+        severity = episode.finding.severity
+        colour = {"critical": "var(--crit)", "warning": "var(--warn)", "info": "var(--info)"}[severity.value]
+        y = at * 16
+        parts += [
+            drawing.word(drawing.LABEL - 6, y + 11, _short(episode.finding.subject), right=True),
+            el("rect", x=drawing.LABEL + start, y=y + 2, width=max(end - start, 3.0), height=11, fill=colour),
+            drawing.word(min(drawing.LABEL + start + 4, 820.0), y + 11.5, ""),
+        ]
+        parts.append(
+            el("text", f"{severity.value} {episode.finding.rule}", x=drawing.LABEL + start + 5, y=y + 11,
+               fill="#fff", style="fill:#fff;font-weight:700")
+        )  # fmt: skip
+    first = look.now.taken - span
+    marks = [clock(first + span * part / 4) for part in range(5)]
+    height = 16 * min(len(episodes), MOST_DISKS) + 20
+    drawn = drawing.svg(drawing.LABEL + drawing.WIDTH, height, *parts, _axis(marks, height), title="Findings over time")
+    yield _figure("Findings", "when each was in force", drawn)
+
+
+def _axis(marks: Sequence[str], height: float) -> Markup:
+    room = drawing.WIDTH / (len(marks) - 1)
+    return join(
+        el("text", shown, x=drawing.LABEL + room * at, y=height - 4, class_="d",
+           text_anchor="start" if at == 0 else "end" if at == len(marks) - 1 else "middle")
+        for at, shown in enumerate(marks)
+    )  # fmt: skip
+
+
+def _members(course: Course, look: Look, times: Sequence[str]) -> Iterator[Markup]:
+    """Yield a heat map for each array: requests outstanding at each member, one scale for all of them."""
+    slots = {(m.array, m.device): m.slot if m.slot is not None else 1 << 20 for m in look.window.rows(Member).values()}
+    for array, members in sorted(course.of("queue").items()):
+        ordered = sorted(members, key=lambda d, of=array: (slots.get((of, d), 1 << 20), len(d), d))  # type: ignore[misc]
+        shown = ordered[:MOST_MEMBERS]
+        known = [value for device in shown for value in members[device] if value is not None]
+        if not known:
+            continue
+        top = max(max(known) / 2, 4 * fmean(known), 1.0)
+        rows = [(_short(device), members[device]) for device in shown]
+        means = {device: fmean(v) for device in shown if (v := [x for x in members[device] if x is not None])}
+        most = max(means, key=lambda device: means[device])
+        said = (
+            f"requests outstanding at each member; solid is {number(top)} or more; the most: {safe(most)}, "
+            f"{number(means[most])} on average of {number(fmean(means.values()))}"
+        )
+        if len(ordered) > len(shown):
+            said += f"; {len(ordered) - len(shown)} members more are not drawn"
+        drawn = drawing.heat(rows, top, times, title=f"Queue of the members of {array}", shown=number)
+        yield _figure(f"Members of {array}", said, drawn)
+
+
+def _rebuilds(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+    for array, operations in sorted(course.of("rebuild").items()):
+        rows = [(operation, values) for operation, values in sorted(operations.items())]
+        known = [value for _, values in rows for value in values if value is not None]
+        if not known:
+            continue
+        low, high = min(known), max(known)
+        said = f"from {percent(low)} to {percent(high)} % done while it was watched"
+        # A few minutes of a rebuild of days are a line without a slope: the scale is that of what was seen.
+        if high - low < 0.5:
+            moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
+            top = max(high - low, 1e-6)
+            drawn = drawing.lines(moved, top, times, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
+        else:
+            drawn = drawing.lines(rows, 1.0, times, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
+        yield _figure(f"Rebuild of {array}", said, drawn)
+
+
+def _caches(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+    for cache, parts in sorted(course.of("cache").items()):
+        rows = [(which, parts[which]) for which in ("hit", "miss", "bypass") if which in parts]
+        if any(value is not None for _, values in rows for value in values):
+            drawn = drawing.stack(rows, times, title=f"Requests to {cache}")
+            yield _figure(f"Cache {cache}", "what became of the requests that came", drawn)
+
+
+def _disks(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+    """Yield the busy time of disks that are no members, the busiest first."""
+    disks = course.of("busy").get("", {})
+    means = {name: fmean(v) for name, values in disks.items() if (v := [x for x in values if x is not None])}
+    chosen = sorted(means, key=lambda name: -means[name])[:MOST_DISKS]
+    if not chosen or means[chosen[0]] < 0.02:
+        return
+    rows: list[tuple[str, Values]] = [(_short(name), disks[name]) for name in chosen]
+    said = "share of time with a request in flight; solid is all the time"
+    if len(means) > len(chosen):
+        said += f"; {len(means) - len(chosen)} less busy ones are not drawn"
+    drawn = drawing.heat(rows, 1.0, times, title="Busy time of other devices", shown=lambda v: f"{percent(v)} %")
+    yield _figure("Other devices", said, drawn)
+
+
+def _dimms(look: Look) -> Iterator[Markup]:
+    """Yield the map of memory slots by socket and channel, filled and empty."""
+    by_socket: dict[str, dict[str, list[Dimm]]] = {}
+    for dimm in look.window.rows(Dimm).values():
+        by_socket.setdefault(dimm.socket or "?", {}).setdefault(dimm.channel or "?", []).append(dimm)
+    if not by_socket:
+        return
+    parts: list[Markup] = []
+    y = 0.0
+    for socket, channels in sorted(by_socket.items()):
+        parts.append(drawing.word(0, y + 12, "socket not known" if socket == "?" else f"socket {safe(socket, 20)}"))
+        y += 18
+        for channel, slots in sorted(channels.items()):
+            parts.append(drawing.word(drawing.LABEL - 6, y + 13, _channel(channel), right=True, dim=True))
+            for at, dimm in enumerate(sorted(slots, key=lambda d: d.slot)):
+                x, line = drawing.LABEL + at % 6 * 148, y + at // 6 * 22
+                parts += _slot(dimm, x, line)
+            y += 22 * (1 + (len(slots) - 1) // 6)
+        y += 6
+    drawn = drawing.svg(drawing.LABEL + drawing.WIDTH, y, *parts, title="Memory slots, filled and empty")
+    yield _figure("Memory slots", _filled(by_socket), drawn)
+
+
+def _channel(channel: str) -> str:
+    return "channel unknown" if channel == "?" else f"channel {safe(channel, 12)}"
+
+
+def _filled(by_socket: Mapping[str, Mapping[str, Sequence[Dimm]]]) -> str:
+    dimms = [dimm for channels in by_socket.values() for slots in channels.values() for dimm in slots]
+    filled = sum(1 for dimm in dimms if dimm.size)
+    return f"{filled} of {len(dimms)} slots are filled; what is empty is dashed"
+
+
+def _slot(dimm: Dimm, x: float, y: float) -> Iterator[Markup]:
+    size = "size unknown" if dimm.size is None else "empty" if not dimm.size else bytes_(dimm.size)
+    full = bool(dimm.size)
+    yield el("rect", x=x, y=y + 1, width=142, height=18, fill="var(--data2)" if full else "none", stroke="var(--dim)",
+             stroke_dasharray=None if full else "3 2", rx=2)  # fmt: skip
+    yield drawing.word(x + 5, y + 14, f"{_short(dimm.slot, 11)} {size}")
+
+
+def _short(name: str, most: int = 22) -> str:
+    shown = safe(name, 200)
+    return shown if len(shown) <= most else f"{shown[: most - 1]}\u2026"

@@ -1,0 +1,237 @@
+"""The report as Markdown: a blameless postmortem, filled in as far as evidence goes; what people must add is marked.
+
+Nothing of what is foreign is markup there: punctuation is escaped, and raw text is indented as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from sdstop.diagnosis import Episode
+from sdstop.exporters.asked import Asked, asked
+from sdstop.exporters.report import host_of, reason_of
+from sdstop.exporters.text import counted, plural
+from sdstop.exporters.topology import Thing, topology
+from sdstop.finding import Severity, by_cause
+from sdstop.format import duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.session import Look, Session
+
+FILL = "_to fill in_"
+MOST_COMMANDS = 60
+HEAD_LINES = 40
+"""Lines of a command's output that are quoted."""
+_MOST_GOOD = 60
+_SPECIAL = re.compile(r"([\\`*_{}\[\]|<>~&])")
+
+
+def postmortem(session: Session, note: str = "") -> str:
+    """Return the postmortem of a session; `note` says what else is to be known. LookupError before the first frame."""
+    look = session.head()
+    episodes = session.episodes()
+    host = host_of(session, look.now, note)
+    everything = asked(session.remembered())
+    sections = [
+        _head(host, episodes),
+        ["## Summary", "", *_summary(episodes, look), *_notes(session, host)],
+        ["## Impact", "", f"Who felt it, how, and for how long: {FILL}", "", *_impact(episodes, look)],
+        ["## Timeline", "", *_timeline(session, look, episodes)],
+        ["## Topology", "", *_topology(look, episodes)],
+        ["## Findings, with evidence", "", *_findings(episodes, look)],
+        ["## Ruled out", "", *_good(look)],
+        ["## Could not be checked", "", *_unchecked(look)],
+        ["## What we ran", "", *_ran(session, everything)],
+        ["## Root cause", "", f"{FILL}{_suspect(episodes)}"],
+        ["## Actions", "", *_actions(episodes)],
+        ["## What went well, what did not, where we were lucky", "", FILL],
+    ]
+    return "\n".join("\n".join([*lines, ""]) for lines in sections)
+
+
+def escaped(text: object, limit: int = 1000) -> str:
+    r"""Return a foreign text of one line that Markdown shows as it is: `md_0` becomes `md\_0`."""
+    return _SPECIAL.sub(r"\\\1", safe(text, limit))
+
+
+def _head(host: dict[str, object], episodes: Sequence[Episode]) -> list[str]:
+    return [f"# {escaped(host['name'], 100)}: {counted([e.finding for e in episodes])}"]
+
+
+def _notes(session: Session, host: dict[str, object]) -> Iterator[str]:
+    if session.origin.privileged is False:
+        yield "\nNot privileged: what needs root was not seen."
+    if not session.origin.complete:
+        yield "\nThe capture is not complete."
+    if host["note"]:
+        yield f"\nNote: {escaped(host['note'])}"
+
+
+def _summary(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
+    if not episodes:
+        yield "No rule found anything." if look.judgement.ran else "Nothing was judged."
+    for led in by_cause([episode.finding for episode in episodes]):
+        finding = episodes[led.place].finding
+        indent = "  " if led.follows else ""
+        yield f"{indent}- **{finding.severity.value}** {escaped(finding.subject)}: {escaped(finding.summary)}"
+
+
+def _impact(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
+    if not episodes:
+        yield "Evidence shows none."
+        return
+    yield "As far as evidence goes:\n"
+    for episode in episodes:
+        if episode.finding.severity is not Severity.INFO:
+            yield f"- {escaped(episode.finding.subject)}: {episode.finding.rule}, {_when(episode, look)}"
+
+
+def _when(episode: Episode, look: Look) -> str:
+    lasted = duration(episode.lasted(look.now.monotonic))
+    if episode.until is None:
+        return f"since {timestamp(episode.since)}, {lasted} at least"
+    return f"{timestamp(episode.since)} to {timestamp(episode.until)}, {lasted}"
+
+
+def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
+    started = session.started if session.started is not None else look.now.taken
+    rows = [(started, f"watching begins, {plural(session.frames_seen, 'frame')} follow")]
+    for episode in episodes:
+        finding = episode.finding
+        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} is in force"))
+        if episode.until is not None:
+            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} is over"))
+    rows.append((look.now.taken, "watching ends"))
+    yield from _table(("when", "what"), ((timestamp(at), what) for at, what in sorted(rows, key=lambda row: row[0])))
+    yield f"\nBefore and after: {FILL}"
+
+
+def _topology(look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
+    known = topology(look.window, [episode.finding for episode in episodes if episode.until is None])
+    if not known.things:
+        yield "Nothing is known of what hangs on what."
+        return
+    things = {thing.id: thing for thing in known.things}
+    above: dict[str, list[str]] = {}
+    for low, high in known.joins:
+        above.setdefault(low, []).append(high)
+    roots = [thing for thing in known.things if thing.id not in {high for _, high in known.joins}]
+    drawn: set[str] = set()
+    for root in roots:
+        yield from _branch(root, things, above, 0, drawn)
+
+
+def _branch(
+    thing: Thing, things: dict[str, Thing], above: dict[str, list[str]], depth: int, drawn: set[str]
+) -> Iterator[str]:
+    word = f" **{thing.severity.value}**" if thing.severity is not None else ""
+    again = " (above)" if thing.id in drawn and above.get(thing.id) else ""
+    what = f" ({escaped(thing.what)})" if thing.what else ""
+    yield f"{'  ' * depth}- {escaped(thing.name)}{what}{word}{again}"
+    if thing.id in drawn or depth > 8:
+        return
+    drawn.add(thing.id)
+    for key in above.get(thing.id, ()):
+        if key in things:
+            yield from _branch(things[key], things, above, depth + 1, drawn)
+
+
+def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
+    if not episodes:
+        yield "None."
+    for led in by_cause([episode.finding for episode in episodes]):
+        episode = episodes[led.place]
+        finding = episode.finding
+        sure = f", {percent(finding.confidence)} % sure" if finding.confidence is not None else ""
+        yield f"### {finding.severity.value}: {finding.rule}, {escaped(finding.subject)}\n"
+        yield f"{escaped(finding.summary)} ({_when(episode, look)}{sure})\n"
+        if finding.values:
+            yield from _table(
+                ("compared", "value", "limit"),
+                ((escaped(v.title), escaped(quantity(v.value, v.unit)),
+                  escaped(quantity(v.limit, v.unit)) if v.limit is not None else "") for v in finding.values),
+            )  # fmt: skip
+            yield ""
+        for cite in finding.evidence:
+            yield f"Evidence {escaped(cite.key)}, frame {cite.frame}:\n"
+            yield from _code(cite.excerpt)
+        if finding.refuted_by:
+            yield f"Refuted by: {escaped(finding.refuted_by)}\n"
+        if finding.explains:
+            yield f"Explains: {', '.join(map(escaped, finding.explains))}\n"
+
+
+def _good(look: Look) -> Iterator[str]:
+    good = look.judgement.ruled_out
+    if not good:
+        yield "Nothing."
+    for verdict in good[:_MOST_GOOD]:
+        yield f"- {verdict.rule} {escaped(verdict.subject)}: {escaped(verdict.summary)}"
+    if len(good) > _MOST_GOOD:
+        yield f"- and {len(good) - _MOST_GOOD} more"
+
+
+def _unchecked(look: Look) -> Iterator[str]:
+    if not look.judgement.unchecked:
+        yield "Nothing: every rule that applies could look."
+    for verdict in look.judgement.unchecked:
+        yield f"- {verdict.rule}: {escaped(reason_of(verdict))}"
+
+
+def _ran(session: Session, everything: Sequence[Asked]) -> Iterator[str]:
+    commands = [each for each in everything if each.kind in {"command", "request"}]
+    files = len(everything) - len(commands)
+    yield f"{plural(len(commands), 'command')} and {plural(files, 'file')} (folders, links and answers among them)."
+    yield "All of them, with their content, are in the capture.\n"
+    if not commands:
+        return
+    yield from _table(("command", "first", "ms at most", "outcome"), map(_told, commands[:MOST_COMMANDS]))
+    yield ""
+    outputs = {item.key: item for frame in session.remembered() for item in frame.evidence if item.exit is not None}
+    for each in commands[:MOST_COMMANDS]:
+        item = outputs.get(each.key)
+        if item is not None and item.data:
+            yield f"Output of {escaped(each.name)}:\n"
+            text = item.data.decode("utf-8", "replace").splitlines()
+            yield from _code("\n".join(text[:HEAD_LINES]))
+            if len(text) > HEAD_LINES:
+                yield f"and {len(text) - HEAD_LINES} lines more\n"
+
+
+def _told(each: Asked) -> tuple[str, ...]:
+    first = timestamp(each.first) if each.first is not None else ""
+    return (
+        escaped(each.name),
+        first,
+        wait(each.longest),
+        escaped(each.worst or (f"exit {each.exit}" if each.exit else "ok")),
+    )
+
+
+def _suspect(episodes: Sequence[Episode]) -> str:
+    order = by_cause([episode.finding for episode in episodes])
+    if not order or episodes[order[0].place].finding.severity is Severity.INFO:
+        return ""
+    finding = episodes[order[0].place].finding
+    return f"; evidence points at {escaped(finding.subject)}: {escaped(finding.summary)}"
+
+
+def _actions(episodes: Sequence[Episode]) -> Iterator[str]:
+    rows = []
+    for led in by_cause([episode.finding for episode in episodes]):
+        finding = episodes[led.place].finding
+        if not led.follows and finding.severity is not Severity.INFO:
+            rows += [(escaped(advice), escaped(finding.subject), "", "") for advice in finding.advice]
+    rows.append((FILL, "", "", ""))
+    yield from _table(("action", "for", "owner", "due"), rows)
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(headings)} |"
+    yield f"|{'---|' * len(headings)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+
+
+def _code(text: str) -> Iterator[str]:
+    yield from (f"    {line}".rstrip() for line in safe_block(text, 8000).split("\n"))
+    yield ""

@@ -1,0 +1,52 @@
+"""HBAs beside each other: what their disks could move and what moves now, against what their links carry."""
+
+from __future__ import annotations
+
+from sdstop.fabric import Load
+from sdstop.format import percent, rate
+from sdstop.tui.fabrics import Fabric
+from sdstop.tui.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.strip import bar
+from sdstop.tui.topology import Knot
+
+_FIXED = 74
+"""Cells of a line without its two bars."""
+
+
+def budget_rows(shown: Fabric, width: int) -> list[Row]:
+    """Return a line for each HBA that many disks may hang on, by address."""
+    knots = {knot.hba.hba: knot for knot in shown.topology.roots if knot.hba is not None}
+    listed = sorted(shown.loads.values(), key=lambda load: load.hba.hba)
+    top = max([1.0, *(load.share for load in listed if load.share is not None)])
+    return [words(_line(load, knots.get(load.hba.hba), shown, top, max((width - _FIXED) // 2, 6))) for load in listed]
+
+
+def _line(load: Load, knot: Knot | None, shown: Fabric, top: float, room: int) -> Line:
+    palette = shown.scene.palette
+    severity = shown.own.get(f"hba:{load.hba.hba}")
+    node = "-" if load.hba.node is None else f"node{load.hba.node}"
+    disks = f"{load.disks:g} disk{'s' * (load.disks != 1)}"
+    now = shown.share(knot) if knot is not None else None
+    style = PLAIN if severity is None else palette.severity(severity)
+    return (
+        *text((f" {load.hba.hba:<13}", style), (f"{node:<6}", FAINT), f"{disks:>9}"),
+        *text(("  could move ", FAINT), f"{rate(load.wants):>6}", (" of ", FAINT), f"{rate(load.carries):<6}"),
+        *text(f"{percent(load.share):>5} % "),
+        *_bar(load.share, top, room, shown),
+        *text(("  now ", FAINT), f"{percent(now):>5} % "),
+        *_bar(now, 1.0, room, shown),
+    )
+
+
+def _bar(share: float | None, top: float, room: int, shown: Fabric) -> Line:
+    """Return a bar from 0 to `top`, with a tick where the links are full if that is not its end."""
+    palette = shown.scene.palette
+    full, rest = bar(None if share is None else share / top, room, ascii=palette.ascii)
+    if top <= 1.0 or share is None:
+        return text(full, (rest, FAINT))
+    at = min(round(room / top), room - 1)
+    whole = full + rest
+    marked = whole[:at] + palette.tick + whole[at + 1 :]
+    cut = len(full)
+    return text(marked[: max(cut, 0)], (marked[cut:], FAINT))

@@ -1,0 +1,230 @@
+"""The report as HTML: it says what is wrong, holds together as a page, and stays harmless whatever names are in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture import open_capture
+from sdstop.collectors import BUILTIN
+from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.exporters.course import MOST, Course
+from sdstop.exporters.html import page
+from sdstop.exporters.html.markup import el, text
+from sdstop.exporters.postmortem import postmortem
+from sdstop.rules import RULES
+from sdstop.session import Session
+from tests.browser import Browser, browser, program
+from tests.stories.expected import FIXTURES
+
+_VOID = {"meta", "br", "line", "rect", "path"}
+
+
+def story(name: str) -> tuple[Session, Course]:
+    path = FIXTURES / name
+    packed = path / "capture.tar.gz"
+    origin, frames = open_capture(str(packed if packed.exists() else path))
+    return watched(origin, frames)
+
+
+def watched(origin: Origin, frames: list[Frame] | tuple[Frame, ...]) -> tuple[Session, Course]:
+    session, course = Session(origin, BUILTIN, RULES), Course()
+    for frame in frames:
+        course.add(session.feed(frame).now)
+    return session, course
+
+
+class Structure(HTMLParser):
+    """The elements of a page, which must be closed in their order, and what they name and link to."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.names: set[str] = set()
+        self.attributes: set[str] = set()
+        self.text = ""
+        self.feed(content)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        given = dict(attrs)
+        self.attributes |= given.keys()
+        if given.get("id"):
+            self.ids.append(given["id"] or "")
+        if tag == "a":
+            self.links.append(given.get("href") or "")
+        if tag not in _VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in _VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+STORIES = ("clone-convoy", "aoe-flashcache", "md-rebuild-stalled", "vm-numa-unequal-dimms", "vm-sas-hba", "quiet-node")
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_page_is_whole_and_links_within_itself_alone(name: str) -> None:
+    session, course = story(name)
+    content = page(session, course)
+    found = Structure(content)
+    assert len(found.ids) == len(set(found.ids))
+    assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
+    assert all(link.startswith("#") for link in found.links)
+    assert not found.names & {"script", "img", "iframe", "object", "embed", "link", "form", "base"}
+    assert not {name for name in found.attributes if name.startswith("on")} | {"src", "srcset"} & found.attributes
+    assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", content)
+    assert len(content.encode()) < 2 << 20
+    for episode in session.episodes():
+        assert episode.finding.summary in found.text
+        assert episode.finding.rule in found.text
+    again, more = story(name)
+    assert page(again, more) == content
+
+
+def test_the_first_section_says_what_is_wrong_and_what_to_do() -> None:
+    content = page(*story("aoe-flashcache"))
+    first = content.index('id="wrong"')
+    section = content[first : content.index("</section>", first)]
+    assert "frames of eth1 carry 3584 bytes" in section
+    assert "ip link set" in section or "ip link" in section
+    assert section.count('class="follows"') == 2
+    assert content.index('id="wrong"') < content.index('id="good"') < content.index('id="findings"')
+
+
+def test_what_is_drawn_is_there() -> None:
+    convoy = page(*story("clone-convoy"))
+    assert "Queue of the members of md0" in convoy
+    assert convoy.count("<g><title>sd") == 46
+    assert "46 x ST2000NM0033-9ZM" in convoy
+    assert "Memory slots, filled and empty" in page(*story("vm-numa-unequal-dimms"))
+    assert "Requests to cachedev" in page(*story("aoe-flashcache"))
+    assert "Progress of md0" in page(*story("md-rebuild-stalled"))
+    assert "0000:" in page(*story("vm-sas-hba"))
+
+
+def test_every_citation_leads_to_its_evidence_in_full() -> None:
+    session, course = story("aoe-flashcache")
+    found = Structure(page(session, course))
+    cited = {(cite.key, cite.frame) for episode in session.episodes() for cite in episode.finding.evidence}
+    assert len([name for name in found.ids if re.fullmatch(r"e\d+-[0-9a-f]{10}", name)]) == len(cited)
+    assert "associativity(512), data block size(4K)" in found.text  # no rule quotes the whole table
+
+
+HOSTILE = "sd<script>alert(1)</script>\x1b]0;x\x07\u202e\"'&`|"
+
+
+def test_hostile_names_are_text() -> None:
+    """Names come from a node, which may be anybody's: in the page they are neither markup nor escapes."""
+    rows = "   8       0 {} {} 0 8 4 0 0 0 0 0 {} 4 0 0 0 0 0 0\n"
+    name = HOSTILE.replace(" ", "_")
+    frames = [
+        Frame(n, 1.7e9 + n, float(n), (Evidence("/proc/diskstats", data=rows.format(name, n * 9, n * 900).encode()),))
+        for n in range(1, 5)
+    ]
+    session, course = watched(Origin(HOSTILE, note=HOSTILE), frames)
+    for content in (page(session, course), postmortem(session)):
+        words = "\n".join(line for line in content.splitlines() if not line.startswith("    "))  # that is code
+        assert not re.search(r"(?<!\\)<script", words)
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", content)
+    Structure(page(session, course))
+
+
+def test_markup_is_escaped_where_it_is_made() -> None:
+    assert text("<b>&\"'\x1b") == "&lt;b&gt;&amp;&quot;&#x27;\\x1b"
+    assert el("p", "<i>", el("b", "&"), title='"><x>') == '<p title="&quot;&gt;&lt;x&gt;">&lt;i&gt;<b>&amp;</b></p>'
+
+
+def test_a_long_course_stays_small() -> None:
+    course = Course()
+    session = Session(Origin("n"), BUILTIN, ())
+    stats = "   8       0 sda {} 0 8 4 0 0 0 0 0 {} 4 0 0 0 0 0 0\n"
+    for n in range(1, 2000):
+        item = Evidence("/proc/diskstats", data=stats.format(n * 9, n * 500).encode())
+        course.add(session.feed(Frame(n, 1.7e9 + n, float(n), (item,))).now)
+    assert MOST <= len(course.times) <= 2 * MOST
+    assert course.times == sorted(course.times)
+    busy = course.of("busy")[""]["sda"]
+    assert len(busy) == len(course.times)
+    assert busy[-1] == pytest.approx(0.5)
+
+
+def test_a_postmortem_is_filled_in_as_far_as_evidence_goes() -> None:
+    said = postmortem(story("clone-convoy")[0])
+    for heading in ("Summary", "Impact", "Timeline", "Topology", "Findings, with evidence", "Ruled out", "What we ran",
+                    "Root cause", "Actions"):  # fmt: skip
+        assert f"\n## {heading}\n" in said
+    assert "**critical** md0: the queue stands at one member at a time and moves" in said
+    assert "_to fill in_" in said.partition("## Root cause")[2]
+    assert "- 46 x ST2000NM0033-9ZM (sda, sdb ... sdat)\n  - md0 (raid10 46 disks) **critical**" in said
+    assert postmortem(story("clone-convoy")[0]) == said
+
+
+def test_nothing_wrong_is_said_with_what_was_checked() -> None:
+    content = page(*story("quiet-node"))
+    assert "No rule found anything" in content
+    assert "No rule found anything" in postmortem(story("quiet-node")[0])
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, Path]]:
+    assert program() is not None, "the tests of the page need chromium (apt-get install chromium)"
+    folder = tmp_path_factory.mktemp("browser")
+    with browser(folder) as opened:
+        yield opened, folder
+
+
+@pytest.mark.parametrize("name", ["clone-convoy", "aoe-flashcache", "vm-numa-unequal-dimms"])
+def test_a_real_browser_shows_it(shown: tuple[Browser, Path], name: str) -> None:
+    """No complaint, no request, every link leads somewhere, Tab and Enter are enough, nothing is cut off."""
+    opened, folder = shown
+    file = folder / f"{name}.html"
+    file.write_text(page(*story(name)), encoding="utf-8")
+    opened.open(file)
+    assert opened.said("Log.entryAdded") == opened.said("Runtime.consoleAPICalled") == []
+    assert [r["request"]["url"] for r in opened.said("Network.requestWillBeSent")] == [file.as_uri()]
+    links = opened.value("[...document.links].every(a => document.getElementById(a.hash.slice(1)) !== null)")
+    assert links is True
+    assert opened.value("document.documentElement.scrollWidth <= window.innerWidth") is True
+    opened.press("Tab", 9)
+    assert opened.value("document.activeElement.textContent") == "To what is wrong"
+    opened.value("document.querySelector('summary').focus()")
+    opened.press("Enter", 13)
+    assert opened.value("document.querySelector('details').open") is True
+    link = opened.value(
+        "(() => {const a = document.querySelector('details a, article a'); a.click(); return a.hash})()"
+    )
+    assert link.startswith("#e")
+    assert opened.value("document.querySelector(location.hash).tagName") == "DETAILS"
+
+
+def test_it_is_read_without_colours_and_on_paper(shown: tuple[Browser, Path]) -> None:
+    opened, folder = shown
+    file = folder / "paper.html"
+    file.write_text(page(*story("aoe-flashcache")), encoding="utf-8")
+    opened.open(file)
+    # In forced colours a browser takes all of the page's own away: words and shapes must say it.
+    opened.ask("Emulation.setEmulatedMedia", features=[{"name": "forced-colors", "value": "active"}])
+    words = opened.value("[...document.querySelectorAll('.wrong .sev')].map(e => e.innerText)")
+    assert words == ["\u25b2 critical"] * 3
+    opened.ask("Emulation.setEmulatedMedia", media="print", features=[])
+    assert opened.value("getComputedStyle(document.querySelector('nav')).display") == "none"
+    tall = opened.value("document.querySelector('#findings').offsetTop - document.querySelector('#wrong').offsetTop")
+    assert tall > 0
+    opened.ask("Emulation.setEmulatedMedia", media="", features=[])
