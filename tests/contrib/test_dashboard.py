@@ -58,7 +58,7 @@ def test_every_expression_returns_series(tmp_path: Path) -> None:
     (tmp_path / "all.om").write_text("".join(everything(now)))
     argv = ["promtool", "tsdb", "create-blocks-from", "openmetrics", str(tmp_path / "all.om"), str(tmp_path / "data")]
     subprocess.run(argv, check=True, capture_output=True)
-    for path in (CONTRIB / "prometheus").glob("*.yml"):
+    for path in (CONTRIB / "prometheus").glob("sdstop-*.yml"):
         shutil.copy(path, tmp_path)
     with (
         prometheus(tmp_path, rules="sdstop-*.yml", evaluation="1s") as url,

@@ -17,7 +17,7 @@ from sdstop.fleet.queries import RECORDED_SKEW, RECORDED_USE, limit_used, skew
 from tests.contrib.known import known
 
 FOLDER = Path(__file__).resolve().parent.parent.parent / "contrib" / "prometheus"
-FILES = sorted(FOLDER.glob("*.yml"))
+FILES = sorted(FOLDER.glob("sdstop-*.yml"))
 CASES = sorted((FOLDER / "tests").glob("*.yml"))
 THRESHOLD = "sdstop:threshold:"
 
@@ -36,6 +36,14 @@ def rules() -> Iterator[dict[str, Any]]:
 def test_rules_are_understood() -> None:
     code, said = promtool("check", "rules", *FILES)
     assert code == 0, said
+
+
+def test_the_whole_configuration_finds_rules_and_targets() -> None:
+    code, said = promtool("check", "config", FOLDER / "prometheus.yml")
+    assert code == 0, said
+    assert all(str(path) in said for path in FILES)
+    code, said = promtool("check", "service-discovery", FOLDER / "prometheus.yml", "sdstop")
+    assert '"instance": "127.0.0.1"' in said
 
 
 def test_rules_do_what_their_cases_say() -> None:
