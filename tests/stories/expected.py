@@ -62,7 +62,11 @@ STORIES = {
     "mtu-mismatch": Expected(warning(("mtu-mismatch", "bond0/ens1f1"), ("mtu-mismatch", "veth7a/veth7b")), code=1),
     "dropping-link": Expected(warning(("frames-dropped", "ens1f0")), code=1),
     "ceph-drain": Expected(info=frozenset({("rebuild-running", "ceph-7b1f2c0e")})),
-    "drbd-resync": Expected(info=frozenset({("rebuild-running", "r0"), ("rebuild-throttled", "r0")})),
+    "drbd-resync": Expected(
+        warning(("cluster-degraded", "r0")),
+        info=frozenset({("rebuild-running", "r0"), ("rebuild-throttled", "r0")}),
+        code=1,
+    ),
     "iostat-only": Expected(code=3),
     "aoe-flashcache": Expected(PAST_THE_CACHE, code=2),
     "aoe-flashcache-8700": Expected(),
@@ -73,6 +77,9 @@ STORIES = {
         warning(
             ("unstable-device-path", "cloud1"), ("unstable-device-path", "/etc/fstab"),
             ("zero-padding-off", "cloud1/sas10k"),
+            ("volume-qos-saturated", "vol:web-data@10.20.0.201"),
+            ("volume-qos-saturated", "vol:canary@10.20.0.201"),
+            ("qos-multiplied", "vol:shared-vmfs"),
         ),
         info=frozenset({("rebuild-running", "cloud1/sas10k"), ("rebuild-throttled", "cloud1/sas10k")}),
         code=1,
