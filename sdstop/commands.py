@@ -71,7 +71,7 @@ COMMANDS = (
             "-o",
             "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
         ),
-        "what LVM's volumes are made of, by metadata on disks; nothing is locked; every ten minutes",
+        "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
     ),
     Command(("zpool", "status", "-pP", "-s", "-t"), "pools, vdevs, errors, resilvers and scrubs"),
     Command(("zpool", "status", "-j", "--json-int", "-pP", "-s"), "the same of OpenZFS 2.3 and later"),
