@@ -430,8 +430,8 @@ async def test_the_dashboard_leads_from_the_finding_to_its_evidence(name: str) -
             assert " ".join(told.split())[:60] in why
         raw = await shown.press("enter")
         assert worst.evidence[0].key.removeprefix("cmd:") in raw  # headed "command"
-        shown_ = " ".join(raw.split())  # a tab is painted as blanks
-        assert any(" ".join(line.split())[:40] in shown_ for line in worst.evidence[0].excerpt.splitlines())
+        painted = " ".join(raw.split())  # a tab is painted as blanks
+        assert any(" ".join(line.split())[:40] in painted for line in worst.evidence[0].excerpt.splitlines())
 
 
 async def test_the_heat_strip_shows_the_convoy_as_a_moving_stripe() -> None:
