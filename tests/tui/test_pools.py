@@ -64,7 +64,7 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
         for part in ("42.0 %", "of 301T", "GiB/s", "ETA", " to ", "rebuild-"):
             assert part in line, line
         text = await seen.press("2")
-        assert "in use (39.4 %)" in seen.line("pool of 60 devices")
+        assert "DEGRADED  301T of 764T in use (39.4 %)" in seen.line("pool of 60 devices")
         assert "spare-17" in text
         assert "faulted" in seen.line("sdr ")
     async with screen(session, SMALL) as seen:
