@@ -47,7 +47,7 @@ class PoolState(Reading):
     It is told even when the pool is suspended and every command about it hangs (module/zfs/spa_stats.c, since 0.8).
     """
 
-    family: ClassVar[str] = "pool_state"
+    family: ClassVar[str] = "zpool"
     title: ClassVar[str] = "States of ZFS pools"
     joined: ClassVar[bool] = True  # a capture may have what zpool printed, and nothing of the kernel
 

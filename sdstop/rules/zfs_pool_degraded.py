@@ -80,10 +80,12 @@ def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
     devices = [v for v in whole.leaves if v.state not in {"ONLINE", "DEGRADED"}]
     doing, running = _doing(window, whole)
     state = window.get(PoolState, whole.name)
+    # With a spare at work all data is as safe as ever: that is another matter than a pool that lacks some.
+    spared = f"/{replaced[0].vdev}" if replaced and not missing else ""
     yield Finding(
         _ID,
         Severity.CRITICAL if missing and worst is not None and worst <= 0 else Severity.WARNING,
-        whole.name,
+        f"{whole.name}{spared}",
         f"{_what(devices, missing, replaced)}; {_risk(hurt, worst, missing)}; {doing}",
         (
             Value("missing", "children of vdevs without good data", len(missing) if hurt else None, "", 0),

@@ -107,7 +107,7 @@ def spared(scan: str = "", *, replacing: bool = False, old: str = "FAULTED") -> 
     ],
 )
 def test_a_spare_that_stands_in(text: str, missing: int, spares: int) -> None:
-    finding = judged(text).finding("tank")
+    finding = judged(text).finding("tank" if missing else f"tank/{DRAID}/spare-0")
     assert (value(finding, "missing"), value(finding, "spares_in_use")) == (missing, spares)
     assert value(finding, "tolerates") == 2 - missing
     assert finding.severity is Severity.WARNING

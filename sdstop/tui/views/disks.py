@@ -212,10 +212,10 @@ def _pool_rows(tree: Tree, scene: Scene, grouped: set[str]) -> list[Row]:
 def _pool_heading(tree: Tree, scene: Scene) -> Row:
     pool, word = tree.whole.pool, scene.palette.word
     facts = [f"pool of {counted(len(tree.whole.leaves), 'device')}" if tree.whole.vdevs else "pool"]
+    facts.append(word(tree.whole.state, 30))
     if pool is not None and pool.size:
         facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)} %)")
         facts += [f"{percent(pool.fragmentation)} % fragmented"] if pool.fragmentation else []
-    facts.append(word(tree.whole.state, 30))
     if pool is None:
         facts.append("zpool status does not answer")
     elif pool.errors:
