@@ -319,6 +319,17 @@ def inside(effort: Effort) -> Iterator[Claim]:
     yield Claim("48 slots for memory, from the raw table to rows", unit, found["dimms"], target=2.0)
 
 
+def limits(effort: Effort) -> Iterator[Claim]:
+    """Yield what 300 control groups and a Ceph cluster of 700 OSDs take."""
+    argv = program("limits", "--groups", "300", "--osds", "700", "--frames", str(effort.frames))
+    found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    unit = "ms CPU"
+    yield Claim("a look through 300 control groups for limits, every ten seconds", unit, found["looked"])
+    yield Claim("300 control groups, all limited: read", unit, found["read"])
+    yield Claim("300 control groups, all limited: parsed, judged", unit, found["parsed"] + found["judged"])
+    yield Claim("700 OSDs of Ceph decoded and judged, each five minutes", unit, found["ceph"], target=150)
+
+
 def remove(nodes: Nodes) -> None:
     """Remove the trees."""
     for tree in nodes.trees.values():

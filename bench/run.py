@@ -25,7 +25,7 @@ from measures import QUICK, STAGES, Effort, Nodes
 from subjects import can_cover
 
 PARTS = (
-    "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside",
+    "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
 )  # fmt: skip
 MEMORY = Path("/dev/shm")
 
@@ -94,7 +94,7 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
                 yield part, list(_ALONE[part](effort))
 
 
-_ALONE = {"caches": measures.caches, "inside": measures.inside}
+_ALONE = {"caches": measures.caches, "inside": measures.inside, "limits": measures.limits}
 """Parts that need none of the nodes."""
 
 
