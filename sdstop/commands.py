@@ -105,7 +105,7 @@ COMMANDS = (
             "-o",
             "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
         ),
-        "what LVM's volumes are made of, by metadata on disks; nothing is locked; every ten minutes",
+        "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
     ),
     Command(("smp_rep_general", "*"), "how many phys an expander has, and its change count; --no-smp: never", "root"),
     Command(("smp_discover", "--multiple", "*"), "what an expander's phys are attached to; --no-smp: never", "root"),

@@ -75,12 +75,10 @@ class EvidenceHost(Host):
 
     def evidence(self, key: str) -> Evidence | None:
         """Return what is known under a key, without reading anything."""
-        known = self.state.get(key)
-        if known is None and key.startswith("/"):
-            return self.state.get(self._resolve(key))
-        if known is None and key.startswith("cmd:"):
-            return self.state.get(f"slug:{slug(key[4:])}")
-        return known
+        if key.startswith("/"):
+            return self.state.get(key) or self.state.get(self._resolve(key))
+        found = self.state.get(key)
+        return self.state.get(f"slug:{slug(key[4:])}") if found is None and key.startswith("cmd:") else found
 
     def read(self, path: str) -> bytes:
         """Return a recorded file."""

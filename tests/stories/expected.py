@@ -65,6 +65,7 @@ STORIES = {
     "aoe-flashcache": Expected(PAST_THE_CACHE, code=2),
     "aoe-flashcache-8700": Expected(),
     "aoe-flashcache-9000": Expected(PAST_THE_CACHE, code=2),
+    "aoe-flashcache-mended": Expected(PAST_THE_CACHE, at_end=frozenset(), code=0),
     "aoe-initiator": Expected(warning(("mtu-misaligned", "eth1")), code=1),
     "vm-md-slow-member": Expected(critical(("slow-stripe-member", "md0/vde")), code=2),
     "vm-md-clones": Expected(critical(("stripe-convoy", "md0")), code=2),
