@@ -7,9 +7,13 @@ from sdstop.collectors.aoe import AOE
 from sdstop.collectors.arc import ARC
 from sdstop.collectors.bcache import BCACHE
 from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.ceph import CEPH
+from sdstop.collectors.ceph_osds import CEPH_OSDS
+from sdstop.collectors.cgroups import CGROUPS
 from sdstop.collectors.dimms import DIMMS
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.dmcache import DMCACHE
+from sdstop.collectors.drbd import DRBD
 from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.hba import HBA
 from sdstop.collectors.io_sizes import IO_SIZES
@@ -23,6 +27,8 @@ from sdstop.collectors.node import NODE, PRESSURE
 from sdstop.collectors.numa import NUMA
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
+from sdstop.collectors.qemu import QEMU
+from sdstop.collectors.rbd import RBD
 from sdstop.collectors.sas import SAS
 from sdstop.collectors.sessions import SESSIONS
 from sdstop.collectors.zpool_sizes import ZPOOL_SIZES
@@ -41,12 +47,18 @@ BUILTIN: tuple[Collector, ...] = (
     TCP,
     PATHS,
     PROCESSES,
+    CGROUPS,
+    QEMU,
+    RBD,
     MAPPER,
     LVM,
     DMCACHE,
     FLASHCACHE,
     BCACHE,
     ARC,
+    CEPH,
+    CEPH_OSDS,
+    DRBD,
     AOE,
     SESSIONS,
     IO_SIZES,

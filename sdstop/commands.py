@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sdstop import ceph, drbd
 from sdstop.evidence import command_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
 
@@ -34,12 +35,14 @@ class Command:
     """A command that may be run.
 
     In `argv`, `*` stands for one word that is no option; all else must be as written. None of them changes
-    anything on the node.
+    anything on the node. Of lines that do not begin with `keep` (a pattern), where given, nothing is taken: they may
+    hold a secret.
     """
 
     argv: tuple[str, ...]
     why: str
     privilege: str = ""
+    keep: str = ""
 
     def allows(self, argv: Sequence[str]) -> bool:
         """Whether this entry covers a call."""
@@ -47,6 +50,13 @@ class Command:
             given == known or (known == "*" and _WORD.fullmatch(given) is not None)
             for given, known in zip(argv, self.argv, strict=True)
         )
+
+    def kept(self, output: bytes) -> bytes:
+        """Return the lines of an output that may be kept."""
+        if not self.keep:
+            return output
+        pattern = re.compile(self.keep.encode())
+        return b"".join(line for line in output.splitlines(keepends=True) if pattern.match(line))
 
 
 COMMANDS = (
@@ -73,6 +83,13 @@ COMMANDS = (
         ),
         "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
     ),
+    Command(ceph.STATUS, "state of a Ceph cluster that is administered from here", "root"),
+    Command(ceph.TREE, "its OSDs and how full they are", "root"),
+    Command(ceph.PERF, "latency of its OSDs", "root"),
+    Command(ceph.HEALTH, "what is wrong with it", "root"),
+    Command(ceph.DUMP, "its ratios of full and near full", "root"),
+    Command(drbd.STATUS, "state of DRBD's resources, from the kernel", "root"),
+    Command(drbd.SHOW, "rates that limit a resync of DRBD; lines with secrets are not kept", "root", drbd.KEPT),
     Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
 )
 """All that sdstop ever starts. `iostat` is not among them: it is only read where somebody recorded it."""
@@ -101,7 +118,8 @@ class CommandRunner:
         is not on the list, cannot be started, or was abandoned too often.
         """
         key = command_key(argv)
-        if not any(command.allows(argv) for command in self._allowed):
+        command = next((command for command in self._allowed if command.allows(argv)), None)
+        if command is None:
             raise Failed(key, "is none of the commands that sdstop runs")
         program = self._find(argv[0])
         if program is None:
@@ -112,7 +130,7 @@ class CommandRunner:
         try:
             pid = self._start(key, program, argv, stdout, stderr)
             status = self._wait(key, program, pid, deadline, (stdout, stderr))
-            return Output(_content(stdout), _content(stderr), os.waitstatus_to_exitcode(status))
+            return Output(command.kept(_content(stdout)), _content(stderr), os.waitstatus_to_exitcode(status))
         finally:
             os.close(stdout)
             os.close(stderr)

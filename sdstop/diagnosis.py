@@ -134,7 +134,8 @@ class Diagnosis:
         taken, now = window.now.taken, window.now.monotonic
         for finding in self.now.findings:
             known = self.episodes.get(finding.id)
-            if known is None or now - known.seen > BRIDGE:
+            # In force at both of two frames: however far these are apart, it is the same.
+            if known is None or (known.until is not None and now - known.seen > BRIDGE):
                 if known is not None:
                     self.past.append(known)
                 self.episodes[finding.id] = Episode(finding, taken, None, now, None, now, window.now.number)

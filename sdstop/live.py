@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sdstop.answers import PROCESSES, QUESTIONS, Processes
 from sdstop.commands import CommandRunner
 from sdstop.evidence import command_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Unreadable
+from sdstop.throttled import LIMITED, ControlGroups
 
 _CHUNK = 1 << 16
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # without O_NONBLOCK: what it would give is not what a file holds
@@ -59,7 +60,7 @@ class LiveHost(Host):
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are no UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
         self._runner = runner or CommandRunner()
-        self._processes = Processes()
+        self._remembering: dict[str, Callable[[], Any]] = {PROCESSES: Processes().look, LIMITED: ControlGroups().look}
 
     def read(self, path: str) -> bytes:
         """Return a file's content, at most LARGEST bytes; a file of /proc comes in many pieces."""
@@ -123,7 +124,7 @@ class LiveHost(Host):
         if self._root:
             raise Denied(key, "cannot be asked of --root, only of the node itself")
         try:
-            return self._processes.look() if question == PROCESSES else QUESTIONS[question].ask()
+            return self._remembering.get(question, QUESTIONS[question].ask)()
         except ImportError as error:
             raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:

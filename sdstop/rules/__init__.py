@@ -22,12 +22,16 @@ from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
 from sdstop.rules.pcie_degraded import PCIE_DEGRADED
 from sdstop.rules.phy_errors import PHY_ERRORS
+from sdstop.rules.qos_multiplied import QOS_MULTIPLIED
+from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.stripe_convoy import STRIPE_CONVOY
+from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE
+from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 
 RULES: tuple[Rule, ...] = (
     ARRAY_DEGRADED,
@@ -57,5 +61,9 @@ RULES: tuple[Rule, ...] = (
     DIMM_TOO_FEW_CHANNELS,
     DIMM_UNEQUAL_SOCKETS,
     DIMM_BELOW_RATED_SPEED,
+    VOLUME_QOS_SATURATED,
+    VOLUME_BELOW_PROMISE,
+    QOS_MULTIPLIED,
+    QOS_PARTIAL,
 )
 """Every rule, in the order in which lists show them."""

@@ -61,6 +61,8 @@ STORIES = {
     "device-hung": Expected(critical(("device-hung", "sdf")), code=2),
     "mtu-mismatch": Expected(warning(("mtu-mismatch", "bond0/ens1f1"), ("mtu-mismatch", "veth7a/veth7b")), code=1),
     "dropping-link": Expected(warning(("frames-dropped", "ens1f0")), code=1),
+    "ceph-drain": Expected(info=frozenset({("rebuild-running", "ceph-7b1f2c0e")})),
+    "drbd-resync": Expected(info=frozenset({("rebuild-running", "r0"), ("rebuild-throttled", "r0")})),
     "iostat-only": Expected(code=3),
     "aoe-flashcache": Expected(PAST_THE_CACHE, code=2),
     "aoe-flashcache-8700": Expected(),
