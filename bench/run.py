@@ -25,7 +25,8 @@ from measures import QUICK, STAGES, Effort, Nodes
 from subjects import can_cover
 
 PARTS = (
-    "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
+    "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside",
+    "limits",
 )  # fmt: skip
 MEMORY = Path("/dev/shm")
 

@@ -93,9 +93,5 @@ RULES: tuple[Rule, ...] = (
     SCALING_POOR,
     NUMA_IMBALANCE,
     MEMORY_ERRORS,
-    VOLUME_QOS_SATURATED,
-    VOLUME_BELOW_PROMISE,
-    QOS_MULTIPLIED,
-    QOS_PARTIAL,
 )
 """Every rule, in the order in which lists show them."""

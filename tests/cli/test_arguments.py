@@ -26,7 +26,7 @@ from tests.cli.run import one_line
         (["export", "--listen", "a:99999"], "'a:99999' is no address"),
         (["export", "--once", "--listen", ":1"], "--once and --listen exclude each other"),
         (["report", "--from"], "argument --from: expected one argument"),
-        (["--from", "a", "check", "--from", "b"], "--from was given twice"),
+        (["--from", "a", "capture", "-o", "c", "--from", "b"], "--from was given twice"),
         (["report", "--from", "a", "--root", "b"], "--from and --root exclude each other"),
         (["--from", "a", "--root", "b"], "--from and --root exclude each other"),
         (["report", "--from", "a", "--duration", "10"], "--from and --duration exclude each other: a capture is"),
@@ -47,7 +47,7 @@ from tests.cli.run import one_line
         (["export", "--once", "--interval", "3s"], "--interval is longer than the 2 s of watching"),
         (["rules", "--collectors", "nonsense"], "--collectors: there is no 'nonsense'; there are "),
         (["--shape", "deep"], "there is no command 'deep'"),
-        (["check", "--profile=deep"], "unrecognized arguments: --profile=deep"),
+        (["export", "--profile=deep"], "unrecognized arguments: --profile=deep"),
         (["report", "--profile=wide"], "invalid choice: 'wide'"),
         (["record"], "there is no command 'record'"),
         (["report", "--collectors", "diskstats,nonsense"], "--collectors: there is no 'nonsense'; there are "),
@@ -84,7 +84,9 @@ def test_what_check_cannot_judge_is_unknown(words: list[str], capsys: pytest.Cap
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command])
 def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--no-color", "--config", "/nonexistent", *(["-o", "/nonexistent/x"] if command == "capture" else [])]
+    more = {"capture": ["-o", "/nonexistent/x"], "fleet": ["--prometheus", "http://127.0.0.1:9"]}.get(command, [])
+    config = "--http-config" if command == "fleet" else "--config"
+    options = ["--no-color", config, "/nonexistent", *more]
     said = []
     for words in ([command, *options], [*options, command], [*options[:1], command, *options[1:]]):
         code = execute(words)
@@ -101,7 +103,8 @@ def test_help_and_version(command: str, capsys: pytest.CaptureFixture[str]) -> N
         execute([*words, "--help"])
     shown = capsys.readouterr().out
     assert ended.value.code == 0
-    assert all(option in shown for option in ("--root DIR", "--config FILE", "--collectors LIST", "--no-color"))
+    of_nodes = () if command == "fleet" else ("--root DIR", "--config FILE", "--collectors LIST")
+    assert all(option in shown for option in (*of_nodes, "--no-color"))
     assert COMMANDS[command].split(";")[0] in " ".join(shown.split())
     with pytest.raises(SystemExit) as ended:
         execute([*words, "--version"])

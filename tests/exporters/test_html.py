@@ -102,7 +102,7 @@ def test_the_first_section_says_what_is_wrong_and_what_to_do() -> None:
     content = page(*story("aoe-flashcache"))
     first = content.index('id="wrong"')
     section = content[first : content.index("</section>", first)]
-    assert "frames of eth1 carry 3584 bytes" in section
+    assert "MTU 4000 of eth1 sent" in section
     assert "ip link set" in section or "ip link" in section
     assert section.count('class="follows"') == 2
     assert content.index('id="wrong"') < content.index('id="good"') < content.index('id="findings"')
