@@ -5,6 +5,7 @@ deficit = 0.08
 
 [sampler]
 interval = 1.0
+smp = false
 
 [export]
 limit = 5000
@@ -40,11 +41,13 @@ class ConfigError(Exception):
 class Config:
     """What the file sets.
 
-    `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds; `export` as it stands.
+    `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds; `smp` whether SAS expanders
+    are asked for anything; `export` as it stands.
     """
 
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     interval: float = 1.0
+    smp: bool = True
     export: Mapping[str, Any] = field(default_factory=dict)
     powerflex: Settings | None = None
 
@@ -67,6 +70,7 @@ def load(path: Path | None, rules: Sequence[Rule]) -> Config:
     return Config(
         _thresholds(path, table, rules),
         _interval(path, table),
+        _smp(path, table),
         _section(path, table, "export"),
         _powerflex(path, table) if "powerflex" in table else None,
     )
@@ -90,12 +94,19 @@ def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, An
 
 def _interval(path: Path, table: Mapping[str, Any]) -> float:
     sampler = _section(path, table, "sampler")
-    for name in sorted(sampler.keys() - {"interval"}):
-        raise ConfigError(f"{path}: sampler.{name}: there is no such setting; there is interval")
+    for name in sorted(sampler.keys() - {"interval", "smp"}):
+        raise ConfigError(f"{path}: sampler.{name}: there is no such setting; there are interval, smp")
     interval = sampler.get("interval", 1.0)
     if not isinstance(interval, int | float) or isinstance(interval, bool) or not 0.1 <= interval <= 3600:
         raise ConfigError(f"{path}: sampler.interval must be seconds from 0.1 to 3600")
     return float(interval)
+
+
+def _smp(path: Path, table: Mapping[str, Any]) -> bool:
+    smp = _section(path, table, "sampler").get("smp", True)
+    if not isinstance(smp, bool):
+        raise ConfigError(f"{path}: sampler.smp must be true or false")
+    return smp
 
 
 def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> dict[str, dict[str, float]]:

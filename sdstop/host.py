@@ -115,6 +115,20 @@ class Host(ABC):
         """Return what a GET of a path gives."""
         return self.request("GET", path, None, deadline)
 
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text; TimedOut if the answer took longer than that, for it is none to rely on."""
+        del seconds
+        return self.text(path)
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone for now; only a live node remembers that."""
+        del what
+        return False
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone for so long; who has evidence alone need not."""
+        del what, seconds
+
     def recorded(self, program: str) -> list[str]:
         """Return the commands (argv joined) of `program` that somebody recorded; a live node has none."""
         del program

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sdstop.answers import PROCESSES, QUESTIONS, Processes
 from sdstop.commands import CommandRunner
 from sdstop.evidence import command_key, http_key
-from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, Unreadable
+from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
 from sdstop.scaleio import GATEWAY
 from sdstop.throttled import LIMITED, ControlGroups
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from sdstop.gateway.client import Client
 
 _CHUNK = 1 << 16
+_ATTRIBUTE = 4096
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # without O_NONBLOCK: what it would give is not what a file holds
 _FOLDER = _FILE | os.O_DIRECTORY
 _MOST_LINKS = 40
@@ -69,6 +71,7 @@ class LiveHost(Host):
         self._remembering: dict[str, Callable[[], Any]] = {PROCESSES: Processes().look, LIMITED: ControlGroups().look}
         self._gateway = gateway
         self._client: Client | None = None
+        self._resting: dict[str, float] = {}
 
     def read(self, path: str) -> bytes:
         """Return a file's content, at most LARGEST bytes; a file of /proc comes in many pieces."""
@@ -76,7 +79,8 @@ class LiveHost(Host):
             fd = self._open(path, _FILE)
             try:
                 data = os.read(fd, _CHUNK)
-                if data:
+                # An attribute of sysfs is at most a page, and comes at once.
+                if data and not (len(data) < _ATTRIBUTE and path.startswith("/sys/")):
                     pieces = [data]
                     left = LARGEST - len(data)
                     while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
@@ -151,6 +155,24 @@ class LiveHost(Host):
         if self._client is None:
             self._client = self._gateway()
         return self._client.request(method, path, body, deadline)
+
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text. A read cannot be ended, but what came late is told as late."""
+        began = time.monotonic()
+        text = self.text(path)
+        took = time.monotonic() - began
+        if took > seconds:
+            raise TimedOut(path, f"answered after {took:.0f} s, {seconds:g} s are allowed")
+        return text
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone for now."""
+        return time.monotonic() < self._resting.get(what, 0.0)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone for so long; what rests already is not kept longer."""
+        if not self.rests(what):
+            self._resting[what] = time.monotonic() + seconds
 
     def close(self) -> None:
         """Kill the commands that are running, without waiting for anything."""

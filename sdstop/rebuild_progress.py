@@ -69,6 +69,12 @@ class Rebuild(Reading):
         int | None, Metric("Looked at", "Bytes that were looked at ahead of what is done, where that is apart", "bytes")
     ] = None
     repaired: Annotated[int | None, Metric("Repaired", "Bytes that were written anew so far", "bytes")] = None
+    step: Annotated[
+        int,
+        Metric(
+            "Step", "Bytes below which its source shows no progress: it tells rounded numbers", "bytes", export=False
+        ),
+    ] = 0
     errors: Annotated[int | None, Metric("Errors", "Errors that it met and could not repair")] = None
     devices: Annotated[
         str | None, Fact("Devices", "Kernel names of the devices that take part, with commas", export=False)

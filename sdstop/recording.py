@@ -9,8 +9,10 @@ from typing import Any, TypeVar
 
 from sdstop.evidence import Evidence, Outcome, command_key, http_key, slug
 from sdstop.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+from sdstop.model import swift
 
 T = TypeVar("T")
+_evidence = swift(Evidence)
 
 _OUTCOMES: dict[type[Unreadable], Outcome] = {
     Absent: Outcome.ABSENT,
@@ -80,6 +82,20 @@ class RecordingHost(Host):
             lambda reply: reply.body,
         )
 
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text; what came late is kept as no answer."""
+        return self._ask(
+            path, lambda: self._host.promptly(path, seconds), lambda text: text.encode("utf-8", "surrogateescape")
+        )
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone."""
+        return self._host.rests(what)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone."""
+        self._host.rest(what, seconds)
+
     def recorded(self, program: str) -> list[str]:
         """Return the commands of a program that the other host has recorded."""
         return self._host.recorded(program)
@@ -108,7 +124,7 @@ class RecordingHost(Host):
         elif isinstance(answer, Reply):
             stderr, status = _headers(answer), answer.status
         duration = self._clock() - began
-        self.evidence[key] = Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
+        self.evidence[key] = _evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
         return answer
 
 

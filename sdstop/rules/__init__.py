@@ -17,10 +17,13 @@ from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
+from sdstop.rules.link_oversubscribed import LINK_OVERSUBSCRIBED
 from sdstop.rules.link_saturated import LINK_SATURATED
 from sdstop.rules.mdm_no_redundancy import MDM_NO_REDUNDANCY
+from sdstop.rules.memory_errors import MEMORY_ERRORS
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
+from sdstop.rules.numa_imbalance import NUMA_IMBALANCE
 from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
 from sdstop.rules.pcie_degraded import PCIE_DEGRADED
@@ -40,9 +43,13 @@ from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
 from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.rules.zero_padding_off import ZERO_PADDING_OFF
+from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
+from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
+from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH
 
 RULES: tuple[Rule, ...] = (
     ARRAY_DEGRADED,
+    ZFS_POOL_DEGRADED,
     DEVICE_HUNG,
     STRIPE_CONVOY,
     HOT_STRIPE_MEMBER,
@@ -51,6 +58,8 @@ RULES: tuple[Rule, ...] = (
     REBUILD_SLOW,
     REBUILD_THROTTLED,
     REBUILD_RUNNING,
+    ZFS_NO_SLOG,
+    ZVOL_SLOW_PATH,
     CACHE_ERRORS,
     CACHE_SUB_BLOCK_IO,
     CACHE_BYPASSED,
@@ -60,6 +69,7 @@ RULES: tuple[Rule, ...] = (
     MTU_MISMATCH,
     PATH_MTU_SHRUNK,
     FRAMES_DROPPED,
+    LINK_OVERSUBSCRIBED,
     LINK_SATURATED,
     PHY_ERRORS,
     PCIE_DEGRADED,
@@ -69,6 +79,10 @@ RULES: tuple[Rule, ...] = (
     DIMM_TOO_FEW_CHANNELS,
     DIMM_UNEQUAL_SOCKETS,
     DIMM_BELOW_RATED_SPEED,
+    VOLUME_QOS_SATURATED,
+    VOLUME_BELOW_PROMISE,
+    QOS_MULTIPLIED,
+    QOS_PARTIAL,
     CLUSTER_DEGRADED,
     MDM_NO_REDUNDANCY,
     SPARE_BELOW_FAULT_SET,
@@ -77,9 +91,7 @@ RULES: tuple[Rule, ...] = (
     ZERO_PADDING_OFF,
     RMCACHE_ON_FLASH,
     SCALING_POOR,
-    VOLUME_QOS_SATURATED,
-    VOLUME_BELOW_PROMISE,
-    QOS_MULTIPLIED,
-    QOS_PARTIAL,
+    NUMA_IMBALANCE,
+    MEMORY_ERRORS,
 )
 """Every rule, in the order in which lists show them."""

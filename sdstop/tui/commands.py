@@ -30,6 +30,7 @@ _VIEWS = {
     "fabric": "5",
     "host": "6",
     "cluster": "7",
+    "volumes": "8",
     "findings": "!",
 }
 

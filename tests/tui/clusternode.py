@@ -13,6 +13,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.finding import Rule
 from sdstop.host import Host
+from sdstop.limit import USE, Limit
 from sdstop.model import Reading
 from sdstop.rebuild_progress import Rebuild
 from sdstop.session import Session
@@ -21,7 +22,7 @@ from tests.tui.nodes import STARTED, Node
 TOLD = "/told/cluster"
 TB = 10**12
 FAMILIES: tuple[type[Reading], ...] = (
-    Cluster, ClusterNode, ClusterPool, FailureDomain, ClusterDevice, ClusterVolume, Rebuild,
+    Cluster, ClusterNode, ClusterPool, FailureDomain, ClusterDevice, ClusterVolume, Rebuild, Limit,
 )  # fmt: skip
 
 
@@ -35,7 +36,7 @@ def _read(host: Host) -> Iterator[Reading]:
         yield family(**lacking | values)
 
 
-COLLECTOR = Collector("told", "A cluster, as a test tells it", _read, FAMILIES, ())
+COLLECTOR = Collector("told", "A cluster, as a test tells it", _read, FAMILIES, (), derives=(USE,))
 
 
 def cluster(name: str = "c1", **more: Any) -> dict[str, Any]:
@@ -91,12 +92,14 @@ def rebalance(**more: Any) -> dict[str, Any]:
     } | more  # fmt: skip
 
 
-def session(told: Sequence[dict[str, Any]], rules: Sequence[Rule] = (), name: str = "node-1") -> Session:
-    """Return a session over a node that is told this of its clusters."""
-    frames = Node(("sda", "sdb", "sdc", "sdd")).frames(3)
-    first = frames[0]
-    item = Evidence(TOLD, data=json.dumps(list(told)).encode(), taken=STARTED)
-    frames[0] = Frame(first.number, first.taken, first.monotonic, (*first.evidence, item))
+def session(
+    told: Sequence[dict[str, Any]], rules: Sequence[Rule] = (), name: str = "node-1", seconds: int = 3
+) -> Session:  # fmt: skip
+    """Return a session over a node that is told this of its clusters, every second anew."""
+    frames = Node(("sda", "sdb", "sdc", "sdd")).frames(seconds)
+    for at, frame in enumerate(frames):
+        item = Evidence(TOLD, data=json.dumps(list(told)).encode() + b" " * at, taken=STARTED + at)
+        frames[at] = Frame(frame.number, frame.taken, frame.monotonic, (*frame.evidence, item))
     made = Session(Origin(name), (*BUILTIN, COLLECTOR), rules)
     made.feed_all(frames)
     return made
