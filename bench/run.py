@@ -24,7 +24,7 @@ from claims import Claim, claims_table, table
 from measures import QUICK, STAGES, Effort, Nodes
 from subjects import can_cover
 
-PARTS = ("stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches")
+PARTS = ("stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches", "views")
 MEMORY = Path("/dev/shm")
 
 
@@ -88,6 +88,8 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
                 yield part, list(measures.recording(costs[small], small))
             case "caches":
                 yield part, list(measures.caches(effort))
+            case "views":
+                yield part, list(measures.views(effort))
 
 
 def main() -> int:

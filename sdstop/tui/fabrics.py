@@ -90,7 +90,8 @@ class Known:
 
     def at(self, scene: Scene) -> Topology:
         """Return what hangs on what at a moment."""
-        read = tuple(rows(scene, family)[0] for family in (Hba, DiskPath, SasDevice, SasPhy, SasPhyActivity))
+        families = (Hba, DiskPath, SasDevice, SasPhy, SasPhyActivity)
+        read = tuple(rows(scene, family)[0] or None for family in families)
         if len(read) != len(self._of) or any(a is not b for a, b in zip(read, self._of, strict=True)):
             self._of = read
             self._made = topology(scene)
