@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.collector import Collector, Need
+from sdstop.collector import ONCE, Collector, Need
 from sdstop.evidence import command_key
 from sdstop.host import Denied, Failed, Host, Malformed
 from sdstop.model import Fact, Label, Metric, Reading, Source
@@ -18,8 +18,6 @@ LVS = (
     "lvs", "-a", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix",
     "-o", "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
 )  # fmt: skip
-PACE = 600.0
-"""Seconds between runs: it reads every physical volume's metadata. A change of the devices makes it run at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +127,7 @@ LVM = Collector(
         Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's"),
         Need(command_key(LVS), "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
     ),
-    PACE,
+    ONCE,  # it reads the metadata of every disk, and would wake those that sleep; new devices make it run again
     deadline=DEADLINE,
     fingerprint=fingerprint,
 )

@@ -62,7 +62,9 @@ LASTED = Heading(
     ("rule", "severity"), "seconds",
 )  # fmt: skip
 EVALUATED = Heading("sdstop_rule_evaluated_timestamp_seconds", "gauge", "Unix time the rule last looked", ("rule",))
-UNCHECKED = Heading("sdstop_rule_unchecked", "gauge", "What a rule that concerns this node could not check", ("rule",))
+UNCHECKED = Heading(
+    "sdstop_rule_unchecked", "gauge", "What a rule that concerns this node should have checked and could not", ("rule",)
+)
 
 CPU = Heading("process_cpu_seconds_total", "counter", "CPU time of the exporter, without its sampler", (), "seconds")
 PEAK = Heading("process_resident_memory_peak_bytes", "gauge", "Largest resident memory so far", (), "bytes")
@@ -167,7 +169,7 @@ def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule]) -> Ite
     lasted = {**{(r.id, s): 0.0 for r, s in kinds}, **health.lasted}
     yield LASTED, [({"rule": rule, "severity": s.value}, seconds) for (rule, s), seconds in sorted(lasted.items())]
     yield EVALUATED, [({"rule": rule}, taken) for rule, taken in sorted(health.evaluated.items())]
-    helpless = Counter(verdict.rule for verdict in judgement.unchecked)
+    helpless = Counter(verdict.rule for verdict in judgement.unchecked if not verdict.calm)
     concerned = sorted(judged | set(helpless))
     yield UNCHECKED, [({"rule": rule}, helpless[rule]) for rule in concerned]
 

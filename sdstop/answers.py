@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from sdstop.host import Absent
+from sdstop.machines import DRIVES, drives
+from sdstop.throttled import LIMITED, ControlGroups
 
 PROCESSES = "psutil.processes"
 SETTLE = 0.25
@@ -190,14 +192,19 @@ QUESTIONS: Mapping[str, Question] = {
     "psutil.self": Question("what sdstop itself costs", "", own_cost),
     "psutil.boot_time": Question("when the node started, Unix seconds", "", boot_time),
     "udev.block": Question("stable names, models and serial numbers of block devices", "", block_devices),
+    DRIVES: Question("limits of the drives of virtual machines", "root, for libvirt's state", drives),
+    LIMITED: Question("which control groups have limits on block devices", "", lambda: ControlGroups().look()),
 }
-"""All that may be asked of psutil and udev; shapes:
+"""All that may be asked of psutil, udev, and of the node where its files are too many to keep; shapes:
 
     psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
                          "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}]
     psutil.self        {"pid": 7, "resident_bytes": 2e7, "cpu_seconds": 0.4, "threads": 9, "started": 1763719200.1}
     psutil.boot_time   1763719200.0
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
+    qemu.drives        [{"machine": "web", "drive": "vda", "source": "/dev/vg/web", "device": "dm-3", "group": null,
+                         "limits": {"iops": 500, "iops_max": 2000, "iops_max_length": 60}}]
+    cgroup.limited     {"v1": [], "v2": ["/system.slice/backup.service"], "groups": 212}
 """
 
 

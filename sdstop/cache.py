@@ -76,6 +76,11 @@ class Cache(Reading):
     cleaned: Annotated[int | None, Metric("Cleaned", "Dirty blocks written back", kind=_COUNTER)] = None
     fast_errors: Annotated[int | None, Metric("Errors", "I/O errors of what it caches on", kind=_COUNTER)] = None
     slow_errors: Annotated[int | None, Metric("Slow errors", "I/O errors of what it caches", kind=_COUNTER)] = None
+    printed_read_hits: Annotated[
+        float | None,
+        Metric("Printed", "Read hits of all reads as its driver prints it, cut off to whole percents", "ratio",
+               export=False),
+    ] = None  # fmt: skip
     needs_whole_blocks: Annotated[
         int | None, Metric("Whole blocks", "1 if only requests of exactly a block can be cached", export=False)
     ] = None

@@ -6,7 +6,9 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop import format as human
+from sdstop.aoe import AoeExport
 from sdstop.cache import COUNTERS, Cache, counted, share
+from sdstop.collectors.network import Interface
 from sdstop.history import Moment, Window
 from sdstop.iosize import RequestSizes, between, not_whole
 
@@ -16,6 +18,9 @@ SETTLED = 10.0
 """Seconds of frames after which a cache that nobody asks anything is idle, and its totals are but history."""
 
 FLASHCACHE = "flashcache"
+
+_ONE_WAY = {"writearound": "reads", "writecache": "writes"}
+"""Modes in which only reads, or only writes, are cached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,18 @@ class Course:
         requests = self.sum("reads", "writes")
         return self.sum(*_ANSWERED) if requests is None else requests
 
-    @property
-    def bypass_share(self) -> float | None:
-        """Requests that went past it, of all that came."""
-        return share(self.bypassed, self.came)
+    def rate(self, name: str) -> float | None:
+        """Return how much a counter grew a second, None where it is not known, or not of when."""
+        step = self.steps.get(name)
+        return step / self.seconds if step is not None and self.seconds else None
+
+    def spared(self, way: str) -> float | None:
+        """Return the requests a second (`way`: read, write) that went past it, and that it would have answered.
+
+        That many by its hits of those that could be cached; None where one of these is not known.
+        """
+        past, hits = self.rate(f"bypassed_{way}s"), self.hit_share(way)
+        return None if past is None or hits is None else past * hits
 
     def hit_share(self, *ways: str) -> float | None:
         """Return the hits of those requests that could be cached; `ways`: read, write or both."""
@@ -103,6 +116,27 @@ class Caching:
             return None
         return self.ever if (self.ever.came or 0) >= least else None
 
+    @property
+    def way(self) -> str | None:
+        """The only requests that it caches, reads or writes, by its kind and mode; None: both."""
+        return "writes" if self.cache.kind == "dm-writecache" else _ONE_WAY.get(self.cache.mode or "")
+
+    @property
+    def what(self) -> str:
+        """What is counted of it, as far as it may be cached: requests, reads, writes or blocks."""
+        return self.cache.counts if self.way is None or self.cache.counts != "requests" else self.way
+
+    def past(self, course: Course) -> tuple[int | None, int | None]:
+        """Return how many requests went past it, and of how many: of those that its mode does not send past anyway."""
+        way = self.way
+        if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
+            return course.steps[f"bypassed_{way}"], course.steps[way]
+        return course.bypassed, course.came
+
+    def bypass_share(self, course: Course) -> float | None:
+        """Return which share of requests went past it, of those that its mode does not send past anyway."""
+        return share(*self.past(course))
+
     def grown(self, field: str) -> int | None:
         """Return by how much a gauge of it rose in the window, None if that is not known."""
         before, after = getattr(self.earlier, field), getattr(self.cache, field)
@@ -111,7 +145,41 @@ class Caching:
 
 def cachings(window: Window) -> list[Caching]:
     """Return the window's caches by name."""
-    return window.once("cachings", lambda: list(_cachings(window.last(SECONDS))))
+    return window.once("cachings", lambda: list(_cachings(recent(window))))
+
+
+def recent(window: Window) -> Window:
+    """Return the last minute or, where the MTU of an interface that serves by AoE was changed in it, what came since.
+
+    What is judged is whether the setting of now does harm. Too short a time since tells nothing: then it is the minute.
+    """
+    return window.once("recent", lambda: _since_change(window.last(SECONDS)))
+
+
+def _since_change(window: Window) -> Window:
+    changes = [change for name in _served_on(window) if (change := mtu_changed(window, name)) is not None]
+    since = window.now.monotonic - max(changes) if changes else 0.0
+    return window.last(since - _GRACE) if since >= SETTLED else window
+
+
+_GRACE = 0.5
+"""Seconds that a window takes in beyond what it is asked for."""
+
+
+def _served_on(window: Window) -> set[str]:
+    return {export.interface for export in window.rows(AoeExport).values()}
+
+
+def mtu_changed(window: Window, interface: str) -> float | None:
+    """Return when the MTU of an interface was first seen as it is now (monotonic); None if it was so all along."""
+    now = window.get(Interface, interface)
+    first = None
+    for moment in reversed(window.moments(Interface)):
+        row = moment.rows.get(interface)
+        if now is None or row is None or row.mtu != now.mtu:
+            return first if row is not None else None
+        first = moment.started
+    return None
 
 
 def _cachings(window: Window) -> Iterable[Caching]:
@@ -185,8 +253,8 @@ def _ever(cache: Cache) -> dict[str, int]:
 class Pieces:
     """Sizes of the requests that reached a cache which only caches whole blocks.
 
-    The driver counts them for all its caches together: `bypass_share` is what went past all of these, to be held
-    against `sub_block`, the share of requests that are no whole block.
+    The driver counts them for all its caches together: `bypass_share` is what went past all of these that their modes
+    did not send past, to be held against `sub_block`, the share of requests that are no whole block.
     """
 
     row: RequestSizes
@@ -220,10 +288,11 @@ def _arrived(window: Window, *, ever: bool) -> tuple[RequestSizes, Mapping[int, 
         return None
     counts: Mapping[int, int] | None = row.counts
     if not ever:
-        moments = window.last(SECONDS).moments(RequestSizes)
+        moments = recent(window).moments(RequestSizes)
         rows = [r for m in moments for r in m.rows.values() if r.counter == FLASHCACHE]
         counts = between(rows[0], rows[-1]) if rows else None
-    courses = [c.ever if ever else c.recent for c in cachings(window) if c.cache.kind == FLASHCACHE]
-    bypassed = [c.bypassed for c in courses if c is not None and c.bypassed is not None]
-    came = [c.came for c in courses if c is not None and c.came is not None]
+    caches = [(c, c.ever if ever else c.recent) for c in cachings(window) if c.cache.kind == FLASHCACHE]
+    shares = [c.past(course) for c, course in caches if course is not None]
+    bypassed = [past for past, _ in shares if past is not None]
+    came = [of for _, of in shares if of is not None]
     return None if not counts else (row, counts, share(sum(bypassed), sum(came)))

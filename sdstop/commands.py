@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sdstop import ceph, drbd
 from sdstop.evidence import command_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
 
@@ -34,12 +35,14 @@ class Command:
     """A command that may be run.
 
     In `argv`, `*` stands for one word that is no option; all else must be as written. None of them changes
-    anything on the node.
+    anything on the node. Of lines that do not begin with `keep` (a pattern), where given, nothing is taken: they may
+    hold a secret.
     """
 
     argv: tuple[str, ...]
     why: str
     privilege: str = ""
+    keep: str = ""
 
     def allows(self, argv: Sequence[str]) -> bool:
         """Whether this entry covers a call."""
@@ -48,12 +51,53 @@ class Command:
             for given, known in zip(argv, self.argv, strict=True)
         )
 
+    def kept(self, output: bytes) -> bytes:
+        """Return the lines of an output that may be kept."""
+        if not self.keep:
+            return output
+        pattern = re.compile(self.keep.encode())
+        return b"".join(line for line in output.splitlines(keepends=True) if pattern.match(line))
+
 
 COMMANDS = (
     Command(("ip", "-j", "-d", "link", "show"), "kinds and relations of interfaces that sysfs does not tell"),
     Command(("ip", "-j", "-s", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv4"),
     Command(("ip", "-j", "-s", "-6", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv6"),
     Command(("ss", "-tinO"), "path MTU, retransmissions and pace of each TCP connection"),
+    Command(
+        (
+            "ss",
+            "-tinO",
+            "state",
+            "established",
+            "(",
+            "sport",
+            "=",
+            ":139",
+            "or",
+            "sport",
+            "=",
+            ":445",
+            "or",
+            "sport",
+            "=",
+            ":2049",
+            "or",
+            "sport",
+            "=",
+            ":3260",
+            "or",
+            "sport",
+            "=",
+            ":4420",
+            "or",
+            "sport",
+            "=",
+            ":10809",
+            ")",
+        ),
+        "bytes of each connection of clients of storage; only where there are some",
+    ),
     Command(("dmsetup", "status", "--noflush"), "what caches made by device mapper count; only where one can be"),
     Command(("dmsetup", "table"), "what device mapper's devices are made of, without keys of encryption"),
     Command(("dmsetup", "table", "--target", "flashcache"), "what a flashcache holds, and requests by size"),
@@ -71,7 +115,37 @@ COMMANDS = (
             "-o",
             "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
         ),
-        "what LVM's volumes are made of, by metadata on disks; nothing is locked; every ten minutes",
+        "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
+    ),
+    Command(("zpool", "status", "-pP", "-s", "-t"), "pools, vdevs, errors, resilvers and scrubs"),
+    Command(("zpool", "status", "-j", "--json-int", "-pP", "-s"), "the same of OpenZFS 2.3 and later"),
+    Command(("zpool", "list", "-H", "-p", "-o", "name,size,allocated,free,fragmentation"), "sizes of the pools"),
+    Command(("zpool", "iostat", "-v", "-H", "-p", "-l", "-q"), "queues and mean waits of the vdevs"),
+    Command(
+        (
+            "zfs",
+            "get",
+            "-H",
+            "-p",
+            "-t",
+            "filesystem,volume",
+            "-o",
+            "name,property,value",
+            "type,sync,logbias,compression,primarycache,recordsize,volblocksize,volsize,used",
+        ),
+        "settings that decide how fast a dataset can be; every ten minutes",
+    ),
+    Command(ceph.STATUS, "state of a Ceph cluster that is administered from here", "root"),
+    Command(ceph.TREE, "its OSDs and how full they are", "root"),
+    Command(ceph.PERF, "latency of its OSDs", "root"),
+    Command(ceph.HEALTH, "what is wrong with it", "root"),
+    Command(ceph.DUMP, "its ratios of full and near full", "root"),
+    Command(drbd.STATUS, "state of DRBD's resources, from the kernel", "root"),
+    Command(drbd.SHOW, "rates that limit a resync of DRBD; lines with secrets are not kept", "root", drbd.KEPT),
+    Command(("smp_rep_general", "*"), "how many phys an expander has, and its change count; --no-smp: never", "root"),
+    Command(("smp_discover", "--multiple", "*"), "what an expander's phys are attached to; --no-smp: never", "root"),
+    Command(
+        ("smp_rep_phy_err_log", "-p", "*", "*"), "errors of a phy, where sysfs does not count; --no-smp: never", "root"
     ),
     Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
 )
@@ -101,7 +175,8 @@ class CommandRunner:
         is not on the list, cannot be started, or was abandoned too often.
         """
         key = command_key(argv)
-        if not any(command.allows(argv) for command in self._allowed):
+        command = next((command for command in self._allowed if command.allows(argv)), None)
+        if command is None:
             raise Failed(key, "is none of the commands that sdstop runs")
         program = self._find(argv[0])
         if program is None:
@@ -112,7 +187,7 @@ class CommandRunner:
         try:
             pid = self._start(key, program, argv, stdout, stderr)
             status = self._wait(key, program, pid, deadline, (stdout, stderr))
-            return Output(_content(stdout), _content(stderr), os.waitstatus_to_exitcode(status))
+            return Output(command.kept(_content(stdout)), _content(stderr), os.waitstatus_to_exitcode(status))
         finally:
             os.close(stdout)
             os.close(stderr)

@@ -80,7 +80,9 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(said)
             else:
                 unchecked.append(said)
-    findings.sort(key=lambda f: (-f.severity.rank, f.rule, f.subject))
+    # Of two that are as bad the one that leads to others is read first.
+    ids = {finding.id for finding in findings}
+    findings.sort(key=lambda f: (-f.severity.rank, ids.isdisjoint(f.explains), f.rule, f.subject))
     told = tuple(findings[led.place] for led in by_cause(findings))
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
 
@@ -134,7 +136,8 @@ class Diagnosis:
         taken, now = window.now.taken, window.now.monotonic
         for finding in self.now.findings:
             known = self.episodes.get(finding.id)
-            if known is None or now - known.seen > BRIDGE:
+            # In force at both of two frames: however far these are apart, it is the same.
+            if known is None or (known.until is not None and now - known.seen > BRIDGE):
                 if known is not None:
                     self.past.append(known)
                 self.episodes[finding.id] = Episode(finding, taken, None, now, None, now, window.now.number)

@@ -186,9 +186,18 @@ def cache(name: str, found: Mapping[str, int], made: Conf, state: str | None = N
         cleaned=found.get("cleanings"),
         fast_errors=_sum(found.get("ssd read errors"), found.get("ssd write errors")),
         slow_errors=_sum(found.get("disk read errors"), found.get("disk write errors")),
+        printed_read_hits=_printed(found.get("read hit percent")),
         needs_whole_blocks=1,
         **more,
     )
+
+
+def _printed(percent: int | None) -> float | None:
+    """Return a share that is printed in whole percents, cut off: 14 for 14.86."""
+    return percent / 100 if percent is not None and percent <= _ALL else None
+
+
+_ALL = 100
 
 
 def _clean(mode: str | None) -> int | None:

@@ -5,27 +5,36 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import cast
 
 from sdstop.aoe import SECTOR, AoeExport, pieces, whole_share
-from sdstop.caching import FLASHCACHE, Caching, Course, cachings, pieces_of
+from sdstop.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
 from sdstop.collectors.blockdev import BlockLink
 from sdstop.disk import Disk
-from sdstop.history import Window
-from sdstop.iosize import RequestSizes, between, not_whole
+from sdstop.history import Moment, Window
+from sdstop.iosize import RequestSizes, between, grown, not_whole
 from sdstop.jumbo import BLOCK
 
-SECONDS = 60.0
-"""How far back sizes of requests are looked at."""
 _COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes."""
+    """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes.
+
+    They came in `seconds`; None: since their counter began.
+    """
 
     counts: Mapping[int, float]
     row: RequestSizes | Disk
     mean: bool
+    seconds: float | None
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """How much is asked for, None if it is not known of when."""
+        total = sum(size * count for size, count in self.counts.items())
+        return total / self.seconds if self.seconds else None
 
     def lost(self, payload: int, block: int = BLOCK) -> float:
         """Return the share of the bytes that frames keep from arriving in whole blocks, and that else would."""
@@ -45,15 +54,14 @@ def _lost(payload: int, size: int, block: int) -> float:
 
 def asked(window: Window, devices: Collection[str]) -> Asked | None:
     """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
-    window = window.last(SECONDS)
+    window = recent(window)
     devices = frozenset(devices)
     # As they come, requests are those of partitions (since Linux 5.12); a driver gets all for the disk.
     parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
     for counter in _COUNTERS:
         found = _counted(window, counter, parts)
-        if found:
-            row = next(r for r in window.rows(RequestSizes).values() if r.counter == counter and r.device in parts)
-            return Asked(found, row, mean=False)
+        if found is not None and found.counts:
+            return Asked(found.counts, found.row, mean=False, seconds=found.seconds)
     return _mean(window, devices)
 
 
@@ -69,21 +77,98 @@ def _parts(window: Window) -> dict[str, list[str]]:
     return found
 
 
-def _counted(window: Window, counter: str, devices: Collection[str]) -> dict[int, float]:
-    found: dict[int, float] = {}
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What a counter told of some devices, both directions: in `seconds`; None: since it began, as for one of them."""
+
+    counts: Mapping[int, int]
+    row: RequestSizes
+    seconds: float | None
+
+
+def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted | None:
+    """Return the requests to devices, None if that counter has none of them."""
+    keys = tuple(key for device in devices for key in _keys(window).get((counter, device), ()))
+    if not keys:
+        return None
+    rows, moments = window.rows(RequestSizes), window.moments(RequestSizes)
+    together = _grown(moments, keys)
+    if together is not None:
+        return _Counted(together, rows[keys[0]], moments[-1].started - moments[0].started)
+    total: dict[int, int] = {}
+    spans: list[float | None] = []
+    for key in keys:
+        counts, seconds = _lately(window, key, rows[key])
+        spans.append(seconds)
+        for size, count in counts.items():
+            total[size] = total.get(size, 0) + count
+    known = [span for span in spans if span is not None]
+    return _Counted(total, rows[keys[0]], max(known) if len(known) == len(spans) else None)
+
+
+def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) -> dict[int, int] | None:
+    """Return by how much the counters grew together, None if one of them began later, or anew: then each is looked at.
+
+    There may be hundreds of disks: what is summed up for a run is remembered with it, for a minute of windows.
+    """
+    if len(moments) < _TWO or any(key not in moments[0].rows for key in keys):
+        return None
+    old, new = _summed(moments[0], keys), _summed(moments[-1], keys)
+    if any(before > after for before, after in zip(old.each, new.each, strict=True)):
+        return None
+    return grown(old.counts, new.counts)
+
+
+_TWO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Requests by size of some counters together, and of each of them how many in all."""
+
+    counts: Mapping[int, int]
+    each: Sequence[int]
+
+
+def _summed(moment: Moment[RequestSizes], keys: tuple[Hashable, ...]) -> _Sum:
+    made = moment.memo.get((_COUNTS, keys))
+    if made is None:
+        total: dict[int, int] = {}
+        each = []
+        for key in keys:
+            counts = moment.rows[key].counts
+            each.append(sum(counts.values()))
+            for size, count in counts.items():
+                total[size] = total.get(size, 0) + count
+        made = moment.memo[_COUNTS, keys] = _Sum(total, each)
+    return cast("_Sum", made)
+
+
+_COUNTS = "requests by size"
+
+
+def _keys(window: Window) -> Mapping[tuple[str, str], Sequence[Hashable]]:
+    """Return the keys of rows that count data, by counter and device."""
+    return window.once("keys of sizes", lambda: _keyed(window))
+
+
+def _keyed(window: Window) -> dict[tuple[str, str], list[Hashable]]:
+    found: dict[tuple[str, str], list[Hashable]] = {}
     for key, row in window.rows(RequestSizes).items():
-        if row.counter == counter and row.device in devices and row.direction in {"read", "write", ""}:
-            for size, count in _lately(window, key, row).items():
-                found[size] = found.get(size, 0) + count
+        if row.direction in {"read", "write", ""}:
+            found.setdefault((row.counter, row.device), []).append(key)
     return found
 
 
-def _lately(window: Window, key: Hashable, row: RequestSizes) -> Mapping[int, int]:
-    """Return what a counter counted in the window; all it ever did if it began only now, or anew."""
+def _lately(window: Window, key: Hashable, row: RequestSizes) -> tuple[Mapping[int, int], float | None]:
+    """Return what a counter counted in the window and in how many seconds.
+
+    All it ever did, and None, if it began only now, or anew.
+    """
     moments = window.moments(RequestSizes)
     first = next((moment for moment in moments if key in moment.rows), moments[-1])
     counts = between(first.rows[key], row) if first is not moments[-1] else None
-    return row.counts if counts is None else counts
+    return (row.counts, None) if counts is None else (counts, moments[-1].started - first.started)
 
 
 def _mean(window: Window, devices: Collection[str]) -> Asked | None:
@@ -104,7 +189,8 @@ def _mean(window: Window, devices: Collection[str]) -> Asked | None:
                 came += count
         if came and (busiest is None or came > busiest[0]):
             busiest = came, after
-    return None if busiest is None else Asked(counts, busiest[1], mean=True)
+    seconds = moments[-1].started - moments[0].started if moments else None
+    return None if busiest is None else Asked(counts, busiest[1], mean=True, seconds=seconds)
 
 
 def _rounded(size: float) -> int:
@@ -116,13 +202,22 @@ def _rounded(size: float) -> int:
 class Arrived:
     """Requests by size as they reached what an AoE target serves.
 
-    `small` is the share that is no whole number of blocks; not `lately`: since their counter began.
+    `small` is the share that is no whole number of blocks. They came in `seconds`, None: since their counter began;
+    then they are not of `lately`, but for a counter that was started by hand.
     """
 
     row: RequestSizes
     counts: Mapping[int, int]
     small: float
     lately: bool
+    seconds: float | None
+
+    def pieces(self, block: int) -> tuple[float, float] | None:
+        """Return the requests a second that are no whole number of blocks, and their bytes; None without a time."""
+        if not self.seconds:
+            return None
+        cut = {size: count for size, count in self.counts.items() if size % block}
+        return sum(cut.values()) / self.seconds, sum(s * count for s, count in cut.items()) / self.seconds
 
     def frame(self, carried: int, block: int, least: float) -> int | None:
         """Return what frames seem to carry, where requests are smaller than frames of `carried` bytes make them.
@@ -155,8 +250,9 @@ def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Cachi
     for caching, course in caches:
         pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None
         if pieces is not None:
-            return Arrived(pieces.row, pieces.counts, pieces.sub_block, course.seconds is not None)
-    window = window.last(SECONDS)
+            lately = course.seconds is not None
+            return Arrived(pieces.row, pieces.counts, pieces.sub_block, lately, course.seconds)
+    window = recent(window)
     for device in devices:
         for counter in _COUNTERS:
             found = _exactly(window, counter, device)
@@ -166,14 +262,11 @@ def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Cachi
 
 
 def _exactly(window: Window, counter: str, device: str) -> Arrived | None:
-    keys = {k: r for k, r in window.rows(RequestSizes).items() if r.counter == counter and r.device == device}
-    total: dict[int, int] = {}
-    for key, row in keys.items():
-        if row.direction in {"read", "write", ""} and row.exact:
-            for size, count in _lately(window, key, row).items():
-                total[size] = total.get(size, 0) + count
-    small = not_whole(total, BLOCK)
-    return None if small is None else Arrived(next(iter(keys.values())), total, small, lately=True)
+    found = _counted(window, counter, (device,))
+    small = not_whole(found.counts, BLOCK) if found is not None and found.row.exact else None
+    if found is None or small is None:
+        return None
+    return Arrived(found.row, found.counts, small, lately=True, seconds=found.seconds)
 
 
 def below(window: Window, device: str) -> list[str]:

@@ -82,7 +82,11 @@ def cumulative(counts: Mapping[int, int]) -> dict[int, int]:
 
 def between(before: RequestSizes, after: RequestSizes) -> dict[int, int] | None:
     """Return the requests by size that came between two readings; None if the counter began anew."""
-    old, new = before.counts, after.counts
+    return grown(before.counts, after.counts)
+
+
+def grown(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int] | None:
+    """Return by how much counts by size grew; None if one of them fell."""
     if any(new.get(size, 0) < count for size, count in old.items()):
         return None
     return {size: new[size] - old.get(size, 0) for size in new if new[size] > old.get(size, 0)}

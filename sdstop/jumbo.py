@@ -21,12 +21,16 @@ _FEW = 3
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """MTUs at which frames carry whole blocks; `mtu` is one of them to type. `certain`: the interfaces take it."""
+    """MTUs at which frames carry whole blocks; `mtu` is one of them to type. `certain`: the interfaces take it.
+
+    `smaller` is the next range below, for cards and switches that take less.
+    """
 
     low: int
     high: int
     mtu: int
     certain: bool
+    smaller: tuple[int, int] | None = None
 
 
 def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> Proposal | None:
@@ -45,7 +49,23 @@ def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> P
         best = good_mtus(JUMBO, block)
     elif best is not None:
         certain = True
-    return None if best is None else Proposal(*best, _plain(*best), certain)
+    if best is None:
+        return None
+    return Proposal(*best, _plain(*best), certain, good_mtus(best[0] - 1, block))
+
+
+def right_mtus(block: int) -> list[tuple[int, int]]:
+    """Return the highest range of MTUs at which frames carry whole blocks, and the next one below it.
+
+    4096 -> [(8228, 8739), (4132, 4643)]; empty if no usual MTU is large enough for one.
+    """
+    found: list[tuple[int, int]] = []
+    while len(found) < _RANGES and (best := good_mtus(found[-1][0] - 1 if found else JUMBO, block)) is not None:
+        found.append(best)
+    return found
+
+
+_RANGES = 2
 
 
 def _plain(low: int, high: int) -> int:
@@ -71,14 +91,20 @@ def mend(better: Proposal | None) -> str:
     """Say which MTUs are right."""
     if better is None:
         return "the interface takes no MTU at which they could be one"
-    only = "" if better.certain else ", if cards and switch take that"
+    only = ""
+    if not better.certain:
+        only = ", if cards and switch take that"
+        only += f", else within {better.smaller[0]}-{better.smaller[1]}" if better.smaller is not None else ""
     return f"set MTU within {better.low}-{better.high} at both ends{only}"
 
 
-def commands(nics: Sequence[Interface], names: Sequence[str], better: Proposal | None) -> Iterator[str]:
+def commands(
+    nics: Sequence[Interface], names: Sequence[str], better: Proposal | None, block: int = BLOCK
+) -> Iterator[str]:
     """Yield what to type here."""
     if better is None:
-        yield "a card that takes jumbo frames: 4132 is the smallest MTU at which frames carry whole blocks"
+        least = HEADERS + block
+        yield f"a card that takes jumbo frames: {least} is the smallest MTU at which frames carry whole blocks"
         return
     right = {nic.interface for nic in nics if nic.mtu is not None and better.low <= nic.mtu <= better.high}
     for name in names:

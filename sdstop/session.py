@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from sdstop.collector import Collector
 from sdstop.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
-from sdstop.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.evidence import Evidence, Frame, Origin, RunMark, slug
 from sdstop.finding import Rule
 from sdstop.history import KEEP, History, Window
 from sdstop.replay import EvidenceHost, Replay
@@ -118,12 +118,14 @@ class Session:
         self.ran_back = 0.0
         self.frames_seen = 0
         self._providers = providers_of(collectors)
+        self._commands = commands_of(collectors)
         self._replay = Replay(collectors, known=origin.collectors)
         self._history = History(self._providers)
         self._back: tuple[int, Replay, History] | None = None
 
     def feed(self, frame: Frame) -> Look:
         """Take over the next frame and judge the window that ends with it."""
+        frame = self._named(frame)
         if self.started is None:
             self.started, self.began = frame.taken, frame.monotonic
         else:
@@ -136,6 +138,13 @@ class Session:
         assert window is not None  # noqa: S101  # a snapshot was added the line before
         self.diagnosis.add(window)
         return self.head(window)
+
+    def _named(self, frame: Frame) -> Frame:
+        """Give commands their names, of which a hand-made capture has but slugs: a person is to type what is cited."""
+        if self.origin.live or not any(item.key in self._commands for item in frame.evidence):
+            return frame
+        evidence = (replace(item, key=self._commands.get(item.key, item.key)) for item in frame.evidence)
+        return replace(frame, evidence=tuple(evidence))
 
     def feed_all(self, frames: Iterable[Frame]) -> None:
         """Take over many frames."""
@@ -198,6 +207,12 @@ class Session:
     def episodes(self, until: float | None = None) -> list[Episode]:
         """Return the findings that were ever in force up to a moment (monotonic seconds), those in force first."""
         return [e for e in self.diagnosis.ordered() if until is None or e.began <= until]
+
+
+def commands_of(collectors: Sequence[Collector]) -> dict[str, str]:
+    """Return the keys of the commands that collectors run, by the keys that they have as slugs."""
+    needs = (need.what for collector in collectors for need in collector.needs)
+    return {f"slug:{slug(what[4:])}": what for what in needs if what.startswith("cmd:") and "*" not in what}
 
 
 class _Packed(Evidence):

@@ -9,10 +9,19 @@ import argparse
 import shutil
 from pathlib import Path
 
-from tests.stories import caches, hung, iostat, loads, networks, rebuilds
+from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio
 from tests.stories.scene import Stories
 
-STORIES: Stories = loads.STORIES | rebuilds.STORIES | hung.STORIES | networks.STORIES | iostat.STORIES | caches.STORIES
+STORIES: Stories = (
+    loads.STORIES
+    | rebuilds.STORIES
+    | hung.STORIES
+    | networks.STORIES
+    | iostat.STORIES
+    | caches.STORIES
+    | scaleio.STORIES
+    | clusters.STORIES
+)
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 

@@ -59,6 +59,7 @@ uncached reads(20), uncached writes(50)"""
 def test_a_cache_of_today() -> None:
     row = cache("c", counters(STATUS), conf(TABLE))
     assert (row.reads, row.writes, row.read_hits, row.write_hits) == (1000, 4000, 150, 120)
+    assert row.printed_read_hits == 0.15
     assert (row.bypassed_reads, row.bypassed_writes) == (765, 3829)
     assert (row.read_misses, row.write_misses) == (1000 - 150 - 765, 4000 - 120 - 3829)
     assert (row.evicted_by_bypass, row.demotions, row.no_room, row.cleaned) == (111, 31, 7, 111)

@@ -243,6 +243,13 @@ def test_a_finding_that_comes_back_later_is_a_second_episode() -> None:
     assert [(e.since, e.until) for e in given.episodes()] == [(1031.0, None), (1002.0, 1003.0)]
 
 
+def test_however_far_frames_are_apart_what_both_show_is_one_episode() -> None:
+    given = session((FAST,))
+    for number in range(1, 6):
+        given.feed(frame(number, number * 1000, at=30.0 * number))
+    assert [(e.since, e.until) for e in given.episodes()] == [(1060.0, None)]
+
+
 def test_the_worst_moment_is_what_is_told() -> None:
     def graded(window: Window, _limits: Limits) -> Iterable[Verdict]:
         for name, row in window.rows(Speed).items():

@@ -17,10 +17,6 @@ _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes in which nothing is answered from a cache."""
 
 
-_ONE_WAY = {"writearound": "reads", "writecache": "writes"}
-"""Modes in which only reads, or only writes, are cached."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Cause:
     """Why requests go past: in words, what to type, how bad it can be at worst, and what would show it to be wrong."""
@@ -46,7 +42,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if course is None:
             yield from _idle(window, caching, limits)
             continue
-        part = _share(cache, course)
+        part = caching.bypass_share(course)
         if part is None:
             continue
         if part > limits["share"]:
@@ -57,14 +53,6 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
                 cache.cache,
                 f"{human.percent(part)} % of {human.number(course.came)} {cache.counts} {course.when} went past it",
             )
-
-
-def _share(cache: Cache, course: Course) -> float | None:
-    """Return the share of requests that went past, of those that its mode does not send past anyway."""
-    way = "writes" if cache.kind == "dm-writecache" else _ONE_WAY.get(cache.mode or "")
-    if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
-        return share(course.steps[f"bypassed_{way}"], course.steps[way])
-    return course.bypass_share
 
 
 def _out_of_use(window: Window, cache: Cache) -> Finding:
@@ -114,12 +102,12 @@ def _mode_advice(cache: Cache) -> tuple[str, ...]:
 def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
     """Say what was, while too little comes to tell what is."""
     course = caching.ever
-    part = _share(caching.cache, course)
+    part = caching.bypass_share(course)
     if part is None or course.came is None:
         return
     if caching.recent is None or course.came < limits["requests"]:
         reason = f"{human.number(course.came)} requests since it was loaded are too few"
-        yield Unchecked(_ID, reason, caching.cache.cache)
+        yield Unchecked(_ID, reason, caching.cache.cache, calm=True)
         return
     if part <= limits["share"]:
         yield RuledOut(
@@ -140,11 +128,11 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
     severity = Severity.CRITICAL if part > limits["most"] else Severity.WARNING
     if cache.skips_from and course.sum("sequential_skipped") is None:
         # bcache does not tell what it skipped for being sequential; a copy that passes by for a minute is as meant.
-        lasting = (_share(cache, caching.ever) or 0.0) > limits["most"]
+        lasting = (caching.bypass_share(caching.ever) or 0.0) > limits["most"]
         severity = Severity.WARNING if lasting and part > limits["most"] else Severity.INFO
     severity = min(severity, cause.worst, key=lambda s: s.rank)
     rate = f", {human.number((course.bypassed or 0) / course.seconds)} a second" if course.seconds else ""
-    what = _ONE_WAY.get(cache.mode or "", cache.counts)
+    what = caching.what
     to = f" to {cache.slow}" if cache.slow else ""
     return Finding(
         _ID,
@@ -152,7 +140,7 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
         cache.cache,
         f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
         f"{f'. The cache itself is good: {course.promise}' if course.promise else ''}",
-        tuple(_values(course, part, pieces, limits)),
+        tuple(_values(course, part, pieces, cache.printed_read_hits, limits)),
         cites(
             window.cite(cache, "bypassed_reads"),
             window.cite(pieces.row) if pieces is not None else None,
@@ -165,7 +153,9 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
     )
 
 
-def _values(course: Course, part: float, pieces: Pieces | None, limits: Limits) -> Iterator[Value]:
+def _values(
+    course: Course, part: float, pieces: Pieces | None, printed: float | None, limits: Limits
+) -> Iterator[Value]:
     yield Value("bypass_share", "went past the cache", part, "ratio", limits["share"])
     yield Value("requests", "requests that came", course.came)
     for way in ("read", "write"):
@@ -178,6 +168,8 @@ def _values(course: Course, part: float, pieces: Pieces | None, limits: Limits) 
     hits = share(course.sum("read_hits"), course.sum("reads"))
     if hits is not None:
         yield Value("read_hits", "hits of all reads", hits, "ratio")
+    if printed is not None:
+        yield Value("printed", "the same as the driver prints it, since it was loaded, cut off", printed, "ratio")
     if pieces is not None:
         yield Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio")
     sequential = share(course.sum("sequential_skipped"), course.bypassed)

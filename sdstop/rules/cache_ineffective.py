@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from sdstop import format as human
 from sdstop.cache import Cache, share
 from sdstop.caching import Caching, Course, cachings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.collectors.node import Node
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 
 _ID = "cache-ineffective"
@@ -47,6 +48,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(_ID, cache.cache, f"{_words(hit, ways, course)}{_longer(ever, course)}")
         elif warming := _warming(caching, limits):
             yield RuledOut(_ID, cache.cache, f"{_words(hit, ways, course)}, but it is still warming up: {warming}")
+        elif young := _young(window, caching, ways, limits):
+            said = f"{_words(hit, ways, course)}{_longer(ever, course)}, but {young}: a backup may be all that it saw"
+            yield Unchecked(_ID, said, cache.cache, calm=True)
         else:
             yield _finding(window, caching, course, hit, ways, limits)
 
@@ -62,6 +66,15 @@ def _words(hit: float, ways: tuple[str, ...], course: Course) -> str:
 
 def _longer(ever: float | None, course: Course) -> str:
     return "" if ever is None or course.seconds is None else f", {human.percent(ever)} % since it was loaded"
+
+
+def _young(window: Window, caching: Caching, ways: tuple[str, ...], limits: Limits) -> str:
+    """Say why what a cache ever did tells nothing of it yet, "" if it does: it cannot be older than the boot."""
+    up = next((node.uptime for node in window.rows(Node).values()), None)
+    if up is not None and up < limits["age"]:
+        return f"the node is up for {human.duration(up)} only"
+    asked = _asked(caching.ever, ways)
+    return "" if asked >= limits["ever"] else f"only {human.number(asked)} cacheable ones came since it was loaded"
 
 
 def _warming(caching: Caching, limits: Limits) -> str:
@@ -100,7 +113,7 @@ def _finding(
         (
             Value("hit_share", "hits of what could be cached", hit, "ratio", limits["share"]),
             Value("ever", "the same since it was loaded", caching.ever.hit_share(*ways), "ratio", limits["share"]),
-            Value("bypass_share", "went past it", course.bypass_share, "ratio"),
+            Value("bypass_share", "went past it", caching.bypass_share(course), "ratio"),
             Value("full", "in use", full, "ratio"),
             Value("size", "its size", cache.size, "bytes"),
             Value("promotions", "blocks taken in", course.sum("promotions")),
@@ -169,6 +182,8 @@ CACHE_INEFFECTIVE = Rule(
     (
         Threshold("share", 0.1, "hits of what could be cached, in a minute and since it was loaded", "ratio"),
         Threshold("requests", 1000.0, "cacheable requests in a minute that it takes to judge"),
+        Threshold("age", 86_400.0, "time since boot from which on what a cache ever did tells something", "seconds"),
+        Threshold("ever", 1e5, "cacheable requests since it was loaded that it takes to judge"),
         Threshold("full", 0.9, "share of it in use from which on it is no longer warming up", "ratio"),
         Threshold("tiny", 0.05, "L2ARC: hits of what the ARC missed", "ratio"),
         Threshold("lifetime", 1e6, "L2ARC: reads since boot that it takes to judge"),

@@ -10,6 +10,7 @@ from sdstop.cache import Cache, share
 from sdstop.caching import FLASHCACHE, Caching, Course, Pieces, cachings, pieces_of
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.jumbo import BLOCK, right_mtus
 
 _ID = "cache-sub-block-io"
 _SHOWN = 3
@@ -19,28 +20,29 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for caching in cachings(window):
         cache = caching.cache
         course = caching.judged(limits["requests"])
-        if not cache.needs_whole_blocks or course is None or course.bypass_share is None:
+        past = caching.bypass_share(course) if course is not None else None
+        if not cache.needs_whole_blocks or course is None or past is None:
             continue
         pieces = pieces_of(window, caching, course)
         if pieces is None:
-            if course.bypass_share > limits["share"] and cache.kind == FLASHCACHE:
+            if past > limits["share"] and cache.kind == FLASHCACHE:
                 yield Unchecked(_ID, "the sizes of requests are not known", cache.cache)
             continue
-        if _is_cause(course, pieces, limits):
-            yield _finding(window, caching, course, pieces, limits)
+        if _is_cause(course, past, pieces, limits):
+            yield _finding(window, caching, course, past, pieces, limits)
         else:
             yield RuledOut(
                 _ID,
                 cache.cache,
-                f"{human.percent(course.bypass_share)} % of requests {course.when} went past it; of those to all "
+                f"{human.percent(past)} % of {caching.what} {course.when} went past it; of those to all "
                 f"caches of its driver {human.percent(pieces.sub_block)} % were no whole block",
             )
 
 
-def _is_cause(course: Course, pieces: Pieces, limits: Limits) -> bool:
+def _is_cause(course: Course, past: float, pieces: Pieces, limits: Limits) -> bool:
     sequential = share(course.sum("sequential_skipped"), course.bypassed) or 0.0
     return (
-        (course.bypass_share or 0.0) > limits["share"]
+        past > limits["share"]
         and pieces.sub_block > limits["share"]
         and sequential <= limits["sequential"]
         and pieces.agrees is not None
@@ -48,9 +50,8 @@ def _is_cause(course: Course, pieces: Pieces, limits: Limits) -> bool:
     )
 
 
-def _finding(window: Window, caching: Caching, course: Course, pieces: Pieces, limits: Limits) -> Finding:
-    cache = caching.cache
-    bypassed = course.bypass_share or 0.0
+def _finding(window: Window, caching: Caching, course: Course, past: float, pieces: Pieces, limits: Limits) -> Finding:
+    cache, what = caching.cache, caching.what
     block = human.quantity(cache.block_size, "bytes")
     total = sum(pieces.counts.values())
     often = sorted(
@@ -62,20 +63,20 @@ def _finding(window: Window, caching: Caching, course: Course, pieces: Pieces, l
     also = f", and they threw {human.number(evicted)} blocks out of it" if evicted else ""
     return Finding(
         _ID,
-        Severity.CRITICAL if bypassed > limits["most"] else Severity.WARNING,
+        Severity.CRITICAL if past > limits["most"] else Severity.WARNING,
         cache.cache,
         f"{human.percent(pieces.sub_block)} % of requests {course.when} are no whole block of {block} ({sizes}); only "
-        f"whole blocks are cached, so {human.percent(bypassed)} % went past it{also}",
+        f"whole blocks are cached, so {human.percent(past)} % {f'of {what} ' if caching.way else ''}went past it{also}",
         (
             Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio", limits["share"]),
-            Value("bypass_share", "requests that went past the cache", bypassed, "ratio", limits["share"]),
+            Value("bypass_share", f"{what} that went past the cache", past, "ratio", limits["share"]),
             Value("apart", "difference (of all caches of the driver)", pieces.agrees, "ratio", limits["apart"]),
             Value("evicted", "blocks evicted by them", evicted),
             Value("cacheable", "requests that could be cached", (course.came or 0) - (course.bypassed or 0)),
             Value("block_size", "block of the cache", cache.block_size, "bytes"),
         ),
         cites(window.cite(pieces.row), window.cite(cache, "evicted_by_bypass"), window.cite(cache, "block_size")),
-        tuple(_advice(window)),
+        tuple(_advice(window, cache)),
         "requests of whole blocks that go past the cache as well, or a bypass that stays when the sizes are mended",
         0.9 if course.seconds is not None else 0.6,
         (f"cache-bypassed:{cache.cache}",),
@@ -83,11 +84,12 @@ def _finding(window: Window, caching: Caching, course: Course, pieces: Pieces, l
     )
 
 
-def _advice(window: Window) -> Iterator[str]:
+def _advice(window: Window, cache: Cache) -> Iterator[str]:
     known = window.now.run_of(AoeExport) is not None
     if not known or window.rows(AoeExport):
         asked = "" if known else "if they come by ATA over Ethernet: "
-        yield f"ip link show   # {asked}the MTU of both ends must be within 8228-8739 or 4132-4643"
+        right = " or ".join(f"{low}-{high}" for low, high in right_mtus(cache.block_size or BLOCK))
+        yield f"ip link show   # {asked}the MTU of both ends must be within {right}"
     yield "parted DEVICE unit s print   # on the clients: partitions begin at multiples of 8 sectors?"
     yield "blockdev --getss --getpbsz --getbsz DEVICE   # on the clients: file systems with blocks of 4096?"
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sdstop import format as human
-from sdstop.aoe import AoeExport, AoeTarget, payload, whole_share
+from sdstop.aoe import SECTOR, AoeExport, AoeTarget, payload, whole_share
 from sdstop.caching import Caching, Course
 from sdstop.collectors.aoe import AoePort, AoeSocket
 from sdstop.collectors.network import Interface
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.framing import Arrived, Asked, arrived, asked, below, caches_below
+from sdstop.framing import Asked, asked, caches_below
 from sdstop.history import Window
 from sdstop.jumbo import BLOCK, SIZES, Proposal, commands, harm, mend, mtus_of, named, other_end, proposal
+from sdstop.serving import Served, asks, begins_within, doubt, harms, look, wrong
 
 _ID = "mtu-misaligned"
 
@@ -111,7 +112,7 @@ def _why(nics: Sequence[Interface], carried: int) -> str:
 
 
 def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
-    """Judge what vblade serves, by the MTU of its interface and the sizes of requests that arrive."""
+    """Judge what vblade serves, by the MTU of its interface, where it begins, and the sizes of requests that arrive."""
     groups: dict[str, list[AoeExport]] = {}
     for row in sorted(window.rows(AoeExport).values(), key=lambda row: (row.shelf, row.slot)):
         groups.setdefault(row.interface, []).append(row)
@@ -123,6 +124,7 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
             continue
         yield _target(window, nic, exports, limits)
+        yield from (_shifted(window, nic, export, limits) for export in exports if begins_within(export))
     if any(window.get(Interface, name) is None for name in groups):
         return  # it has a socket, too
     indexes = {nic.ifindex for nic in (window.get(Interface, name) for name in groups) if nic is not None}
@@ -130,33 +132,13 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked(_ID, "a process has a socket for AoE, and no vblade is seen that it could belong to")
 
 
-@dataclass(frozen=True, slots=True)
-class _Served:
-    """What is served on an interface: what its MTU makes frames carry, and what is seen of them.
-
-    `frame` is what they seem to carry, where requests contradict the MTU.
-    """
-
-    nic: Interface
-    exports: Sequence[AoeExport]
-    block: int
-    carried: int
-    sizes: Arrived | None
-    frame: int | None
-    bypassed: Sequence[tuple[Caching, Course]]
-
-    @property
-    def harmless(self) -> float | None:
-        """The share of requests that are no whole blocks, if it is known of now."""
-        return self.sizes.small if self.sizes is not None and self.sizes.lately else None
-
-
 def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Limits) -> Verdict:
-    served = _look(window, nic, exports, limits)
+    served = look(window, nic, exports, limits)
     sizes, carried, block = served.sizes, served.carried, served.block
     if carried % block or served.frame is not None:
         return _misserved(window, served, limits)
-    if sizes is not None and not sizes.lately and sizes.small > limits["disagree"]:
+    shifted = any(begins_within(export, block) for export in exports)
+    if sizes is not None and not sizes.lately and sizes.small > limits["disagree"] and not shifted:
         return Unchecked(
             _ID,
             f"MTU {nic.mtu} would be right, but {human.percent(sizes.small)} % of the requests since the counting "
@@ -167,42 +149,25 @@ def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits
     return RuledOut(_ID, nic.interface, f"MTU {nic.mtu}: frames carry {carried} bytes, whole blocks of {block}{also}")
 
 
-def _look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Limits) -> _Served:
-    direct = [export for export in exports if export.direct]
-    caches = caches_below(window, direct)
-    judged = [(caching, caching.judged(limits["requests"])) for caching in caches]
-    courses = [(caching, course) for caching, course in judged if course is not None]
-    block = max([BLOCK, *(caching.cache.block_size or 0 for caching in caches)])
-    devices = [d for e in direct if e.kernel is not None for d in below(window, e.kernel)]
-    sizes = arrived(window, devices, courses)
-    carried = payload(nic.mtu or 0)
-    frame = sizes.frame(carried, block, limits["disagree"]) if sizes is not None else None
-    # Seen to be small, or too small by what frames can carry: no other reason to go past is this one's matter.
-    cut = (frame or carried) < block if sizes is None else sizes.small > limits["bypass"]
-    past = [(c, course) for c, course in courses if cut and (course.bypass_share or 0.0) > limits["bypass"]]
-    return _Served(nic, exports, block, carried, sizes, frame, past)
-
-
-def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
-    nic, sizes, past = served.nic, served.sizes, served.bypassed
-    carried = served.frame or served.carried
+def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
+    nic, sizes, past = served.nic, served.sizes, served.past
+    misaligned = served.carried % served.block != 0
     better = proposal(window, [nic.interface], served.block)
     severity = Severity.WARNING
-    if served.harmless is not None and served.harmless < limits["small"]:
+    if (served.small is not None and served.small < limits["small"]) or not served.direct:
         severity = Severity.INFO
-    elif all(export.read_only and not export.direct for export in served.exports):
-        severity = Severity.INFO  # the page cache reads whole blocks, and nobody writes
-    elif any((course.bypass_share or 0.0) > limits["most"] for _, course in past):
+    elif served.bypass > limits["most"] and served.frame is None:
         severity = Severity.CRITICAL
-    what, why = _frames(served)
+    # What other MTUs and other sizes there may be elsewhere explains nothing until somebody has looked.
+    explained = () if served.frame is not None else past
     return Finding(
         _ID,
         severity,
         nic.interface,
-        f"{what}, no multiple of {served.block}: {mend(better)}. {'. '.join((why, *_harms(served)))}",
+        ". ".join(filter(None, (*wrong(served, better), doubt(served), *harms(served)))),
         (
             Value("mtu", "MTU of the interface", nic.mtu),
-            *_values(carried, better, None, limits, served.block),
+            *_values(served.carried, better if misaligned else None, None, limits, served.block),
             *_seen_values(served, limits),
         ),
         cites(
@@ -212,63 +177,83 @@ def _misserved(window: Window, served: _Served, limits: Limits) -> Finding:
             *(window.cite(caching.cache, "bypassed_writes") for caching, _ in past),
         ),
         (
-            *commands([nic], [nic.interface], better),
-            *other_end(better, "initiators"),
-            "aoe-discover; cat /sys/block/etherd*/payload   # on an initiator: a multiple of 4096 now?",
-            *_rival(served),
+            *(commands([nic], [nic.interface], better, served.block) if misaligned else ()),
+            *(other_end(better, "initiators") if misaligned else ()),
+            *(asks(served) if served.frame is not None else (_ASKED_ANEW.format(served.block),)),
         ),
-        "an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of 4096",
-        0.7 if served.frame is not None else None,
-        tuple(f"{rule}:{c.cache.cache}" for c, _ in past for rule in ("cache-bypassed", "cache-sub-block-io")),
+        f"an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of {served.block}",
+        0.5 if served.frame is not None else None,
+        tuple(f"{rule}:{c.cache.cache}" for c, _ in explained for rule in ("cache-bypassed", "cache-sub-block-io")),
         any(course.seconds is None for _, course in past),
     )
 
 
-def _frames(served: _Served) -> tuple[str, str]:
-    """Return what frames carry, and why."""
-    name, mtu = served.nic.interface, served.nic.mtu
-    if served.frame is None:
-        return f"frames of {name} carry {served.carried} bytes", f"That is what MTU {mtu} allows"
-    low, high = mtus_of(served.frame)
-    path = f"somebody on the path has {low}-{high}, or the clients' partitions are not aligned"
-    return (
-        f"requests arrive as if frames carried {served.frame} bytes",
-        f"MTU {mtu} of {name} would allow {served.carried}: {path}",
+_ASKED_ANEW = "aoe-discover; cat /sys/block/etherd*/payload   # on an initiator: a multiple of {} now?"
+
+
+def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: Limits) -> Finding:
+    """Judge an export that leaves out no whole number of blocks at the start: all that it serves is shifted."""
+    courses = [(c, course) for c in caches_below(window, [export]) if (course := c.judged(limits["requests"]))]
+    past = [(c, course) for c, course in courses if (c.bypass_share(course) or 0.0) > limits["bypass"]]
+    worst = max((c.bypass_share(course) or 0.0 for c, course in past), default=0.0)
+    severity = Severity.CRITICAL if worst > limits["most"] and export.direct else Severity.WARNING
+    offset = export.offset or 0
+    after = (BLOCK - offset % BLOCK) // SECTOR
+    shares = [
+        f"{human.percent(c.bypass_share(course))} % of {c.what} {course.when} went past cache "
+        f"{human.safe(c.cache.cache)}, which takes whole blocks only"
+        for c, course in past
+    ]
+    return Finding(
+        _ID,
+        severity if export.direct else Severity.INFO,
+        f"e{export.shelf}.{export.slot}",
+        f"vblade serves {human.safe(export.device)} from byte {offset} on (-o {offset // SECTOR}), {offset % BLOCK} "
+        f"bytes into a block of {BLOCK}: no request can be of whole blocks of the device, whatever the MTU"
+        f"{''.join(f'. {share}' for share in shares)}",
+        (
+            Value("offset", "bytes left out at the start", offset, "bytes"),
+            Value("into", "of these, into a block", offset % BLOCK, "bytes"),
+            *(_past_value(c, course, limits) for c, course in past),
+        ),
+        cites(
+            window.cite(export, "offset"),
+            window.cite(nic, "mtu") if nic is not None else None,
+            *(window.cite(c.cache, "bypassed_writes") for c, _ in past),
+        ),
+        (
+            f"vblade -o {-(-offset // BLOCK) * BLOCK // SECTOR} ...   # whole blocks; but the data of clients move",
+            f"parted DEVICE unit s print   # or, on the clients: partitions {after} sectors after a multiple of 8",
+        ),
+        f"partitions of the clients that begin {after} sectors after a multiple of 8: both together make whole blocks",
+        None,
+        tuple(f"{rule}:{c.cache.cache}" for c, _ in past for rule in ("cache-bypassed", "cache-sub-block-io"))
+        if export.direct
+        else (),
+        any(course.seconds is None for _, course in past),
     )
 
 
-def _rival(served: _Served) -> Iterator[str]:
-    """Yield what tells frames from requests that are no whole blocks before they are framed."""
-    if served.frame is not None:
-        yield "parted DEVICE unit s print   # if it is one already: do partitions begin at multiples of 8 sectors?"
-
-
-def _harms(served: _Served) -> Iterator[str]:
-    yield harm(served.frame or served.carried, served.block)
-    if served.sizes is not None:
-        yield f"Counted: {human.percent(served.sizes.small)} % of what arrives are no whole blocks"
-    for caching, course in served.bypassed:
-        yield (
-            f"Cache {human.safe(caching.cache.cache)} takes whole blocks only: {human.percent(course.bypass_share)} % "
-            f"of requests {course.when} went past it{f' to the disks: {course.promise}' if course.promise else ''}"
-        )
-    paged = [f"e{e.shelf}.{e.slot}" for e in served.exports if not e.direct and not e.read_only]
-    if paged:
-        yield (
-            f"vblade of {named(paged)} goes through the page cache (no -d), which puts pieces together: partial writes "
-            "cost a read first"
-        )
-
-
-def _seen_values(served: _Served, limits: Limits) -> Iterator[Value]:
+def _seen_values(served: Served, limits: Limits) -> Iterator[Value]:
     if served.sizes is not None:
         small = served.sizes.small
         yield Value("small", "requests that arrive as no whole blocks", small, "ratio", limits["small"])
-    for caching, course in served.bypassed:
-        yield Value(
-            f"bypass_share_{caching.cache.cache}", f"went past cache {caching.cache.cache}", course.bypass_share,
-            "ratio", limits["bypass"],
-        )  # fmt: skip
+        cut = served.sizes.pieces(served.block) if served.sizes.lately else None
+        if cut is not None:
+            yield Value("pieces", "of these, a second", cut[0], "per_second")
+            yield Value("pieces_bytes", "their bytes", cut[1], "bytes_per_second")
+    for caching, course in served.past:
+        yield _past_value(caching, course, limits)
+        for way in ("read", "write"):
+            spared = course.spared(way)
+            if spared is not None:
+                title = f"{way}s that {caching.cache.cache} would answer"
+                yield Value(f"spared_{way}s_{caching.cache.cache}", title, spared, "per_second")
+
+
+def _past_value(caching: Caching, course: Course, limits: Limits) -> Value:
+    name, share = caching.cache.cache, caching.bypass_share(course)
+    return Value(f"bypass_share_{name}", f"went past cache {name}", share, "ratio", limits["bypass"])
 
 
 def _values(
@@ -280,16 +265,19 @@ def _values(
         yield Value("mtu_to", "MTU that is right, to", better.high)
     if lost is not None:
         yield Value("lost", "bytes asked for that arrive in pieces of blocks", lost, "ratio", limits["lost"])
-    for size in SIZES:
+    for size in SIZES if carried >= block else ():  # smaller frames leave none of them whole
         share = 1 - whole_share(carried, size, block)
         yield Value(f"split_{size}", f"of a request of {human.quantity(size, 'bytes')}, in pieces", share, "ratio")
 
 
 def _now(seen: Asked | None, lost: float | None) -> str:
+    """Say what it costs: which share of what is asked for, and how much a second."""
     if seen is None or lost is None:
         return ""
     mean = ", by their mean size" if seen.mean else ""
-    return f". Of what is asked for now it is {human.percent(lost)} % of the bytes{mean}"
+    flow = seen.bytes_per_second
+    rate = f", {human.quantity(lost * flow, 'bytes_per_second')}" if flow and lost else ""
+    return f". Of what is asked for now it is {human.percent(lost)} % of the bytes{rate}{mean}"
 
 
 MTU_MISALIGNED = Rule(

@@ -81,13 +81,13 @@ def _when(claim: Claim, now: float) -> str:
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     sure = "" if finding.confidence is None else f", confidence {percent(finding.confidence)} %"
     page.line(f"rule {page.palette.word(finding.rule)}{sure}", FAINT)
-    if finding.values:
-        page.title("Compared")
-        page.values(finding.values)
     if finding.advice:
         page.title("What to do")
         for advice in finding.advice:
             page.prose(advice, bullet="  ")
+    if finding.values:
+        page.title("Compared")
+        page.values(finding.values)
     if finding.refuted_by:
         page.title("What would refute it")
         page.prose(finding.refuted_by, bullet="  ")

@@ -105,6 +105,9 @@ def test_aoe_is_named_unless_it_is_known_that_there_is_none() -> None:
     served = [[*frame, AoeExport(0, 1, "eth1", "/dev/vg/a", 1, 7)] for frame in node(0.9, 0.9)]
     advice = judged(BOTH, served).finding("cachedev", BOTH[1].id).advice
     assert advice[0].endswith("# the MTU of both ends must be within 8228-8739 or 4132-4643")
+    small = [replace(row, block_size=2048) if isinstance(row, Cache) else row for row in served[0]]
+    advice = judged(BOTH, [small]).finding("cachedev", BOTH[1].id).advice
+    assert advice[0].endswith("# the MTU of both ends must be within 8228-8739 or 6180-6691")
     alone = judged(BOTH, node(0.9, 0.9), families=(Cache, RequestSizes)).finding("cachedev", BOTH[1].id).advice
     assert "if they come by ATA over Ethernet" in alone[0]
 
@@ -177,6 +180,21 @@ def test_write_around_passes_writes_by_and_is_judged_by_reads() -> None:
     assert "5.0 %" in judged(BOTH, run(replace(FLASHCACHE, mode="writearound"), 5, steps)).ruled_out(
         "cachedev", "cache-bypassed"
     ).summary  # fmt: skip
+
+
+def test_what_write_around_sends_past_is_no_matter_of_whole_blocks() -> None:
+    """All of the writes go past it as they are to, and half of all requests are no whole block."""
+    around = replace(FLASHCACHE, mode="writearound")
+    for past, fires in ((0.5, True), (0.02, False)):
+        steps = load(past) | {"bypassed_writes": 500.0}
+        said = judged(BOTH, sized(run(around, 5, steps), pieces(0.5), {}))
+        if fires:
+            finding = said.finding("cachedev", "cache-sub-block-io")
+            assert finding.severity is Severity.WARNING
+            assert "so 50.0 % of reads went past it" in finding.summary
+            assert value(finding, "apart") == pytest.approx(0.0)
+        else:
+            assert "2.0 % of reads" in said.ruled_out("cachedev", "cache-sub-block-io").summary
 
 
 def test_a_cache_for_writes_alone_passes_reads_by_and_is_judged_by_writes() -> None:

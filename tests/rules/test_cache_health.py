@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 
 from sdstop.cache import Cache
+from sdstop.collectors.node import Node
 from sdstop.finding import Finding, RuledOut, Severity
+from sdstop.format import duration
 from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
@@ -85,9 +87,10 @@ def test_a_cache_that_does_not_tell_what_it_holds_is_cold_until_enough_went_in(m
 
 def test_writes_that_a_write_back_cache_takes_are_no_misses() -> None:
     steps = hits(0.01, way="write") | hits(0.16) | {"reads": 1000.0, "writes": 1000.0}
-    assert "reads" in judged([CACHE_INEFFECTIVE], run(FLASHCACHE, 5, steps)).ruled_out("cachedev").summary
+    before = {name: round(step * 10_000) for name, step in steps.items()}
+    assert "reads" in judged([CACHE_INEFFECTIVE], run(FLASHCACHE, 5, steps, before)).ruled_out("cachedev").summary
     through = replace(FLASHCACHE, mode="writethrough")
-    assert "requests" in judged([CACHE_INEFFECTIVE], run(through, 5, steps)).finding("cachedev").summary
+    assert "requests" in judged([CACHE_INEFFECTIVE], run(through, 5, steps, before)).finding("cachedev").summary
 
 
 def test_what_goes_past_is_not_its_fault() -> None:
@@ -96,8 +99,30 @@ def test_what_goes_past_is_not_its_fault() -> None:
 
 
 def test_few_requests_are_not_judged() -> None:
-    assert judged([CACHE_INEFFECTIVE], run(DM_CACHE, 5, hits(0.0, 199))).silent()
-    judged([CACHE_INEFFECTIVE], run(DM_CACHE, 5, hits(0.0, 201))).finding("vg0/vol")
+    assert judged([CACHE_INEFFECTIVE], run(DM_CACHE, 5, hits(0.0, 199)), ever=1.0).silent()
+    judged([CACHE_INEFFECTIVE], run(DM_CACHE, 5, hits(0.0, 201)), ever=1.0).finding("vg0/vol")
+
+
+@pytest.mark.parametrize(("hours", "fires"), [(3.0, False), (23.9, False), (24.1, True), (None, True)])
+def test_the_first_backup_after_a_boot_says_nothing_of_a_cache(hours: float | None, fires: bool) -> None:  # noqa: FBT001
+    node = Node(uptime=None if hours is None else hours * 3600)
+    frames = [[*rows, node] for rows in run(DM_CACHE, 5, hits(0.02), past(0.02))]
+    said = judged([CACHE_INEFFECTIVE], frames, (Cache, Node))
+    if fires:
+        said.finding("vg0/vol")
+    else:
+        assert said.unchecked("vg0/vol").calm
+        assert f"but the node is up for {duration((hours or 0) * 3600)} only" in said.unchecked("vg0/vol").reason
+
+
+@pytest.mark.parametrize(("before", "fires"), [(94_000, False), (96_000, True)])
+def test_a_few_requests_ever_say_nothing_of_a_cache(before: int, fires: bool) -> None:  # noqa: FBT001
+    frames = run(DM_CACHE, 5, hits(0.02), {"read_misses": before, "read_hits": 0})
+    said = judged([CACHE_INEFFECTIVE], frames)
+    if fires:
+        said.finding("vg0/vol")
+    else:
+        assert "only 99.0K cacheable" in said.unchecked("vg0/vol").reason or "99000" in said.unchecked("vg0/vol").reason
 
 
 @pytest.mark.parametrize("cache", [replace(DM_CACHE, kind="dm-writecache"), replace(L2ARC, kind="arc"),

@@ -65,6 +65,10 @@ class Target:
     sizes: Mapping[int, float]
     each: flashcaches.Counts
     each_size: Mapping[int, float]
+    then: Target | None = None
+    """How it goes on from second `at` to second `last`; of it, but the MTU and what is counted a second."""
+    at: int = _SECONDS
+    last: int = _SECONDS
 
     def write(self, path: Path) -> None:
         """Write the capture."""
@@ -74,15 +78,16 @@ class Target:
         load = Random(rate=40.0, writes=0.8, sizes=(4 * KIB, 16 * KIB))
         spec = ArraySpec(disks=4, chunk=64 * KIB, member_size=1465147392 * 512, name="md2", random=load)
         shelf = Shelf(spec, Model("ATA", "ST3750640NS", "5000c500"), first=1)
-        part = Part.simulated(shelf, 17, _SECONDS)
+        part = Part.simulated(shelf, 17, self.last)
         folder = Folder(path, _SHAPE.host, taken=self.begun, monotonic=_SHAPE.uptime)
         folder.links(shelf.links() | _links())
-        for second in range(_SECONDS + 1):
+        for second in range(self.last + 1):
             files = node.files(second) | interfaces.files(second)
+            if second == self.at:
+                files[f"/sys/class/net/{storage.name}/mtu"] = f"{self._later.mtu}\n"
             files = {name: value for name, value in files.items() if not name.startswith("/proc/pressure")}
             files["/proc/diskstats"] = _of_old_kernel(
-                text(_NUMBERS, _flash(self.each, second) | _as_sdf(system.rows()))
-                + text(shelf.devices, part.rows[second])
+                text(_NUMBERS, self._flash(second) | _as_sdf(system.rows())) + text(shelf.devices, part.rows[second])
             )
             files["/proc/mdstat"] = mdstat([spec.level], part.mdstat[min(second, len(part.mdstat) - 1)])
             files |= part.sysfs[min(second, len(part.sysfs) - 1)]
@@ -93,9 +98,23 @@ class Target:
                 folder.add(files, second)
         folder.finish()
 
+    @property
+    def _later(self) -> Target:
+        return self if self.then is None else self.then
+
+    def _spans(self, second: int) -> tuple[int, int]:
+        """Return how long it went on as at first, and how long as later."""
+        return min(second, self.at), max(second - self.at, 0)
+
+    def _flash(self, second: int) -> Rows:
+        first, later = self._spans(second)
+        return _flash(self.each, self._later.each, first, later)
+
     def _caches(self, second: int) -> dict[str, str]:
-        counts = flashcaches.after(self.before, self.each, second)
-        sizes = flashcaches.after_sizes(self.sizes, self.each_size, second)
+        first, later = self._spans(second)
+        counts = flashcaches.after(flashcaches.after(self.before, self.each, first), self._later.each, later)
+        sizes = flashcaches.after_sizes(self.sizes, self.each_size, first)
+        sizes = flashcaches.after_sizes(sizes, self._later.each_size, later)
         linear = "".join(f"{name}: 0 {_size(name)} linear \n" for name in _MAPPED if _linear(name))
         return {
             "commands/dmsetup_status_--noflush/stdout": f"{flashcaches.status(counts)}{linear}{_spool(second)}",
@@ -142,22 +161,31 @@ def _slow(sizes: Mapping[int, float]) -> dict[str, str]:
 _INFO = "dmsetup_info_-c_--noheadings_--separator_:"
 
 
-def _flash(each: flashcaches.Counts, second: int) -> Rows:
-    """Return the counters of the SSD, the mail's disks and device mapper's devices."""
+def _flash(each: flashcaches.Counts, later: flashcaches.Counts, first: int, rest: int) -> Rows:
+    """Return the counters of the SSD, the mail's disks and device mapper's devices.
 
-    def row(reads: float, writes: float, size: float, wait: float) -> list[int]:
-        past = 300_000 + second
-        counts = [int(reads * past), int(writes * past)]
+    `each` is what they counted a second before and in the `first` seconds, `later` in the `rest` of them.
+    """
+
+    def row(
+        reads: float, writes: float, size: float, wait: float, more: tuple[float, float] | None = None
+    ) -> list[int]:
+        past = 300_000 + first
+        now = (reads, writes) if more is None else more
+        counts = [int(reads * past + now[0] * rest), int(writes * past + now[1] * rest)]
         sectors = [int(count * size / 512) for count in counts]
         times = [int(count * wait) for count in counts]
         busy = int(sum(times) * 0.7)
         return [counts[0], 0, sectors[0], times[0], counts[1], 0, sectors[1], times[1], 0, busy, sum(times)]
 
-    reads, writes = each["reads"], each["writes"]
-    came = {f"dm-{n}": row(reads / _GUESTS, writes / _GUESTS, 2054, 0.3) for n in range(1, _GUESTS + 1)}
+    def moving(parts: int, reads: str, writes: str, size: float, wait: float) -> list[int]:
+        more = later[reads] / parts, later[writes] / parts
+        return row(each[reads] / parts, each[writes] / parts, size, wait, more)
+
+    came = {f"dm-{n}": moving(_GUESTS, "reads", "writes", 2054, 0.3) for n in range(1, _GUESTS + 1)}
     return came | {
-        "dm-0": row(reads, writes, 2054, 0.3),
-        "sda": row(each["ssd reads"], each["ssd writes"], 4096, 0.1),
+        "dm-0": moving(1, "reads", "writes", 2054, 0.3),
+        "sda": moving(1, "ssd reads", "ssd writes", 4096, 0.1),
         "dm-8": row(70, 38, 8192, 0.4),
         "dm-5": row(61, 40, 8192, 0.1),
         "dm-6": row(0, 1, 4096, 0.1),
@@ -281,6 +309,12 @@ def _at_8700() -> Target:
     return _later(8700, 9, 5.0, 2100.0, few | whole)
 
 
+def _mended() -> Target:
+    """Somebody gives eth1 the MTU that is right while it is watched; all else goes on."""
+    after = _at_8700()
+    return replace(_at_9000(), then=replace(after, begun=0.0), at=45, last=110)
+
+
 @dataclass(frozen=True, slots=True)
 class Initiator:
     """A diskless hypervisor: all that it has comes by AoE from the target."""
@@ -333,6 +367,7 @@ _MAKERS: Mapping[str, Callable[[], Target | Initiator]] = {
     "aoe-flashcache": _as_found,
     "aoe-flashcache-8700": _at_8700,
     "aoe-flashcache-9000": _at_9000,
+    "aoe-flashcache-mended": _mended,
     "aoe-initiator": Initiator,
 }
 STORIES: Stories = dict(_MAKERS)

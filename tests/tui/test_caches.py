@@ -225,7 +225,7 @@ async def test_sizes_stand_beside_what_frames_make_of_long_requests() -> None:
         assert "all flashcaches together" in text
         assert "last 30 s" in text
         assert "60.9 % of requests are no whole 4K block of the cache" in text
-        assert "MTU 9000 of p1p1: frames of 8704 bytes cut 128K requests as marked" in text
+        assert "MTU 9000 of p1p1 (8228-8739 is right): frames of 8704 bytes cut 128K requests as marked" in text
         block = shown.line(" 4096 ")
         assert "39.1" in block
         assert f"◂ cache block  {TIMES}18" in block

@@ -243,7 +243,7 @@ class Caches(View):
 
 _TALLEST = HIGHEST + 4
 """Lines of the chart over time where there is room for all: title, facts, dirty data and what came as well."""
-_ENOUGH = 7
+_ENOUGH = 6
 """Lines of it from which sizes take what they need first."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.style import Style
 
 from sdstop.format import bytes_, duration, number, percent
+from sdstop.jumbo import right_mtus
 from sdstop.tui.cached import Cached
 from sdstop.tui.drives import PAST
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
@@ -113,7 +114,11 @@ def _heading(
         yield text((f" {percent(share)} %", style), f" of requests are no whole {block_of(block)} of the cache")
     for framing in framings:
         name = palette.word(framing.where, 30)
-        said = f" MTU {framing.mtu} of {name}: " if framing.mtu is not None else f" {name}: "
+        said = f" {name}: "
+        if framing.mtu is not None:
+            right = right_mtus(block)[:1] if block and framing.payload % block else []
+            better = "".join(f" ({low}-{high} is right)" for low, high in right)
+            said = f" MTU {framing.mtu} of {name}{better}: "
         cut = f" cut {bytes_(LENGTH)} requests as marked" + ("" if framing.here else ", at the target")
         line = text((said, FAINT), f"frames of {framing.payload} bytes", (cut, FAINT))
         yield line if width_of(line) <= width else line[:-1]

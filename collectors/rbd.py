@@ -1,0 +1,52 @@
+"""Limits of RBD images, where somebody recorded them, and which images the kernel's client has here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sdstop.collector import SLOW, Collector, Need
+from sdstop.host import Absent, Host
+from sdstop.limit import USE, Limit
+from sdstop.model import Reading
+from sdstop.rbd import image_of, limits_of, parse_config
+
+MAPPED = "/sys/bus/rbd/devices"
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield a row of each image's limits. A live node is not asked: each image would be a command to the monitors."""
+    recorded = [(name, image) for name in host.recorded("rbd") if (image := image_of(name))]
+    mapped = dict(_mapped(host))
+    if not recorded:
+        raise Absent("cmd:rbd config image list", "none recorded; a live node is not asked", recorded=False)
+    rows: list[Limit] = []
+    for name, image in recorded:
+        output = host.recorded_output(name)
+        if output.exit == 0:
+            known = next((pair for pair in mapped if image in {pair, pair.replace("/", "_")}), image)
+            origin = f"cmd:{name}" if " " in name else f"slug:{name}"
+            rows += limits_of(known, parse_config(output.text), mapped.get(known), origin)
+    return rows
+
+
+def _mapped(host: Host) -> Iterator[tuple[str, str]]:
+    """Yield images that the kernel's client has (kernel Documentation/ABI/testing/sysfs-bus-rbd), with their device."""
+    for number in host.names(MAPPED):
+        pool, space, name = (host.maybe(f"{MAPPED}/{number}/{part}") for part in ("pool", "pool_ns", "name"))
+        if pool and name:
+            yield "/".join(filter(None, (pool, space, name))), f"rbd{number}"
+
+
+RBD = Collector(
+    "rbd",
+    "Limits of RBD images",
+    read,
+    (Limit,),
+    (
+        Need("cmd:rbd config image *", "limits of an image, where somebody recorded them"),
+        Need(f"list:{MAPPED}", "images that the kernel's client has"),
+        Need(f"{MAPPED}/*", "their names"),
+    ),
+    SLOW,
+    derives=(USE,),
+)

@@ -1,0 +1,90 @@
+"""A limit that every mapping of a volume has for itself, so that the volume may do it several times."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from sdstop import format as human
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.limit import CGROUP, Limit
+from sdstop.limiting import Limiting, mappings
+
+_ID = "qos-multiplied"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for every in mappings(window):
+        volume = every[0].limit.volume
+        held = [known for known in every if known.limit.limited not in {"none", None} and not known.limit.unheld]
+        if not held or held[0].limit.kind == CGROUP:
+            continue
+        if len(held) < limits["mappings"]:
+            yield RuledOut(_ID, f"vol:{volume}", f"{len(held)} of {len(every)} mappings has a limit")
+        else:
+            yield _finding(window, volume, held, limits)
+
+
+def _finding(window: Window, volume: str, held: Sequence[Limiting], limits: Limits) -> Finding:
+    rows = [known.limit for known in held]
+    iops, moved = _sum(row.iops for row in rows), _sum(row.bandwidth for row in rows)
+    used, used_bytes = _used(held)
+    over = max(
+        used / max(row.iops or 0 for row in rows) if used is not None and iops else 0.0,
+        used_bytes / max(row.bandwidth or 0 for row in rows) if used_bytes is not None and moved else 0.0,
+    )
+    beyond = over > 1 + limits["over"]
+    together = " and ".join(
+        filter(
+            None,
+            (f"{human.number(iops)} IOPS" if iops else "", human.quantity(moved, "bytes_per_second") if moved else ""),
+        )
+    )
+    now = f"; it does {human.number(over)} times what one limit allows" if beyond else ""
+    return Finding(
+        _ID,
+        Severity.WARNING if beyond else Severity.INFO,
+        f"vol:{volume}",
+        f"each of {len(rows)} mappings has the limit for itself: together they may do {together}{now}",
+        (
+            Value("mappings", "mappings with a limit", len(rows), "", limits["mappings"]),
+            Value("iops", "requests that all may do", iops, "per_second"),
+            Value("bandwidth", "bytes that all may do", moved, "bytes_per_second"),
+            Value("over", "used by all, of the largest limit of one", over, "ratio", 1 + limits["over"]),
+        ),
+        cites(*(window.cite(row) for row in rows[:3])),
+        ("divide the limit by the number of clients that use the volume at once, or map it to one only",),
+        "a limit that is meant for each client",
+    )
+
+
+def _sum(values: Iterator[float | None] | Sequence[float | None]) -> float | None:
+    """Return the sum; None if one has no limit, so that there is none for all."""
+    known = list(values)
+    return math.fsum(v for v in known if v) if all(known) else None
+
+
+def _used(held: Sequence[Limiting]) -> tuple[float | None, float | None]:
+    """Return what all did together: told for all at once, or of each."""
+    for known in held:
+        if known.samples and not known.certain:
+            return known.requests, known.bytes
+    requests, moved = [k.requests for k in held], [k.bytes for k in held]
+    return (
+        math.fsum(r for r in requests if r is not None) if any(r is not None for r in requests) else None,
+        math.fsum(b for b in moved if b is not None) if any(b is not None for b in moved) else None,
+    )
+
+
+QOS_MULTIPLIED = Rule(
+    _ID,
+    "a volume's limit holds for each of its mappings, so that all of them may do it several times",
+    Severity.WARNING,
+    _check,
+    (Limit,),
+    (
+        Threshold("mappings", 2.0, "mappings with a limit of their own"),
+        Threshold("over", 0.05, "how much more than one limit allows makes it a warning", "ratio"),
+    ),
+)

@@ -1,0 +1,81 @@
+"""A limit that holds for some of those who use a volume, and not for others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop import format as human
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.limit import CGROUP, RBD, Limit
+from sdstop.limiting import Limiting, mappings
+
+_ID = "qos-partial"
+_NAMED = 3
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for every in mappings(window):
+        volume = every[0].limit.volume
+        rows = [known.limit for known in every]
+        if rows[0].kind == CGROUP:  # a group's limit is no promise of the others'
+            continue
+        subject = f"vol:{volume}"
+        free = [row for row in rows if row.limited == "none" or row.unheld]
+        held = [row for row in rows if row.limited not in {"none", None} and not row.unheld]
+        meant = [row for row in rows if row.limited not in {"none", None}]
+        if not meant:
+            continue
+        if len(rows) - len(free) - len(held):
+            yield Unchecked(_ID, "of some of its mappings it is not told whether they have a limit", subject)
+        elif len(free) >= limits["mappings"]:
+            yield _finding(window, subject, rows, free, _load(every), limits)
+        elif len(rows) > 1 or rows[0].kind == RBD:
+            yield RuledOut(_ID, subject, f"all of its {len(rows)} mappings have a limit that holds")
+
+
+def _load(every: Sequence[Limiting]) -> str:
+    told = [known.requests for known in every if known.requests is not None]
+    return f"; {human.number(max(told))} IOPS pass now" if told else ""
+
+
+def _finding(
+    window: Window, subject: str, rows: Sequence[Limit], free: Sequence[Limit], load: str, limits: Limits
+) -> Finding:
+    unheld = next((row.unheld for row in free if row.unheld), None)
+    names = ", ".join(human.safe(row.owner or row.volume, 60) for row in free[:_NAMED])
+    if len(free) > _NAMED:
+        names += f" and {len(free) - _NAMED} more"
+    if unheld:
+        summary = f"its limit is not enforced for {names}: {unheld}"
+    else:
+        summary = (
+            f"{len(rows) - len(free)} of {len(rows)} mappings have a limit, {names} has none and may take all{load}"
+        )
+    return Finding(
+        _ID,
+        Severity.WARNING,
+        subject,
+        summary,
+        (
+            Value("free", "mappings without a limit that holds", len(free), "", limits["mappings"]),
+            Value("mappings", "mappings", len(rows)),
+        ),
+        cites(*(window.cite(row) for row in (*free[:2], *(row for row in rows if row not in free))[:3])),
+        (
+            "set the limit for every client, and again whenever the volume is mapped to another: a new mapping has none"
+            if not unheld
+            else "limit the client's control group (io.max) on the block device instead",
+        ),
+        "clients that are meant to have no limit",
+    )
+
+
+QOS_PARTIAL = Rule(
+    _ID,
+    "a volume's limit holds for some of its mappings and not for others",
+    Severity.WARNING,
+    _check,
+    (Limit,),
+    (Threshold("mappings", 1.0, "mappings without a limit, beside others that have one"),),
+)

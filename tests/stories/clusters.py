@@ -1,0 +1,102 @@
+"""Stories of clusters whose state is asked: a drain of Ceph that takes days, a resync of DRBD that takes minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from sdstop import ceph, drbd
+from sdstop.evidence import slug
+from tests import cephnode, drbdnode
+from tests.stories.disks import SYSTEM, SystemDisk
+from tests.stories.folder import Folder
+from tests.stories.interfaces import STILL, Interfaces
+from tests.stories.node import Node, Shape
+from tests.stories.rows import text
+from tests.stories.scene import NO_PATHS, Stories
+
+_STARTED = 1_795_273_200.0
+_STEP = 30
+_LOOKS = 16
+_NO_MD = '{"/proc/mdstat": {"outcome": "absent", "detail": "no such file"}}\n'
+
+
+@dataclass(slots=True)
+class Watched:
+    """A node that is looked at every `step` seconds; `more` gives what its clusters say then."""
+
+    shape: Shape
+    step: int
+    looks: int
+    more: Callable[[int], Mapping[str, str]]
+    links: Mapping[str, str]
+
+    def write(self, path: Path) -> None:
+        """Write the capture."""
+        node, interfaces = Node(self.shape, _STARTED), Interfaces(self.shape.host, STILL)
+        system = SystemDisk(self.shape.host)
+        folder = Folder(path, self.shape.host, taken=_STARTED, monotonic=self.shape.uptime)
+        if self.links:
+            folder.links(self.links)
+        for second in range(self.step * (self.looks - 1) + 1):
+            files = node.files(second) | interfaces.files(second)
+            files["/proc/diskstats"] = text(SYSTEM, system.rows())
+            files["outcomes.json"] = _NO_MD
+            if not second:
+                files |= system.sysfs() | NO_PATHS
+            if second % self.step == 0:
+                more = dict(self.more(second))
+                files["/proc/diskstats"] += more.pop("/proc/diskstats", "")
+                folder.add(files | more, second)
+        folder.finish()
+
+
+def _command(argv: tuple[str, ...], output: str) -> dict[str, str]:
+    return {f"commands/{slug(' '.join(argv))}/stdout": output}
+
+
+def _drain() -> Watched:
+    """Let a host be emptied: objects move at 1.7 a second, of which 471 699 are in the wrong place."""
+    size = 60_626_000_000 / 295_141
+
+    def said(second: int) -> dict[str, str]:
+        files = _command(ceph.STATUS, cephnode.drain(471_699 - round(second * 358_717 / size)))
+        if not second:
+            files |= _command(ceph.TREE, cephnode.tree(hosts=5)) | _command(ceph.DUMP, "{}")
+            files |= _command(ceph.PERF, cephnode.perf({n: 6 + n % 5 for n in range(15)}))
+            files |= _command(ceph.HEALTH, '{"status": "HEALTH_OK", "checks": {}}')
+        return files
+
+    links = {
+        "/var/lib/ceph/osd/ceph-3/block": "/dev/ceph-1a2b/osd-block-3c4d",
+        "/dev/ceph-1a2b/osd-block-3c4d": "../dm-0",
+    }
+    return Watched(Shape("store1", load=1.1), _STEP, _LOOKS, said, links)
+
+
+_SECTORS = int(93.05 * (1 << 20) / 512)
+
+
+def _resync() -> Watched:
+    """Let a peer that was away be brought up to date, at a little less than c-max-rate allows."""
+
+    def said(second: int) -> dict[str, str]:
+        moved = _SECTORS * second
+        files = _command(drbd.STATUS, drbdnode.status(drbdnode.syncing(1_405_248 + moved)))
+        files |= _command(drbd.SHOW, drbdnode.show())
+        # sdb is read from end to end, in requests of 512 KiB
+        files["/proc/diskstats"] = (
+            f"   8      16 sdb {moved // 1024} 0 {moved} {moved // 300} 0 0 0 0 0 {second * 390} {moved // 300} "
+            "0 0 0 0 0 0\n"
+            f" 147       0 drbd0 {second * 12} 0 {second * 96} {second * 9} {second * 30} 0 {second * 240} "
+            f"{second * 44} 0 {second * 50} {second * 53} 0 0 0 0 0 0\n"
+        )
+        if not second:
+            files["/proc/drbd"] = "version: 9.2.4 (api:2/proto:86-121)\n"
+        return files
+
+    return Watched(Shape("store1", load=0.9), 5, 13, said, {"/sys/block/drbd0/slaves/sdb": "../../sdb"})
+
+
+STORIES: Stories = {"ceph-drain": _drain, "drbd-resync": _resync}
