@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         watcher = Watcher(client, matchers(options.match), ("job", *options.peers))
         return _shown(options, watcher, str(url))
     except SettingsError as error:
-        raise Problem(str(error)) from error
+        raise Problem(str(error), 2) from error
 
 
 def _shown(options: argparse.Namespace, watcher: Watcher, url: str) -> int:

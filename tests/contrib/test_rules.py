@@ -71,7 +71,7 @@ def test_every_alert_has_a_case_where_it_fires_and_one_where_it_must_not() -> No
 def test_the_metrics_exist() -> None:
     recorded = {rule["record"] for rule in rules() if "record" in rule}
     for rule in rules():
-        named = set(re.findall(r"\bsdstop[_:][a-zA-Z0-9_:]+", rule["expr"]))
+        named = set(re.findall(r"\bsdstop[_:][a-zA-Z0-9_:]+", str(rule["expr"])))
         assert named - known().keys() - recorded == set()
 
 

@@ -73,7 +73,8 @@ def test_a_degraded_array_is_alerted_and_seen(tmp_path: Path) -> None:
     for path in RULES.glob("sdstop-*.yml"):
         # A minute is waited for in the rules' own cases.
         (tmp_path / path.name).write_text(re.sub(r"(?m)^        for: \w+$", "        for: 0s", path.read_text()))
-    with exporting("--root", node, "--listen", "127.0.0.1:0", "--interval", "500ms") as exporter:
+    (node / "config.toml").write_text("")
+    with exporting(node, "--listen", "127.0.0.1:0") as exporter:
         port = port_of(exporter)
         scrape = f"- {{job_name: sdstop, static_configs: [{{targets: ['127.0.0.1:{port}', '127.0.0.1:1']}}]}}"
         with prometheus(tmp_path, rules="sdstop-*.yml", evaluation="1s", scrape=scrape) as url:
