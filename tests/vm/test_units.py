@@ -17,7 +17,7 @@ from tests.vm.machine import PROJECT, _attend, _machine, build_site, command_lin
 
 pytestmark = pytest.mark.vm
 
-LONGEST = 420.0
+LONGEST = 600.0
 
 
 def booted(folder: Path) -> Any:

@@ -45,7 +45,10 @@ def look_at(unit: str) -> dict[str, object]:
     before = shown(unit)
     os.kill(int(before["MainPID"]), signal.SIGSTOP)
     end = time.monotonic() + 90
-    while shown(unit)["MainPID"] in {before["MainPID"], "0"} and time.monotonic() < end:
+    while time.monotonic() < end:
+        now = shown(unit)
+        if now["ActiveState"] == "active" and now["MainPID"] not in {before["MainPID"], "0"}:
+            break
         time.sleep(0.5)
     said["restarted"] = shown(unit)
     said["stop"] = run("systemctl", "stop", unit)
