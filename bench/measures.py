@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import resource
 import shutil
 import subprocess
 import time
@@ -251,7 +252,7 @@ def one_shots(tree: Path, size: int, scratch: Path, effort: Effort) -> Iterator[
         with CaptureWriter(capture, "bench") as writer:
             for frame in seconds.frames(tree, 60):
                 writer.add(frame)
-            writer.finish([], "")
+            writer.finish()
     commands = {
         "python -c pass": python("-c", "pass"),
         "check": sdstop("check", "--from", capture),
@@ -277,6 +278,24 @@ def recording(costs: dict[str, float], size: int) -> Iterator[Claim]:
     yield Claim(f"a day of {size} disks at 1 Hz", "MB", costs["capture_bytes"] * 86400 / 1e6, target=60)
 
 
+def dumps(tree: Path, size: int, scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what a capture of a minute costs the node, how large it is, and how long its page takes to make."""
+    length = 60 if effort.starts > 2 else 10
+    capture, page = scratch / f"dump-{size}.tar.gz", scratch / f"dump-{size}.html"
+    argv = sdstop("capture", "--root", tree, "--duration", f"{length}s", "-o", capture)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with advancing(tree):
+        subprocess.run(argv, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    what = f"a capture of {length} s of {size} disks"
+    yield Claim(what, "MB", capture.stat().st_size / 1e6, target=10)
+    yield Claim(f"{what}, start and report included", "% of a core", 100 * spent / length, target=2)
+    made = subjects.wall(sdstop("report", "--from", capture, "--format", "html", "-o", page))
+    yield Claim(f"the page of {what}", "s", made / 1000, target=3)
+    yield Claim(f"the page of {what}, its size", "MB", page.stat().st_size / 1e6, target=2)
+
+
 def caches(effort: Effort) -> Iterator[Claim]:
     """Yield what 32 caches among 200 volumes add to a frame."""
     argv = program("caches", "--caches", "32", "--volumes", "200", "--frames", str(effort.frames))
@@ -287,6 +306,17 @@ def caches(effort: Effort) -> Iterator[Claim]:
         yield Claim(f"{what}: all", unit, target=5.0, missing="no dmsetup here")
     else:
         yield Claim(f"{what}: all", unit, sum(found.values()), target=5.0)
+
+
+def inside(effort: Effort) -> Iterator[Claim]:
+    """Yield what the SAS fabric, the HBAs and the memory of a large box cost."""
+    argv = program("inside", "--frames", str(effort.frames), "--rounds", str(2 * effort.rounds + 1))
+    found = json.loads(subprocess.run(argv, check=True, capture_output=True).stdout)
+    what, unit = "240 phys, 96 drives, 8 HBAs", "ms CPU"
+    yield Claim(f"{what}: a round of the slowest source, read", unit, found["sas"], target=50.0)
+    yield Claim(f"{what}: all slow sources at once, to findings", unit, found["round"])
+    yield Claim(f"{what}: added to a frame between", unit, found["frame"], target=0.5)
+    yield Claim("48 slots for memory, from the raw table to rows", unit, found["dimms"], target=2.0)
 
 
 def limits(effort: Effort) -> Iterator[Claim]:

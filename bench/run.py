@@ -24,7 +24,10 @@ from claims import Claim, claims_table, table
 from measures import QUICK, STAGES, Effort, Nodes
 from subjects import can_cover
 
-PARTS = ("stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches", "limits")
+PARTS = (
+    "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside",
+    "limits",
+)  # fmt: skip
 MEMORY = Path("/dev/shm")
 
 
@@ -86,10 +89,14 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
                 yield part, list(measures.one_shots(nodes.trees[small], small, nodes.scratch, effort))
             case "recording":
                 yield part, list(measures.recording(costs[small], small))
-            case "caches":
-                yield part, list(measures.caches(effort))
-            case "limits":
-                yield part, list(measures.limits(effort))
+            case "dumps":
+                yield part, list(measures.dumps(nodes.trees[small], small, nodes.scratch, effort))
+            case _:
+                yield part, list(_ALONE[part](effort))
+
+
+_ALONE = {"caches": measures.caches, "inside": measures.inside, "limits": measures.limits}
+"""Parts that need none of the nodes."""
 
 
 def main() -> int:

@@ -9,7 +9,9 @@ from typing import Annotated, ClassVar
 
 from sdstop.collector import Collector, Need
 from sdstop.host import Host
+from sdstop.locality import FIRMWARE, PCI, functions, node_cpus, node_of
 from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+from sdstop.place import is_function
 
 NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"
@@ -35,6 +37,9 @@ class NumaNode(Reading):
         int | None, Metric("Other", "Pages got here by tasks that ran on another node", kind=Kind.COUNTER)
     ] = None
     missed: Annotated[int | None, Metric("Missed", "Pages got here that should be elsewhere", kind=Kind.COUNTER)] = None
+    foreign: Annotated[int | None, Metric("Foreign", "Pages got elsewhere that should be here", kind=Kind.COUNTER)] = (
+        None
+    )
 
     @property
     def number(self) -> int:
@@ -46,7 +51,9 @@ class NumaNode(Reading):
         base = f"{NODES}/{self.node}"
         if field in {"memory", "free"}:
             return Source(f"{base}/meminfo", "MemTotal:" if field == "memory" else "MemFree:")
-        needles = {"local": "local_node", "other": "other_node", "missed": "numa_miss"}
+        needles = {
+            "local": "local_node", "other": "other_node", "missed": "numa_miss", "foreign": "numa_foreign"
+        }  # fmt: skip
         if field in needles:
             return Source(f"{base}/numastat", needles[field])
         return Source(f"{base}/{'distance' if field == 'distance' else 'cpulist'}")
@@ -63,6 +70,9 @@ class NumaActivity(Reading):
     node: Annotated[str, Label("Node", "nodeN")]
     pages_per_second: Annotated[float, Metric("Pages/s", "Pages got from this node", "per_second")]
     missed_per_second: Annotated[float | None, Metric("Missed/s", "Of these, that belong elsewhere", "per_second")]
+    foreign_per_second: Annotated[
+        float | None, Metric("Foreign/s", "Pages that belong here and were got elsewhere", "per_second")
+    ]
     remote: Annotated[
         float | None, Metric("Remote", "Share of them that tasks on other nodes got; None without any", "ratio")
     ]
@@ -82,6 +92,9 @@ class InterfaceNode(Reading):
 
     interface: Annotated[str, Label("Interface", "Kernel name")]
     node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]
+    node_by: Annotated[
+        str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False)
+    ] = None
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute."""
@@ -125,6 +138,7 @@ def _node(host: Host, name: str) -> NumaNode:
         local=pages.get("local_node"),
         other=pages.get("other_node"),
         missed=pages.get("numa_miss"),
+        foreign=pages.get("numa_foreign"),
     )
 
 
@@ -133,10 +147,17 @@ def read(host: Host) -> Iterable[Reading]:
     for name in host.names(NODES):
         if re.fullmatch(r"node\d{1,4}", name):
             yield _node(host, name)
+    nodes = None
     for name in host.names(NET):
         node = host.number(f"{NET}/{name}/device/numa_node")
-        if node is not None:
-            yield InterfaceNode(name, node if node >= 0 else None)
+        if node is None:
+            continue
+        address, by = host.target(f"{NET}/{name}/device"), FIRMWARE if node >= 0 else None
+        if node < 0 and address is not None and is_function(address):
+            nodes = node_cpus(host) if nodes is None else nodes
+            known, by = node_of(host, address, functions(host, address)[:-1], nodes)
+            node = -1 if known is None else known
+        yield InterfaceNode(name, node if node >= 0 else None, by)
 
 
 def activity(before: NumaNode, after: NumaNode, seconds: float) -> NumaActivity | None:
@@ -145,13 +166,15 @@ def activity(before: NumaNode, after: NumaNode, seconds: float) -> NumaActivity 
         return None
     local, other = after.local - before.local, after.other - before.other
     missed = after.missed - before.missed if after.missed is not None and before.missed is not None else None
-    if local < 0 or other < 0 or (missed is not None and missed < 0):
+    foreign = after.foreign - before.foreign if after.foreign is not None and before.foreign is not None else None
+    if min(local, other, missed or 0, foreign or 0) < 0:
         return None
     pages = local + other
     return NumaActivity(
         after.node,
         pages / seconds,
         None if missed is None else missed / seconds,
+        None if foreign is None else foreign / seconds,
         other / pages if pages else None,
     )
 
@@ -166,6 +189,9 @@ NUMA = Collector(
         Need(f"{NODES}/*/*", "CPUs, memory, distances, and where pages came from"),
         Need(f"list:{NET}", "which interfaces there are"),
         Need(f"{NET}/*/device/numa_node", "the node of a network card"),
+        Need(f"link:{NET}/*/device", "which PCI function it is, where the firmware does not say its node"),
+        Need(f"link:{PCI}/*", "the bridges above that"),
+        Need(f"{PCI}/*/*", "their nodes, and the CPUs that are near"),
     ),
     10.0,
     deadline=5.0,

@@ -1,20 +1,24 @@
-"""SAS as sysfs shows it: phys with their errors, ports, expanders and end devices.
+"""SAS: phys with their errors, ports, expanders and end devices, by sysfs and by what expanders answer to SMP.
 
 To read a counter of a phy of an expander, the kernel asks the expander (SMP REPORT PHY ERROR LOG); an HBA whose
-expander does not answer may be reset by its driver. So that is done rarely, one after another, and of phys with
-something attached alone.
+expander does not answer may be reset by its driver. So that is done rarely, one after another, of phys with
+something attached alone, and not at all where SMP is turned off.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from sdstop import smp
 from sdstop.collector import Collector, Need
+from sdstop.expander import COUNTERS as _FILES
+from sdstop.expander import SasExpander, SasExpanderActivity, Talk, changes, recorded, take_recorded
 from sdstop.host import Host, TimedOut, Unreadable
-from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State
 from sdstop.place import Place, enclosure_of, parse_place
 
 PHYS = "/sys/class/sas_phy"
@@ -24,12 +28,6 @@ EXPANDERS = "/sys/class/sas_expander"
 PACE = 300.0
 """Seconds between readings: each asks every expander four times a phy."""
 
-_FILES = {
-    "invalid_dwords": "invalid_dword_count",
-    "disparity_errors": "running_disparity_error_count",
-    "sync_losses": "loss_of_dword_sync_count",
-    "reset_problems": "phy_reset_problem_count",
-}
 COUNTERS = tuple(_FILES)
 
 
@@ -49,8 +47,10 @@ class SasPhy(Reading):
     number: Annotated[int | None, Metric("Number", "Number of the phy at its owner", export=False)]
     port: Annotated[str | None, Fact("Port", "The port that it is part of, as long as something is attached")]
     attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end")]
-    address: Annotated[str | None, Fact("Address", "SAS address that the driver gives the phy", export=False)]
-    state: Annotated[str | None, State("State", "up, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")]
+    address: Annotated[str | None, Fact("Address", "SAS address of what is at the other end", export=False)]
+    state: Annotated[
+        str | None, State("State", "up, vacant, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")
+    ]
     rate: Annotated[int | None, Metric("Rate", "Data that the negotiated rate carries", "bytes_per_second")]
     maximum_rate: Annotated[int | None, Metric("At most", "The same of the fastest that it can", "bytes_per_second")]
     invalid_dwords: Annotated[
@@ -66,10 +66,15 @@ class SasPhy(Reading):
     reset_problems: Annotated[
         int | None, Metric("Reset problems", "Times the link did not come up after a reset", kind=Kind.COUNTER)
     ] = None
+    told: Annotated[str | None, Fact("Told by", "Evidence of the counters, if not sysfs", export=False)] = None
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field (the state, if not named)."""
-        names = _FILES | {"maximum_rate": "maximum_linkrate_hw", "address": "sas_address", "number": "phy_identifier"}
+        """Return the attribute that holds the field (the state, if not named), or the command that told it."""
+        if self.told is not None and (field in _FILES or self.rate is None):
+            return Source(self.told, smp.NEEDLES.get(field, ""))
+        if field == "address" and self.attached is not None:
+            return Source(f"{DEVICES}/{self.attached}/sas_address")
+        names = {**_FILES, "maximum_rate": "maximum_linkrate_hw"}
         return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
 
 
@@ -139,15 +144,9 @@ _NUMBERS = re.compile(r"(?:phy|port|end_device)-(\d+)(?::(\d+))?:(\d+)")
 
 
 def rate(said: str | None) -> int | None:
-    """Return the bytes per second of data on a link of `12.0 Gbit`; None of any other word.
-
-    Up to 12 Gbit/s eight bits travel as ten (SPL), from 22.5 on 128 as 150.
-    """
+    """Return the bytes per second of data on a link of `12.0 Gbit`; None of any other word."""
     match = _RATE.fullmatch(said or "")
-    if match is None:
-        return None
-    gbit = float(match[1])
-    return round(gbit * 1e9 / 10 if gbit <= 12 else gbit * 1e9 * 128 / 150 / 8)
+    return None if match is None else smp.data_rate(float(match[1]))
 
 
 def owner(name: str) -> str:
@@ -184,7 +183,7 @@ def _device(host: Host, name: str) -> SasDevice:
     enclosure = host.maybe(f"{base}/enclosure_identifier") or None
     return SasDevice(
         device=name,
-        kind=host.maybe(f"{base}/device_type") or None,
+        kind=host.maybe(f"{base}/device_type") or None if expander else "end device",
         address=host.maybe(f"{base}/sas_address") or None,
         host=place.host or (f"host{number[0]}" if (number := re.findall(r"\d+", name)) else None),
         port=port,
@@ -196,40 +195,94 @@ def _device(host: Host, name: str) -> SasDevice:
     )
 
 
-def _phy(host: Host, name: str, attached: dict[str, str]) -> SasPhy:
+def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | None) -> SasPhy:
+    """Return a phy of sysfs; `talk` is the expander's that has it, None of an HBA, whose driver knows its own."""
     base = f"{PHYS}/{name}"
     word = host.maybe(f"{base}/negotiated_linkrate") or None
     speed = rate(word)
     port = host.target(f"{base}/device/port")
+    number = int(match[3]) if (match := _NUMBERS.fullmatch(name)) else None
     counters: dict[str, Any] = {}
     if word not in {None, "Unknown", "Phy disabled"}:  # no more than it must: each is a question to the expander
-        counters = {field: host.number(f"{base}/{file}") for field, file in _FILES.items()}
+        if talk is None:
+            counters = {field: host.number(f"{base}/{file}") for field, file in _FILES.items()}
+        else:
+            counters = talk.counters(name, number)
+    state = "up" if speed is not None else word
+    if talk is not None and number in talk.vacant and speed is None:
+        state = smp.VACANT
+    end = attached.get(port) if port is not None else None
     return SasPhy(
         phy=name,
         owner=owner(name),
-        number=host.number(f"{base}/phy_identifier"),
+        number=number,
         port=port,
-        attached=attached.get(port) if port is not None else None,
-        address=host.maybe(f"{base}/sas_address") or None,
-        state="up" if speed is not None else word,
+        attached=end.device if end is not None else None,
+        address=end.address if end is not None else None,
+        state=state,
         rate=speed,
         maximum_rate=rate(host.maybe(f"{base}/maximum_linkrate_hw")),
         **counters,
+        told=talk.told(number) if talk is not None and number in talk.logs else None,
     )
 
 
-def read(host: Host) -> Iterable[Reading]:
-    """Yield devices, ports and phys; nothing where there is no SAS."""
+def _told_phys(talk: Talk) -> Iterator[SasPhy]:
+    """Yield the phys of an expander that sysfs does not have: a colleague kept what the tools printed."""
+    for number in sorted({*talk.found, *talk.logs, *talk.vacant}):
+        found, log = talk.found.get(number), talk.logs.get(number)
+        state = found.state if found is not None else smp.VACANT if number in talk.vacant else None
+        yield SasPhy(
+            phy=f"phy-{talk.name.removeprefix('expander-')}:{number}",
+            owner=talk.name,
+            number=number,
+            port=None,
+            attached=None,
+            address=found.attached if found is not None else None,
+            state=state,
+            rate=found.rate if found is not None else None,
+            maximum_rate=None,
+            **{field: getattr(log, field) for field in COUNTERS} if log is not None else {},
+            told=talk.told(number) if log is not None or found is None else talk.key("smp_discover", "--multiple"),
+        )
+
+
+def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
+    """Yield devices, ports, phys and expanders; nothing where there is no SAS. Without `ask` no expander is asked."""
     attached = {}
     for name in host.names(DEVICES):
         device = _device(host, name)
         if device.port is not None:
-            attached[device.port] = name
+            attached[device.port] = device
         yield device
     for name in host.names(PORTS):
         yield SasPort(name, host.number(f"{PORTS}/{name}/num_phys"))
+    names: dict[str, list[str]] = {}
     for name in host.names(PHYS):
-        yield _phy(host, name, attached)
+        names.setdefault(owner(name), []).append(name)
+    commands = recorded(host)
+    for whose in (*names, *(name for name in commands if name not in names)):
+        talk = Talk(host, whose, PHYS, allowed=ask) if whose.startswith("expander-") else None
+        rows = [_phy(host, name, attached, talk) for name in names.get(whose, ())]
+        if talk is not None and ask:
+            take_recorded(host, talk, commands.get(whose, ()))
+            rows = rows or list(_told_phys(talk))
+            rows = [_vacated(row, talk) for row in rows]
+        yield from rows
+        if talk is not None:
+            up = [row.state == smp.UP for row in rows if row.state is not None]
+            yield talk.row(len(rows) or None, sum(up) if up else None)
+
+
+def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
+    """Return a phy with what a recorded log says of it, where sysfs says nothing."""
+    log = talk.logs.get(row.number) if row.number is not None else None
+    if log is not None and all(getattr(row, name) is None for name in COUNTERS):
+        more: Mapping[str, Any] = {field: getattr(log, field) for field in COUNTERS}
+        return dataclasses.replace(row, **more, told=talk.told(row.number))
+    if row.number in talk.vacant and row.rate is None and row.state in {None, "Unknown"}:
+        return dataclasses.replace(row, state=smp.VACANT)
+    return row
 
 
 def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | None:
@@ -247,11 +300,18 @@ def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | 
     return SasPhyActivity(after.phy, seconds, *(None if step is None else step / seconds for step in steps))
 
 
+def _lacking(tables: Mapping[type[Reading], Rows]) -> str:
+    """Say of which expanders there are no errors."""
+    rows = [row for row in tables.get(SasExpander, {}).values() if isinstance(row, SasExpander)]
+    said = [f"{row.expander}: {row.state}, {row.reason}" for row in rows if row.state not in {None, "answers"}]
+    return "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
+
+
 SAS = Collector(
     "sas",
     "SAS phys, ports, expanders and end devices",
     read,
-    (SasPhy, SasPort, SasDevice),
+    (SasPhy, SasPort, SasDevice, SasExpander),
     (
         Need(f"list:{PHYS}", "which phys there are"),
         Need(f"{PHYS}/*/*", "link rates and error counters; of an expander's phys the driver asks the expander"),
@@ -262,9 +322,25 @@ SAS = Collector(
         Need(f"{DEVICES}/*/*", "kind, address, enclosure and bay"),
         Need(f"link:{DEVICES}/*", "the port that leads to a device"),
         Need(f"{EXPANDERS}/*/*", "vendor and product of expanders"),
+        Need("cmd:smp_rep_general *", "an expander's change count; with --no-smp never", "root"),
+        Need("cmd:smp_discover *", "what its phys are attached to; with --no-smp never", "root"),
+        Need("cmd:smp_rep_phy_err_log *", "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
     ),
     PACE,
     deadline=60.0,
     # No fingerprint: while an enclosure comes up its devices change every second, and each time would ask every phy.
-    derives=(Derivation(SasPhy, SasPhyActivity, activity),),
+    derives=(
+        Derivation(SasPhy, SasPhyActivity, activity),
+        Derivation(SasExpander, SasExpanderActivity, changes),
+    ),
+    lacks=_lacking,
 )
+
+
+def _read_unasked(host: Host) -> Iterable[Reading]:
+    return read(host, ask=False)
+
+
+def unasked() -> Collector:
+    """Return the collector for where SMP is turned off: what expanders would have to be asked for is not there."""
+    return dataclasses.replace(SAS, read=_read_unasked)

@@ -7,20 +7,13 @@ from itertools import pairwise
 
 from sdstop.collector import SLOW, Collector, Need
 from sdstop.evidence import command_key
-from sdstop.host import Absent, Failed, Host, Malformed
+from sdstop.host import Failed, Host, Malformed
 from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Reading
+from sdstop.zpool import KSTATS
+from sdstop.zpool_status import imported
 
-POOLS = "/proc/spl/kstat/zfs"
 COMMAND = ("zpool", "iostat", "-r", "-H", "-p")
-
-_STATISTICS = """
-abdstats arcstats brtstats chksum_bench dbgmsg dbufs dbufstats ddt_cache ddt_stats dmu_tx dnodestats fletcher_4_bench
-fm import_progress metaslab_stats qat vdev_cache_stats vdev_mirror_stats vdev_queue_stats vdev_raidz_bench xuio_stats
-zfetchstats zil zstd
-"""
-_NO_POOLS = frozenset(_STATISTICS.split())
-"""Names in POOLS that are ZFS's own statistics."""
 
 _CLASSES = ("read", "write", "read", "write", "read", "discard")
 """What the pairs of columns are: sync_read, sync_write, async_read, async_write, scrub and, since 0.8, trim.
@@ -89,8 +82,7 @@ def _sizes(pool: str | None, rows: list[list[int]]) -> Iterator[RequestSizes]:
 
 def read(host: Host) -> Iterator[Reading]:
     """Yield RequestSizes of each pool. Absent if there is none: the command would load ZFS's module."""
-    if not set(host.entries(POOLS)) - _NO_POOLS:
-        raise Absent(POOLS, "no pool is imported")
+    imported(host)
     output = host.run(COMMAND)
     if output.exit:
         said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
@@ -104,7 +96,7 @@ ZPOOL_SIZES = Collector(
     read,
     (RequestSizes,),
     (
-        Need(f"list:{POOLS}", "whether any pool is imported"),
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(command_key(COMMAND), "I/Os to the disks of each pool by size, since its import"),
     ),
     SLOW,

@@ -40,7 +40,9 @@ MOST_FRAMES = 40_000
 _FOREIGN = (".7z", ".bz2", ".gz", ".sdstop", ".tar", ".xz", ".zip", ".zst")
 _MOST_MEMBERS = LIMITS.members * 9 // 10  # what is written must be openable
 _MOST_BYTES = LIMITS.total * 9 // 10
-_KINDS = {"link": "link", "list": "list", "cmd": "command", "slug": "command", "answer": "answer"}
+_KINDS = {"link": "link", "list": "list",
+          "cmd": "command", "slug": "command", "answer": "answer",
+          "http": "http", "http-slug": "http"}  # fmt: skip
 
 
 class Unwritable(Exception):  # noqa: N818

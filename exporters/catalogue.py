@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from sdstop.collector import Collector
 from sdstop.commands import COMMANDS
 from sdstop.exporters import prometheus
+from sdstop.exporters.repeats import DISKS, OTHERS
 from sdstop.exporters.table import listing, wrapped
 from sdstop.finding import Rule, Threshold
 from sdstop.format import duration, number
@@ -77,7 +78,7 @@ def _rules(rules: Sequence[Rule]) -> Iterator[str]:
 def metrics_page(collectors: Sequence[Collector]) -> str:
     """Return docs/metrics.md."""
     rows = [
-        (f"`{h.name}`", h.type, h.unit, ", ".join(f"`{name}`" for name in h.labels), h.help)
+        (f"`{h.name}`", h.type, h.unit, ", ".join(f"`{name}`" for name in h.labels), h.help + _repeated(h.name))
         for h in prometheus.catalogue(collectors)
     ]
     head = ["# Metrics", "", _GENERATED, "", _TRUTH, ""]
@@ -86,9 +87,17 @@ def metrics_page(collectors: Sequence[Collector]) -> str:
     )
 
 
+def _repeated(name: str) -> str:
+    """Return what is said of a metric that node_exporter has too."""
+    if name in DISKS:
+        return f"; of members only by default, as {DISKS[name]} of node_exporter"
+    return f"; not by default, it is {OTHERS[name]} of node_exporter" if name in OTHERS else ""
+
+
 _TRUTH = (
     "Values are in base units. A series is absent where the node does not say: never 0. The rows of a source that "
-    "failed or hangs leave the page; `sdstop_collector_success` and its neighbours say why."
+    "failed or hangs leave the page; `sdstop_collector_success` and its neighbours say why. What node_exporter has too "
+    "is only exported where `[export]` of the config asks for it (docs/monitoring.md)."
 )
 
 

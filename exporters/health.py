@@ -6,7 +6,7 @@ import platform
 import resource
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import sdstop
@@ -41,6 +41,12 @@ SUCCEEDED = Heading(
 ERRORS = Heading(
     "sdstop_collector_errors_total", "counter", "Runs that brought nothing, by reason", ("collector", "reason")
 )
+STALE = Heading(
+    "sdstop_collector_stale", "gauge", "1 while its readings are left out: none came, or they are too old", _BY
+)
+RELOADED = Heading(
+    "sdstop_config_last_reload_successful", "gauge", "0 if the files read last are wrong, and older ones hold on"
+)
 DROPPED = Heading("sdstop_series_dropped", "gauge", "Series left out by the limit, or because of equal labels", _BY)
 
 FINDINGS = Heading(
@@ -66,7 +72,8 @@ STARTED = Heading("process_start_time_seconds", "gauge", "Unix time the exporter
 MAX_FDS = Heading("process_max_fds", "gauge", "Files that may be open")
 
 OF_SOURCES = (
-    BUILD, FRAME, ENABLED, APPLICABLE, SUCCESS, DURATION, RUNNING, INTERVAL, SUCCEEDED, ERRORS, DROPPED,
+    BUILD, FRAME, RELOADED, ENABLED, APPLICABLE, SUCCESS, STALE, DURATION, RUNNING, INTERVAL, SUCCEEDED, ERRORS,
+    DROPPED,
 )  # fmt: skip
 OF_RULES = (FINDINGS, ACTIVE, HIDDEN, LASTED, EVALUATED, UNCHECKED)
 OF_PROCESS = (CPU, PEAK, STARTED, MAX_FDS)
@@ -121,9 +128,9 @@ def looked(judgement: Judgement) -> frozenset[str]:
 
 def of_sources(
     health: Health, shot: Snapshot, enabled: Sequence[Collector], known: Sequence[Collector],
-    interval: float, now: float, dropped: Counter[str],
+    interval: float, now: float, dropped: Counter[str], fresh: Container[str],
 ) -> Iterator[Told]:  # fmt: skip
-    """Yield build and collectors. `now` is monotonic seconds."""
+    """Yield build and collectors. `now` is monotonic seconds; `fresh` are those whose readings are shown."""
     runs, names = shot.runs, [collector.name for collector in enabled]
     yield BUILD, [({"version": sdstop.__version__, "python": platform.python_version()}, 1)]
     yield FRAME, [({}, shot.taken)]
@@ -135,6 +142,7 @@ def of_sources(
     ran = [({"collector": name}, runs[name]) for name in names if name in runs]
     yield APPLICABLE, [(by, int(run.outcome is not Outcome.ABSENT)) for by, run in ran]
     yield SUCCESS, [(by, int(run.outcome in {Outcome.OK, Outcome.ABSENT})) for by, run in ran]
+    yield STALE, [(by, int(run.collector not in fresh)) for by, run in ran if run.outcome is not Outcome.ABSENT]
     yield DURATION, [(by, health.durations[run.collector]) for by, run in ran if run.collector in health.durations]
     yield RUNNING, [(by, max(0.0, now - run.started) if _hangs(run) else 0.0) for by, run in ran]
     yield INTERVAL, [({"collector": c.name}, max(c.pace, interval)) for c in enabled]

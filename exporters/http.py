@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-MOST_CONNECTIONS = 40
-"""Connections that are open at once; for one more, the one that was silent longest is closed."""
+from sdstop.exporters.tls import Refused, Tls
+
+MOST_CONNECTIONS = 400
+"""Connections that are open at once; for one more, the oldest that never asked anything is closed."""
 REQUEST_SECONDS = 10.0
-"""Seconds in which a request must have come as a whole, and its answer have been fetched."""
+"""Seconds in which a request must have come as a whole, after the handshake if there is one; seconds without a piece
+of its answer being fetched."""
+ANSWER_SECONDS = 60.0
+"""Seconds in which an answer must have been fetched as a whole."""
 IDLE_SECONDS = 150.0
 """Seconds that a connection may wait for its next request."""
 
 _LARGEST_REQUEST = 16 << 10
+_PIECE = 64 << 10
+"""Bytes of an answer that wait for a client; of a page there is one copy, however many fetch it."""
 _REASONS = {
-    200: "OK", 400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 431: "Request Header Fields Too Large",
-    503: "Service Unavailable", 505: "HTTP Version Not Supported",
+    200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
+    429: "Too Many Requests", 431: "Request Header Fields Too Large", 503: "Service Unavailable",
+    505: "HTTP Version Not Supported",
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked: the path without its query, and the headers by lower-case name."""
+    """What was asked: the path without its query, the headers by lower-case name, and the query."""
 
     method: str
     path: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    query: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,20 @@ def parse_request(head: bytes) -> tuple[Request, bool]:
     keep = "close" not in options if words[2] == "HTTP/1.1" else "keep-alive" in options
     if headers.get("content-length", "0").strip("0") or "transfer-encoding" in headers:
         keep = False
-    return Request(words[0], words[1].partition("?")[0], headers), keep
+    path, _, query = words[1].partition("?")
+    return Request(words[0], path, headers, parse_query(query)), keep
+
+
+def parse_query(query: str) -> tuple[tuple[str, str], ...]:
+    """Return the pairs of a query, `collect[]=mdraid&collect%5B%5D=sas`."""
+    pairs = (part.partition("=") for part in query.split("&") if part)
+    return tuple((_plain(name), _plain(value)) for name, _, value in pairs)
+
+
+def _plain(text: str) -> str:
+    """Return what was meant by `%5B` and `+`."""
+    data = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), text.replace("+", " ").encode())
+    return data.decode("utf-8", "replace")
 
 
 def preferences(header: str) -> list[tuple[str, dict[str, str], float]]:
@@ -92,25 +116,42 @@ def preferences(header: str) -> list[tuple[str, dict[str, str], float]]:
     return found
 
 
-class Connections:
-    """The open connections, the one that was silent longest first."""
+Reply = Answer | asyncio.Future[Answer]
+"""An answer, or one that is to come: a password takes a moment."""
 
-    def __init__(self, answer: Callable[[Request], Answer], clock: Callable[[], float]) -> None:
-        """Let `answer` answer, which may not raise."""
+
+class Connections:
+    """The open connections; those that never asked anything apart, each the one that was silent longest first."""
+
+    def __init__(
+        self,
+        answer: Callable[[Request], Reply],
+        clock: Callable[[], float],
+        secure: Callable[[], Tls | None] | None = None,
+    ) -> None:
+        """Let `answer` answer, which may not raise, and `secure` say what a connection is to be encrypted with."""
         self.answer = answer
         self.clock = clock
+        self.secure = secure or (lambda: None)
         self._open: dict[Connection, None] = {}
+        self._mute: dict[Connection, None] = {}
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self._open) + len(self._mute)
 
     def touch(self, connection: Connection) -> None:
-        """Note that it said something; if it is one too many, close the one that did not for longest."""
-        self._open.pop(connection, None)
-        self._open[connection] = None
-        while len(self._open) > MOST_CONNECTIONS:
-            self.drop(next(iter(self._open)))
+        """Note that it said something; if there is one too many, close one."""
+        self.forget(connection)
+        (self._open if connection.asked else self._mute)[connection] = None
+        while len(self) > MOST_CONNECTIONS:
+            oldest = next((c for c in (*self._mute, *self._open) if c is not connection), connection)
+            self.drop(oldest)
 
     def forget(self, connection: Connection) -> None:
         """Note that it is closed."""
         self._open.pop(connection, None)
+        self._mute.pop(connection, None)
 
     def drop(self, connection: Connection) -> None:
         """Close it at once."""
@@ -120,12 +161,12 @@ class Connections:
     def sweep(self) -> None:
         """Close those that took too long."""
         now = self.clock()
-        for connection in [c for c in self._open if now > c.until]:
+        for connection in [c for c in (*self._open, *self._mute) if now > c.until]:
             self.drop(connection)
 
     def drop_all(self) -> None:
         """Close them all."""
-        for connection in list(self._open):
+        for connection in (*self._open, *self._mute):
             self.drop(connection)
 
 
@@ -135,14 +176,21 @@ class Connection(asyncio.Protocol):
     def __init__(self, connections: Connections) -> None:
         """Belong to `connections`."""
         self.until = connections.clock() + REQUEST_SECONDS
+        self.asked = False
+        """Whether it ever asked anything, that is, a request came as a whole."""
         self._connections = connections
+        self._tls = connections.secure()
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
-        self._full = False
+        self._rest = memoryview(b"")
+        self._latest = 0.0
+        self._keep = True
+        self._full = self._waits = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Begin."""
         self._transport = cast("asyncio.Transport", transport)
+        self._transport.set_write_buffer_limits(high=_PIECE)
         self._connections.touch(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -152,11 +200,20 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what came, and answer each request that is whole."""
-        if not self._buffer:
+        if self._tls is not None:
+            try:
+                data = self._tls.received(data)
+            except Refused as refused:
+                self._refuse(self._tls, refused)
+                return
+            self._write(b"")
+            if not data:
+                return
+        if self.asked and not self._buffer and not self._busy:
             self.until = self._connections.clock() + REQUEST_SECONDS
         self._buffer += data
         self._connections.touch(self)
-        if self._full and len(self._buffer) > _LARGEST_REQUEST:
+        if self._busy and len(self._buffer) > _LARGEST_REQUEST:
             self._connections.drop(self)
         else:
             self._answer()
@@ -164,11 +221,12 @@ class Connection(asyncio.Protocol):
     def pause_writing(self) -> None:
         """The client does not fetch its answer: what it asks for next waits, and not for long."""
         self._full = True
-        self.until = self._connections.clock() + REQUEST_SECONDS
+        self.until = min(self._latest, self._connections.clock() + REQUEST_SECONDS)
 
     def resume_writing(self) -> None:
-        """It fetched it."""
+        """It fetched a piece of it."""
         self._full = False
+        self._pump()
         self._answer()
 
     def abort(self) -> None:
@@ -176,8 +234,23 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    @property
+    def _busy(self) -> bool:
+        """Whether an answer is under way."""
+        return self._full or self._waits or bool(self._rest)
+
+    def _refuse(self, tls: Tls, refused: Refused) -> None:
+        """End what is no TLS; a scraper that was not told of TLS hears of it."""
+        assert self._transport is not None  # noqa: S101  # it brought something
+        self._tls = None
+        if refused.plain:
+            self._send(Answer(400, b"this is a HTTPS server\n"), keep=False)
+        else:
+            self._transport.write(tls.sent(b""))
+            self._transport.close()
+
     def _answer(self) -> None:
-        while not self._full and self._transport is not None and not self._transport.is_closing():
+        while not self._busy and self._transport is not None and not self._transport.is_closing():
             end = self._buffer.find(b"\r\n\r\n")
             if end < 0:
                 if len(self._buffer) > _LARGEST_REQUEST:
@@ -190,17 +263,62 @@ class Connection(asyncio.Protocol):
             except BadRequest as bad:
                 self._send(bad.answer, keep=False)
                 return
-            self._send(self._connections.answer(request), keep=keep, body=request.method != "HEAD")
-            self.until = self._connections.clock() + (REQUEST_SECONDS if self._buffer or self._full else IDLE_SECONDS)
+            self.asked = True
+            self._connections.touch(self)
+            body = request.method != "HEAD"
+            reply = self._connections.answer(request)
+            if isinstance(reply, Answer):
+                self._send(reply, keep=keep, body=body)
+            else:
+                self._waits = True
+                reply.add_done_callback(functools.partial(self._came, keep=keep, body=body))
+
+    def _came(self, reply: asyncio.Future[Answer], *, keep: bool, body: bool) -> None:
+        """Send an answer that was waited for, if there is still somebody who wants it."""
+        self._waits = False
+        if reply.cancelled() or self._transport is None or self._transport.is_closing():
+            return
+        self._send(reply.result(), keep=keep, body=body)
+        self._answer()
 
     def _send(self, answer: Answer, *, keep: bool, body: bool = True) -> None:
         assert self._transport is not None  # noqa: S101  # whoever calls looked
-        headers = (
-            ("Content-Type", answer.type), ("Content-Length", str(len(answer.body))),
-            ("X-Content-Type-Options", "nosniff"), *answer.headers, ("Connection", "keep-alive" if keep else "close"),
-        )  # fmt: skip
-        shown = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        headers = {
+            "Content-Type": answer.type, "Content-Length": str(len(answer.body)), "X-Content-Type-Options": "nosniff",
+            **dict(answer.headers), "Connection": "keep-alive" if keep else "close",
+        }  # fmt: skip
+        shown = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         head = f"HTTP/1.1 {answer.status} {_REASONS[answer.status]}\r\n{shown}\r\n".encode()
-        self._transport.write(head + answer.body if body else head)
-        if not keep:
+        self._keep = keep
+        self._latest = self._connections.clock() + ANSWER_SECONDS
+        self.until = self._latest
+        page = memoryview(answer.body if body else b"")
+        self._rest = page[_PIECE:]
+        self._write(head + page[:_PIECE])
+        self._pump()
+
+    def _pump(self) -> None:
+        """Write as much of the answer as the client fetches."""
+        while self._rest and not self._full:
+            piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
+            self._write(piece)
+        if self._busy or self._transport is None:
+            return
+        self._rest = memoryview(b"")  # lets go of the page
+        if self._keep:
+            self.until = self._connections.clock() + (REQUEST_SECONDS if self._buffer else IDLE_SECONDS)
+        else:
+            if self._tls is not None:
+                self._transport.write(self._tls.farewell())
             self._transport.close()
+
+    def _write(self, data: bytes | memoryview) -> None:
+        assert self._transport is not None  # noqa: S101  # whoever calls looked
+        if self._tls is not None:
+            try:
+                data = self._tls.sent(data)
+            except Refused:
+                self._transport.abort()
+                return
+        if data:
+            self._transport.write(data)

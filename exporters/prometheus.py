@@ -6,23 +6,38 @@ out, so that Prometheus marks their series stale, while the metrics of the colle
 
 from __future__ import annotations
 
-import io
-import re
+import struct
 import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sdstop.collector import Collector
-from sdstop.config import ConfigError
-from sdstop.diagnosis import Judgement
+from sdstop.diagnosis import Judgement, providers_of
+from sdstop.disk import Disk
 from sdstop.evidence import Frame
+from sdstop.exporters import tallies
+from sdstop.exporters.choice import ALL, MEMBERS, Choice
 from sdstop.exporters.exposition import Heading, lines
 from sdstop.exporters.headings import headings
-from sdstop.exporters.health import OF_PROCESS, OF_RULES, OF_SOURCES, Health, Told, of_process, of_rules, of_sources
-from sdstop.exporters.series import MOST_ROWS, Series
+from sdstop.exporters.health import (
+    OF_PROCESS,
+    OF_RULES,
+    OF_SOURCES,
+    RELOADED,
+    Health,
+    Told,
+    of_process,
+    of_rules,
+    of_sources,
+)
+from sdstop.exporters.members import Members
+from sdstop.exporters.repeats import OTHERS
+from sdstop.exporters.series import Series, Text
+from sdstop.exporters.tallies import Tallies
+from sdstop.finding import Limits
 from sdstop.model import Reading
 from sdstop.session import Look, Session
 from sdstop.snapshot import Run
@@ -32,40 +47,27 @@ if TYPE_CHECKING:
 
 STALE = 60.0
 """Seconds after which data are left out, for sources read more often than every 20 s; for slower ones 3 intervals."""
+FINDINGS, PROCESS = "findings", "process"
+"""Parts of the page that no collector brings, by the names that `collect[]` knows them by."""
+
+_MOST_PARTS = 16
+"""Different parts of a page that are kept, for scrapers that ask for parts."""
+_STRIPED = "stripe-convoy"
+"""The rule whose limits say what a hot second of an array is."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What config's `[export]` says: rows a family may have, and by family a pattern of first labels to leave out."""
+class Part:
+    """What of the page is asked for: names of collectors, FINDINGS and PROCESS. None: all."""
 
-    limit: int = MOST_ROWS
-    exclude: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
+    names: frozenset[str] | None = None
+
+    def __contains__(self, name: str) -> bool:
+        """Whether it is asked for."""
+        return self.names is None or name in self.names
 
 
-def choice(table: Mapping[str, Any], collectors: Sequence[Collector]) -> Choice:
-    """Read `[export]`; raises ConfigError.
-
-    limit = 5000
-    exclude = {disk = "loop[0-9]+|ram[0-9]+"}
-    """
-    unknown = sorted(table.keys() - {"limit", "exclude"})
-    if unknown:
-        raise ConfigError(f"export.{unknown[0]}: there is no such setting; there are limit and exclude")
-    limit, patterns = table.get("limit", MOST_ROWS), table.get("exclude", {})
-    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
-        raise ConfigError("export.limit must be a whole number from 1")
-    if not isinstance(patterns, Mapping):
-        raise ConfigError("export.exclude must be a table of family = pattern")
-    known = {family.family for family in families_of(collectors)}
-    exclude = {}
-    for name, pattern in patterns.items():
-        if name not in known:
-            raise ConfigError(f"export.exclude.{name}: no such family; there are {', '.join(sorted(known))}")
-        try:
-            exclude[name] = re.compile(pattern)
-        except (re.error, TypeError, OverflowError, RecursionError) as error:
-            raise ConfigError(f"export.exclude.{name} must be a regular expression: {error}") from error
-    return Choice(limit, exclude)
+WHOLE = Part()
 
 
 def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collector]:
@@ -78,9 +80,15 @@ def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collecto
     return found
 
 
+def _tallied(found: Mapping[type[Reading], Collector]) -> dict[type[Reading], Collector]:
+    """Return the families that the exporter counts itself, and the collector whose rows they follow."""
+    return {family: found[of] for family, of in tallies.OF.items() if of in found}
+
+
 def catalogue(collectors: Sequence[Collector]) -> list[Heading]:
     """Return every metric that the page can have, in its order."""
-    of_families = (heading for found in families_of(collectors).items() for heading in headings(*found).values())
+    families = families_of(collectors)
+    of_families = (h for found in (*families.items(), *_tallied(families).items()) for h in headings(*found).values())
     return [*OF_SOURCES, *OF_RULES, *OF_PROCESS, *of_families]
 
 
@@ -91,20 +99,38 @@ class Exposition:
         self, session: Session, known: Sequence[Collector] = (), chosen: Choice | None = None, interval: float = 1.0
     ) -> None:
         """Start before the first frame; `known` are all collectors there are, also those switched off."""
-        chosen = chosen or Choice()
         self.session = session
+        self.reloaded: bool | None = None
+        """Whether the configuration that was read last could be used; None: there is none to be read again."""
         self._known = known or session.collectors
         self._interval = interval
         self._paces = {collector.name: collector.pace for collector in session.collectors}
+        self._providers = providers_of(session.collectors)
         self._health = Health()
-        self._series = {
-            family: (collector.name, Series(family, collector, chosen.limit, chosen.exclude.get(family.family)))
-            for family, collector in families_of(session.collectors).items()
-        }
+        self._tallies = Tallies()
+        self._members = Members()
         self._look: Look | None = None
-        self._pages: dict[tuple[bool, bool, bool], bytes] = {}
+        self._pages: dict[tuple[bool, bool, bool, Part], bytes] = {}
         self._process: list[Told] = []
         self._shown: frozenset[str] = frozenset()
+        self._chosen = Choice()
+        self._series: dict[type[Reading], tuple[str, Series]] = {}
+        self.choose(chosen or Choice())
+
+    def choose(self, chosen: Choice) -> None:
+        """Show from now on what config says; what was counted goes on."""
+        self._chosen = chosen
+        found = families_of(self.session.collectors)
+        without = frozenset[str]() if chosen.repeat else frozenset(OTHERS)
+        self._series = {}
+        for family, collector in (*found.items(), *_tallied(found).items()):
+            name = tallies.OF.get(family, family).family
+            exclude, include = chosen.exclude.get(name), chosen.include.get(name)
+            made = Series(family, collector, chosen.most(name), exclude, include, without)
+            self._series[family] = collector.name, made
+        if self._look is not None:
+            self._restrict(self._look)
+        self._forget()
 
     def feed(self, frame: Frame) -> None:
         """Take over the next frame."""
@@ -114,14 +140,41 @@ class Exposition:
         """Show this moment from now on."""
         self._look = look
         self._health.observe(look)
+        self._tallies.observe(look.window, self._limits(), self._restrict(look))
         self._forget()
+
+    def _restrict(self, look: Look) -> frozenset[str] | None:
+        """Leave out the disks that are not to be shown; return those that are, None for all."""
+        disks = self._disks(look)
+        for family in (Disk, tallies.DiskSaturation):
+            if family in self._series:
+                self._series[family][1].restrict(disks)
+        return disks
+
+    def _disks(self, look: Look) -> frozenset[str] | None:
+        """Return the disks that are shown, None for all."""
+        if self._chosen.disks == ALL:
+            return None
+        return self._members.of(look.window) if self._chosen.disks == MEMBERS else frozenset()
+
+    def _limits(self) -> Limits:
+        """Return what a hot second is held against; the very limits of the rules, so that the work is shared."""
+        rules = [rule for rule in self.session.rules if rule.id == _STRIPED]
+        return rules[0].limits(self.session.diagnosis.configured.get(_STRIPED)) if rules else {}
 
     @property
     def ready(self) -> bool:
         """Whether there is something recent to show."""
         return self._look is not None and self._recent(self._look, self._time(self._look))
 
-    def page(self, *, openmetrics: bool = False, packed: bool = False, process: bool = True) -> bytes:
+    @property
+    def parts(self) -> frozenset[str]:
+        """Names of what a page has parts of."""
+        return frozenset((*self._paces, FINDINGS, PROCESS))
+
+    def page(
+        self, *, openmetrics: bool = False, packed: bool = False, process: bool = True, part: Part = WHOLE
+    ) -> bytes:
         """Return the page; LookupError before the first frame.
 
         `packed`: as gzip. `process`: with the metrics of this process.
@@ -132,19 +185,22 @@ class Exposition:
         if shown != self._shown:
             self._forget()
             self._shown = shown
-        form = (openmetrics, packed, process)
+        form = (openmetrics, packed, process, part)
         if form not in self._pages:
-            pieces = self._pieces(look, now, openmetrics=openmetrics, process=process)
-            self._pages[form] = _gzip(pieces) if packed else _whole(pieces)
+            while len(self._pages) >= _MOST_PARTS:
+                del self._pages[next(iter(self._pages))]
+            pieces = self._pieces(look, now, part, openmetrics=openmetrics, process=process)
+            make = _gzip if packed else _whole
+            self._pages[form] = make(pieces, openmetrics=openmetrics)
         return self._pages[form]
 
     def collect(self) -> Iterator[Metric]:
         """Yield the same as families of prometheus_client, for custom registries, which know their own process."""
         look = self._require()
         now = self._time(look)
-        tables = self._tables(look, now)
+        tables = self._tables(look, now, WHOLE)
         of_families = [told for family, rows in tables for told in self._series[family][1].samples(rows)]
-        for heading, samples in (*self._own(look, now), *of_families):
+        for heading, samples in (*self._own(look, now, WHOLE), *of_families):
             if samples:
                 yield _metric(heading, samples)
 
@@ -170,41 +226,52 @@ class Exposition:
         limit = max(STALE, 3 * max(self._paces[run.collector], self._interval))
         return self._recent(look, now) and now - run.started <= limit
 
-    def _tables(self, look: Look, now: float) -> list[tuple[type[Reading], Mapping[Any, Reading]]]:
-        found = []
+    def _tables(self, look: Look, now: float, part: Part) -> list[tuple[type[Reading], Mapping[Any, Reading]]]:
+        found: list[tuple[type[Reading], Mapping[Any, Reading]]] = []
         for family in self._series:
-            run = look.now.run_of(family)
+            of = tallies.OF.get(family, family)
+            if not any(name in part for name in self._providers[of]):
+                continue
+            run = look.now.run_of(of)
             if run is not None and self._fresh(look, run, now):
-                found.append((family, run.tables[family]))
+                found.append((family, run.tables[family] if of is family else self._tallies.rows[family]))
         return found
 
-    def _own(self, look: Look, now: float) -> list[Told]:
-        """Return what is told of the sources and of the findings."""
+    def _own(self, look: Look, now: float, part: Part) -> Iterator[Told]:
+        """Yield what is told of the sources and of the findings."""
         dropped: Counter[str] = Counter()
         for name, series in self._series.values():
             dropped[name] += series.dropped
         session = self.session
-        sources = of_sources(
-            self._health, look.now, session.collectors, self._known, self._interval, now, dropped
+        enabled = [collector for collector in session.collectors if collector.name in part]
+        known = self._known if part.names is None else enabled
+        fresh = {name for name, run in look.now.runs.items() if self._fresh(look, run, now)}
+        yield from of_sources(
+            self._health, look.now, enabled, known, self._interval, now, dropped, fresh
         )  # fmt: skip
-        judgement = look.judgement if self._recent(look, now) else Judgement()
-        return [*sources, *of_rules(self._health, judgement, session.rules)]
+        if self.reloaded is not None:
+            yield RELOADED, [({}, int(self.reloaded))]
+        if FINDINGS in part:
+            judgement = look.judgement if self._recent(look, now) else Judgement()
+            yield from of_rules(self._health, judgement, session.rules)
 
-    def _pieces(self, look: Look, now: float, *, openmetrics: bool, process: bool) -> Iterator[str]:
-        heading_of = Heading.openmetrics if openmetrics else Heading.text
-        tables = [(self._series[family][1], rows) for family, rows in self._tables(look, now)]
-        told = [series.texts(rows) for series, rows in tables]  # first: what is dropped is known after it
+    def _pieces(
+        self, look: Look, now: float, part: Part, *, openmetrics: bool, process: bool
+    ) -> Iterator[bytes | Text]:
+        """Yield the page in its order; texts of families know what they are compressed."""
+        tables = [(self._series[family][1], rows) for family, rows in self._tables(look, now, part)]
+        told = [series.text(rows) for series, rows in tables]  # first: what is dropped is known after it
         if not self._process:
             self._process = list(of_process())
-        for heading, samples in (*self._own(look, now), *(self._process if process else ())):
-            if samples:
-                yield heading_of(heading) + lines(heading.name, samples)
-        for texts in told:
-            for heading, text in texts:
-                yield heading_of(heading)
-                yield text
+        own = (*self._own(look, now, part), *(self._process if process and PROCESS in part else ()))
+        yield b"".join(
+            heading.head(openmetrics=openmetrics) + lines(heading.name, samples).encode()
+            for heading, samples in own
+            if samples
+        )
+        yield from told
         if openmetrics:
-            yield "# EOF\n"
+            yield b"# EOF\n"
 
 
 def render(session: Session, *, openmetrics: bool = False) -> bytes:
@@ -214,18 +281,40 @@ def render(session: Session, *, openmetrics: bool = False) -> bytes:
     return exposition.page(openmetrics=openmetrics)
 
 
-def _whole(pieces: Iterable[str]) -> bytes:
-    """Put a page together without a second copy of it, which would be megabytes."""
-    page = io.BytesIO()
+Pieces = Iterable[bytes | Text]
+
+
+def _flat(pieces: Pieces, *, openmetrics: bool) -> Iterator[bytes]:
     for piece in pieces:
-        page.write(piece.encode())
-    return page.getvalue()
+        if isinstance(piece, Text):
+            yield from piece.pieces(openmetrics=openmetrics)
+        else:
+            yield piece
 
 
-def _gzip(pieces: Iterable[str]) -> bytes:
-    """Level 1: larger ones cost five times as much for a third less."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    return b"".join([packer.compress(piece.encode()) for piece in pieces]) + packer.flush()
+def _whole(pieces: Pieces, *, openmetrics: bool) -> bytes:
+    return b"".join(_flat(pieces, openmetrics=openmetrics))
+
+
+_HEAD = b"\x1f\x8b\x08\0\0\0\0\0\x04\xff"
+"""Of a gzip file without name and time, made in haste (RFC 1952)."""
+_END = b"\x03\0"
+"""The last, empty block of a stream of deflate (RFC 1951)."""
+
+
+def _gzip(pieces: Pieces, *, openmetrics: bool) -> bytes:
+    """Put a gzip file together of what is compressed already and what is not."""
+    found, checksum, size = [_HEAD], 0, 0
+    for piece in pieces:
+        for part in piece.pieces(openmetrics=openmetrics) if isinstance(piece, Text) else (piece,):
+            checksum = zlib.crc32(part, checksum)
+            size += len(part)
+        if isinstance(piece, Text):
+            found.append(piece.packed(openmetrics=openmetrics))
+        else:
+            packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+            found += [packer.compress(piece), packer.flush(zlib.Z_FULL_FLUSH)]
+    return b"".join([*found, _END, struct.pack("<II", checksum, size & 0xFFFFFFFF)])
 
 
 def _metric(heading: Heading, samples: Sequence[Any]) -> Metric:

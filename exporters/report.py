@@ -35,7 +35,7 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
         "started": session.started,
         "ended": look.now.taken,
         "frames": session.frames_seen,
-        "findings": [_finding(episode) for episode in session.episodes()],
+        "findings": [finding_of(episode) for episode in session.episodes()],
         "ruled_out": [asdict(verdict) for verdict in judgement.ruled_out],
         "unchecked": [{"rule": verdict.rule, "reason": reason_of(verdict)} for verdict in judgement.unchecked],
         "collectors": list(_collectors(session, look.now)),
@@ -85,7 +85,8 @@ _NOTABLE = 0.05
 """Seconds: less is shown as none."""
 
 
-def _finding(episode: Episode) -> dict[str, Any]:
+def finding_of(episode: Episode) -> dict[str, Any]:
+    """Return a finding as the report has it."""
     finding = episode.finding
     return {
         "rule": finding.rule,

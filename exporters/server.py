@@ -10,19 +10,25 @@ import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import sdstop
+from sdstop.config import ConfigError
 from sdstop.evidence import Frame
 from sdstop.exporters.exposition import OPENMETRICS, TEXT
-from sdstop.exporters.http import Answer, Connection, Connections, Request, preferences
-from sdstop.exporters.prometheus import Exposition
+from sdstop.exporters.http import Answer, Connection, Connections, Reply, Request, preferences
+from sdstop.exporters.notifier import Notifier
+from sdstop.exporters.prometheus import STALE, WHOLE, Exposition, Part
+from sdstop.exporters.web import Web
 from sdstop.format import safe
 
 TEXTFILE_SECONDS = 15.0
 """Seconds between two writings of a textfile."""
+_BACKLOG = 512
+"""Connections that the kernel keeps for us, while we do something else."""
 
 _LANDING = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>sdstop</title></head>
@@ -44,6 +50,10 @@ class FrameFeed(Protocol):
     @property
     def alive(self) -> bool:
         """Return whether frames can still come."""
+
+
+Reload = Callable[[], None]
+"""Reads the configuration again; raises ConfigError, of which the text is one line."""
 
 
 def answer(exposition: Exposition, request: Request) -> Answer:
@@ -70,12 +80,30 @@ def _metrics(exposition: Exposition, request: Request) -> Answer:
     openmetrics = wants_openmetrics(request.headers.get("accept", ""))
     packed = wants_gzip(request.headers.get("accept-encoding", ""))
     try:
-        page = exposition.page(openmetrics=openmetrics, packed=packed)
+        part = part_of(request.query, exposition.parts)
+    except ValueError as error:
+        return Answer(400, f"{error}\n".encode())
+    try:
+        page = exposition.page(openmetrics=openmetrics, packed=packed, part=part)
     except LookupError:
         return Answer(503, b"nothing was sampled yet\n", headers=(("Retry-After", "1"),))
     encoding = (("Content-Encoding", "gzip"),) if packed else ()
     headers = (*encoding, ("Vary", "Accept, Accept-Encoding"))
     return Answer(200, page, OPENMETRICS if openmetrics else TEXT, headers)
+
+
+def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> Part:
+    """Return what of the page a query asks for: `collect[]=NAME` only these, `exclude[]=NAME` all but these.
+
+    Raises ValueError for unknown names, and for both at once, as node_exporter does.
+    """
+    only, without = ({value for name, value in query if name == word} for word in ("collect[]", "exclude[]"))
+    for name in sorted(only | without):
+        if name not in known:
+            raise ValueError(f"there is no {safe(name, 100)}; there are {', '.join(sorted(known))}")
+    if only and without:
+        raise ValueError("collect[] and exclude[] exclude each other")
+    return Part(frozenset(only)) if only else Part(known - without) if without else WHOLE
 
 
 def wants_openmetrics(accept: str) -> bool:
@@ -112,11 +140,26 @@ def write_textfile(path: Path, page: bytes) -> None:
 class Server:
     """Serves an exposition until a signal ends it."""
 
-    def __init__(self, exposition: Exposition, feed: FrameFeed | None, say: Callable[[str], None]) -> None:
-        """Take frames from `feed` (None: nothing new comes); `say` tells the operator one line."""
+    def __init__(
+        self,
+        exposition: Exposition,
+        feed: FrameFeed | None,
+        say: Callable[[str], None],
+        web: Web | None = None,
+        reload: Reload | None = None,
+    ) -> None:
+        """Take frames from `feed` (None: nothing new comes); `say` tells the operator one line.
+
+        `web` stands before the pages; `reload` is called when SIGHUP asks for it, None: it ends the server.
+        """
         self._exposition = exposition
         self._feed = feed
         self._say = say
+        self._web = web or Web(None, say, time.monotonic)
+        self._reload = reload
+        self._good = True
+        self._notifier = Notifier(os.environ)
+        self._url = ""
         self._connections: Connections | None = None
         self._textfile: Path | None = None
         self._wrong = ""
@@ -137,15 +180,18 @@ class Server:
         ended: asyncio.Future[int] = loop.create_future()
         loop.set_exception_handler(self._unexpected)
         self._textfile = textfile
-        self._connections = connections = Connections(lambda asked: answer(self._exposition, asked), loop.time)
+        self._connections = connections = Connections(self._answer, loop.time, self._web.tls)
         server = None
         if address is not None:
             host, port = address
-            server = await loop.create_server(lambda: Connection(connections), host or None, port, backlog=128)
-            self._say(f"sdstop: serving {_url(server.sockets[0].getsockname())}/metrics")
+            server = await loop.create_server(lambda: Connection(connections), host or None, port, backlog=_BACKLOG)
+            self._url = f"{_url(server.sockets[0].getsockname(), secure=self._web.secure)}/metrics"
+            self._say(f"sdstop: serving {self._url}")
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
                 loop.add_signal_handler(number, _end, ended, number)
+        if self._reload is not None:
+            loop.add_signal_handler(signal.SIGHUP, self._reread, self._reload)
         if self._feed is not None:
             loop.add_reader(self._feed.fileno(), self._take, self._feed, ended)
         try:
@@ -156,26 +202,57 @@ class Server:
             if server is not None:
                 server.close()
             connections.drop_all()
+            self._web.close()
+            self._notifier.stopping()
 
     async def _beat(self, ended: asyncio.Future[int]) -> int:
         """Once a second, until the end: see to what takes too long, and to the textfile."""
         loop = asyncio.get_running_loop()
-        due = loop.time()
+        due = began = loop.time()
+        told = False
         while True:
             await asyncio.wait({ended}, timeout=1.0)
             if ended.done():
                 return ended.result()
             assert self._connections is not None  # noqa: S101  # set before
             self._connections.sweep()
+            ready = self._exposition.ready
+            if ready and not told:
+                told = True
+                self._notifier.ready(self._status)
+            # A sampler that brings nothing any more is started again by whoever watches, as a loop that stands.
+            if self._notifier.watchdog is not None and (ready or loop.time() - began < STALE):
+                self._notifier.alive()
             if self._textfile is not None and loop.time() >= due and self._exposition.ready:
                 due = loop.time() + TEXTFILE_SECONDS
                 self._write(self._textfile)
 
     def _take(self, feed: FrameFeed, ended: asyncio.Future[int]) -> None:
+        if self._reload is not None or self._web.configured:
+            self._exposition.reloaded = self._good and self._web.good
         for frame in feed.receive():
             self._exposition.feed(frame)
         if not feed.alive:
             _end(ended, 0)
+
+    @property
+    def _status(self) -> str:
+        return f"serving {self._url}" if self._url else f"writing {safe(self._textfile)}"
+
+    def _answer(self, request: Request) -> Reply:
+        return self._web.guarded(request, lambda asked: answer(self._exposition, asked))
+
+    def _reread(self, reload: Reload) -> None:
+        """Read the configuration again; what is wrong with it is told, and what was read before holds on."""
+        self._notifier.reloading()
+        try:
+            reload()
+            self._good = True
+        except ConfigError as error:
+            self._good = False
+            self._say(f"sdstop: {safe(error, 500)}; what was read before holds on")
+        self._web.reload()
+        self._notifier.ready(self._status)
 
     def _write(self, path: Path) -> None:
         try:
@@ -201,6 +278,6 @@ def _end(ended: asyncio.Future[int], number: int) -> None:
         ended.set_result(number)
 
 
-def _url(name: tuple[Any, ...]) -> str:
+def _url(name: tuple[Any, ...], *, secure: bool) -> str:
     host = f"[{name[0]}]" if ":" in name[0] else name[0]
-    return f"http://{host}:{name[1]}"
+    return f"http{'s' * secure}://{host}:{name[1]}"

@@ -66,15 +66,14 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
         things[first] = Thing(first, 1, name, what, len(members), worst.get(first))
         ids.update(dict.fromkeys(members, first))
     for name in sorted(used - set(ids), key=lambda n: (heights.get(n, 0), len(n), n)):
-        row_or_none = devices.get(name)
-        shown = volume(row_or_none.dm_name, row_or_none.dm_uuid) if row_or_none and row_or_none.dm_name else name
+        known = devices.get(name)
+        shown = volume(known.dm_name, known.dm_uuid) if known is not None and known.dm_name else name
         array = arrays.get(name)
-        what = (
-            " ".join(filter(None, (array.level, f"{array.raid_disks} disks" if array.raid_disks else "")))
-            if array
-            else (row_or_none.kind if row_or_none else "")
-        )
-        things[name] = Thing(name, 1 + heights.get(name, 1), shown, what, 1, worst.get(name))
+        what = known.kind if known is not None else ""
+        if array is not None:
+            what = " ".join(filter(None, (array.level, f"{array.raid_disks} disks" if array.raid_disks else "")))
+        accused = worst.get(name) or worst.get(shown)
+        things[name] = Thing(name, 1 + heights.get(name, 1), shown, what, 1, accused)
         ids[name] = name
     joins = {(ids[low], ids[high]) for low, highs in above.items() for high in highs if low in ids and high in ids}
     for device, first in ids.items():

@@ -26,6 +26,13 @@ _READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "se
 _WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
 
 
+def stands(origin: str, needle: str, *names: str) -> Source | None:
+    """Return where an object stands: of a gateway's answer, with the fields of it that are told."""
+    if not origin:
+        return None
+    return Source(origin, f"{needle}>{','.join(names)}" if names and origin.startswith("http:") else needle)
+
+
 @dataclass(frozen=True, slots=True)
 class Cluster(Reading):
     """A cluster, one row each: whether its managers agree, and whether all data has its copies.
@@ -107,7 +114,8 @@ class ClusterNode(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return where the node stands in the cluster's answer."""
         del field
-        return Source(self.origin, self.ident or self.node) if self.origin else None
+        words = ("sdsState", "membershipState", "mdmConnectionState", "maintenanceState", "status", "role")
+        return stands(self.origin, self.ident or self.node, *words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +165,15 @@ class ClusterPool(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return where the pool stands: its numbers apart from its settings."""
         numbers = field in {"capacity", "used", "spare", "degraded", "failed", "filled"} and self.statistics
-        key = self.statistics if numbers else self.origin
-        return Source(key, self.ident or self.pool) if key else None
+        if numbers:
+            return stands(self.statistics, self.ident or self.pool, *_NUMBERS)
+        return stands(self.origin, self.ident or self.pool, "sparePercentage", "capacityAlertHighThreshold")
+
+
+_NUMBERS = (
+    "maxCapacityInKb", "capacityInUseInKb", "spareCapacityInKb", "degradedHealthyCapacityInKb",
+    "degradedFailedCapacityInKb", "failedCapacityInKb",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +199,7 @@ class FailureDomain(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return where the domain, or a node that is one, stands."""
         del field
-        return Source(self.origin, self.needle or self.domain) if self.origin else None
+        return stands(self.origin, self.needle or self.domain, "faultSetId", "protectionDomainId")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +233,8 @@ class ClusterDevice(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return where the device stands."""
         del field
-        return Source(self.origin, self.ident or self.device) if self.origin else None
+        words = ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType")
+        return stands(self.origin, self.ident or self.device, *words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +265,7 @@ class ClusterVolume(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return where the volume stands."""
         del field
-        return Source(self.origin, self.ident or self.volume) if self.origin else None
+        return stands(self.origin, self.ident or self.volume, "volumeType", "sizeInKb", "mappedSdcInfo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,5 +297,6 @@ class ClusterClient(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return where the client stands: its numbers apart from its settings."""
         numbers = field in {"reads", "writes", "read", "write"} and self.statistics
-        key = self.statistics if numbers else self.origin
-        return Source(key, self.ident or self.client) if key else None
+        if numbers:
+            return stands(self.statistics, self.ident or self.client, "userDataReadBwc", "userDataWriteBwc")
+        return stands(self.origin, self.ident or self.client, "mdmConnectionState", "sdcIp", "sdcApproved")

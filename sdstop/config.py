@@ -5,9 +5,14 @@ deficit = 0.08
 
 [sampler]
 interval = 1.0
+smp = false
 
 [export]
 limit = 5000
+
+[powerflex]
+gateways = ["https://gateway"]
+user = "monitor"
 
 What cannot be honoured is refused in one line that names the file and the key: what is written there and does
 nothing would be believed. `[export]` is read by the exporter that it is for.
@@ -22,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sdstop.finding import Rule
+    from sdstop.gateway.settings import Settings
 
 _LARGEST = 1e18
 """No threshold is larger: a number beyond it is a mistake."""
@@ -35,12 +41,15 @@ class ConfigError(Exception):
 class Config:
     """What the file sets.
 
-    `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds; `export` as it stands.
+    `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds; `smp` whether SAS expanders
+    are asked for anything; `export` as it stands.
     """
 
     thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     interval: float = 1.0
+    smp: bool = True
     export: Mapping[str, Any] = field(default_factory=dict)
+    powerflex: Settings | None = None
 
 
 def load(path: Path | None, rules: Sequence[Rule]) -> Config:
@@ -55,10 +64,25 @@ def load(path: Path | None, rules: Sequence[Rule]) -> Config:
         raise ConfigError(f"{path}: {error.strerror}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"{path}: {error}") from error
-    for name in sorted(table.keys() - {"rules", "sampler", "export"}):
+    for name in sorted(table.keys() - {"rules", "sampler", "export", "powerflex"}):
         what = f"[{name}] is no section" if isinstance(table[name], dict) else f"{name} stands in no section"
-        raise ConfigError(f"{path}: {what}; there are [rules.ID], [sampler], [export]")
-    return Config(_thresholds(path, table, rules), _interval(path, table), _section(path, table, "export"))
+        raise ConfigError(f"{path}: {what}; there are [rules.ID], [sampler], [export], [powerflex]")
+    return Config(
+        _thresholds(path, table, rules),
+        _interval(path, table),
+        _smp(path, table),
+        _section(path, table, "export"),
+        _powerflex(path, table) if "powerflex" in table else None,
+    )
+
+
+def _powerflex(path: Path, table: Mapping[str, Any]) -> Settings:
+    from sdstop.gateway.settings import settings  # noqa: PLC0415  # most nodes have no gateway
+
+    try:
+        return settings(_section(path, table, "powerflex"))
+    except ValueError as error:
+        raise ConfigError(f"{path}: powerflex.{error}") from error
 
 
 def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -70,12 +94,19 @@ def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, An
 
 def _interval(path: Path, table: Mapping[str, Any]) -> float:
     sampler = _section(path, table, "sampler")
-    for name in sorted(sampler.keys() - {"interval"}):
-        raise ConfigError(f"{path}: sampler.{name}: there is no such setting; there is interval")
+    for name in sorted(sampler.keys() - {"interval", "smp"}):
+        raise ConfigError(f"{path}: sampler.{name}: there is no such setting; there are interval, smp")
     interval = sampler.get("interval", 1.0)
     if not isinstance(interval, int | float) or isinstance(interval, bool) or not 0.1 <= interval <= 3600:
         raise ConfigError(f"{path}: sampler.interval must be seconds from 0.1 to 3600")
     return float(interval)
+
+
+def _smp(path: Path, table: Mapping[str, Any]) -> bool:
+    smp = _section(path, table, "sampler").get("smp", True)
+    if not isinstance(smp, bool):
+        raise ConfigError(f"{path}: sampler.smp must be true or false")
+    return smp
 
 
 def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> dict[str, dict[str, float]]:

@@ -80,7 +80,9 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(said)
             else:
                 unchecked.append(said)
-    findings.sort(key=lambda f: (-f.severity.rank, f.rule, f.subject))
+    # Of two that are as bad the one that leads to others is read first.
+    ids = {finding.id for finding in findings}
+    findings.sort(key=lambda f: (-f.severity.rank, ids.isdisjoint(f.explains), f.rule, f.subject))
     told = tuple(findings[led.place] for led in by_cause(findings))
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
 

@@ -5,7 +5,8 @@ A frame is what changed since the one before.
 Keys name evidence everywhere (captures, findings, screens):
 a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`, a folder's entries by
 `list:PATH`, a command by `cmd:` and its argv joined by one space, a psutil or udev answer by
-`answer:QUESTION`.
+`answer:QUESTION`, what a gateway said over HTTP by `http:METHOD PATH`, with `~` and 8 hex digits of the request's body
+where it had one.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import enum
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 
 class Outcome(enum.StrEnum):
@@ -30,9 +32,9 @@ class Outcome(enum.StrEnum):
 class Evidence:
     """One answer of the node.
 
-    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, or an
-    answer as JSON. `taken` is Unix time, `monotonic` and `duration` are seconds; None where a hand-made
-    capture does not say.
+    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, an answer as
+    JSON, or an HTTP body, of which `exit` is the status and `stderr` the type. `taken` is Unix time, `monotonic` and
+    `duration` are seconds; None where a hand-made capture does not say.
     """
 
     key: str
@@ -133,6 +135,17 @@ def command_key(argv: Sequence[str]) -> str:
     return "cmd:" + " ".join(argv)
 
 
+def http_key(method: str, path: str, body: object = None) -> str:
+    """Return the key of an HTTP exchange; of a request's body (JSON data) it has a checksum of the canonical form."""
+    if body is None:
+        return f"http:{method} {path}"
+    import hashlib  # noqa: PLC0415  # most nodes ask no gateway
+    import json  # noqa: PLC0415
+
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return f"http:{method} {path}~{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
+
+
 _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._=:+-")
 
 
@@ -148,3 +161,90 @@ def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
 
         name = f"{name[:150]}~{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
     return name
+
+
+_BODY = re.compile(r"(.*)(~[0-9a-f]{8})", re.DOTALL)
+
+
+def http_slug(key: str) -> str:
+    """Return the name of the file that holds an HTTP exchange: `http:GET /api/x` -> `GET__api_x`.
+
+    A checksum of the request's body stays as it is: `http:POST /api/x~01ab23cd` -> `POST__api_x~01ab23cd`.
+    """
+    kind, _, text = key.partition(":")
+    if kind == "http-slug":  # of a capture that was made by hand: that is all that is known of it
+        return text
+    asked = _BODY.fullmatch(text)
+    return slug(asked[1]) + asked[2] if asked else slug(text)
+
+
+def http_keys(key: str) -> list[str]:
+    """Return the keys under which an HTTP exchange may be recorded, the best first."""
+    plain = key.partition("~")[0]
+    keys = [key, plain, *(f"http-slug:{http_slug(name)}" for name in (key, plain))]
+    return list(dict.fromkeys(keys))
+
+
+def json_excerpt(data: bytes, needle: str) -> tuple[str, str]:
+    """Return the part of a JSON document that matters, and the text that marks it, as the document is shown.
+
+    `IDENT>NAME,NAME`: of the object with this id, or under this key, its name and those fields; a name alone: the first
+    field of that name. A document is shown one field a line: `"NAME": value`. Both are "" if it is not there.
+    """
+    text, known = _document(data)
+    if needle not in known:
+        known[needle] = _excerpt(text, needle)
+    return known[needle]
+
+
+@lru_cache(maxsize=4)
+def _document(data: bytes) -> tuple[str, dict[str, tuple[str, str]]]:
+    """Return a document's text, and what was quoted of it: rules quote the same every second, and it may be large."""
+    return data.decode("utf-8", "replace"), {}
+
+
+def _excerpt(text: str, needle: str) -> tuple[str, str]:
+    ident, _, names = needle.partition(">")
+    if not names:
+        found = re.search(rf'"{re.escape(ident)}"\s*:\s*("[^"]*"|[^\s,}}\]]+)', text) if ident else None
+        return (found[0], f'"{ident}": {found[1]}') if found else ("", "")
+    quoted = re.escape(ident)
+    if match := re.search(rf'"id"\s*:\s*"{quoted}"', text):
+        start, mark, lines = _object_around(text, match), f'"id": "{ident}"', []
+    elif match := re.search(rf'"{quoted}"\s*:\s*(?=\{{)', text):
+        start, mark, lines = match.end(), f'"{ident}": {{', [match[0]]
+    else:
+        return "", ""
+    fields = (_field(text, start, name) for name in ("name", "id", *names.split(",")))
+    return "\n".join([*lines, *filter(None, fields)]), mark
+
+
+def _field(text: str, start: int, name: str) -> str:
+    """Return a field of the object that begins at `start` as it stands there, "" if it has none of that name."""
+    end = _end(text, start)
+    for match in re.compile(rf'"{re.escape(name)}"\s*:\s*').finditer(text, start, end):
+        if (after := _end(text, match.end())) > match.end():
+            return text[match.start() : after]
+    return ""
+
+
+def _end(text: str, start: int) -> int:
+    """Return where a JSON value ends that begins at `start`; `start` if none does."""
+    import json  # noqa: PLC0415
+
+    try:
+        return json.JSONDecoder().raw_decode(text, start)[1]
+    except (ValueError, RecursionError):
+        return start
+
+
+def _object_around(text: str, match: re.Match[str]) -> int:
+    """Return where the innermost object begins that a field belongs to, found by trying braces before it."""
+    start = match.start()
+    for _ in range(200):
+        start = text.rfind("{", 0, start)
+        if start < 0:
+            break
+        if _end(text, start) > match.end():
+            return start
+    return match.start()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.hba import DiskPath, Hba
@@ -51,7 +51,29 @@ def pcie_payload(speed: float, width: int, efficiency: float) -> float:
 def loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[Load]:
     """Return every HBA that many disks may hang on, with disks or without; none of a hypervisor's."""
     key = ("loads", disk_rate, flash_rate, efficiency)
-    return window.once(key, lambda: _loads(window, disk_rate, flash_rate, efficiency))
+    return window.once(key, lambda: _moving(window, (*key, *_runs(window)), disk_rate, flash_rate, efficiency))
+
+
+def _runs(window: Window) -> tuple[float | None, ...]:
+    """Return when the runs began that say what hangs where: as long as these are the same, so is what follows."""
+    runs = (window.now.run_of(family) for family in (DiskPath, BlockDevice, SasPhy))
+    return tuple(None if run is None else run.started for run in runs)
+
+
+def _moving(
+    window: Window, key: tuple[object, ...], disk_rate: float, flash_rate: float, efficiency: float
+) -> list[Load]:
+    still = window.of_run(Hba, key, lambda: _loads(window, disk_rate, flash_rate, efficiency))
+    behind: dict[str, list[str]] = window.of_run(DiskPath, "behind", lambda: _behind(window))
+    return [replace(load, moves=_moves(window, behind.get(load.hba.hba, []))) for load in still]
+
+
+def _behind(window: Window) -> dict[str, list[str]]:
+    """Return the disks of each HBA."""
+    found: dict[str, list[str]] = {}
+    for path in window.rows(DiskPath).values():
+        found.setdefault(path.hba, []).append(path.device)
+    return found
 
 
 def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[Load]:
@@ -77,10 +99,12 @@ def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: floa
                 rotating += part if row.rotational else 0
                 model = " ".join(filter(None, (row.vendor, row.model))) or "unknown"
                 models[model] = models.get(model, 0.0) + part
+            elif path.model is not None:
+                models[path.model] = models.get(path.model, 0.0) + part
         unknown = any(row is None or row.rotational is None for row in rows)
         hosts = {path.host for path in own}
         found.append(
-            Load(hba, disks, rotating, models, wants, _carries(window, hba, hosts, efficiency), _moves(window, own),
+            Load(hba, disks, rotating, models, wants, _carries(window, hba, hosts, efficiency), 0.0,
                  unknown)
         )  # fmt: skip
     return found
@@ -96,10 +120,12 @@ def _carries(window: Window, hba: Hba, hosts: set[str | None], efficiency: float
     return min(known, default=None)
 
 
-def _moves(window: Window, paths: list[DiskPath]) -> float:
+def _moves(window: Window, devices: list[str]) -> float:
     """Return what goes through now: the mean of the last ten seconds."""
+    if not devices:
+        return 0.0
     moments = window.last(10.0).moments(DiskActivity)
-    names = tuple(path.device for path in paths)
+    names = tuple(devices)
     total = 0.0
     for moment in moments:
         known: dict[tuple[str, ...], float] = moment.memo.setdefault("fabric.moves", {})

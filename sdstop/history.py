@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
-from sdstop.evidence import Cite, Evidence, readable
+from sdstop.evidence import Cite, Evidence, json_excerpt, readable
 from sdstop.model import Reading, Rows
 from sdstop.snapshot import Packed, Run, Snapshot, age
 
@@ -157,6 +157,9 @@ class Window:
         item = self.evidence(key)
         if item is None:
             return None
+        if key.startswith("http:"):
+            text, mark = json_excerpt(item.data, needle)
+            return Cite(key, self.now.number, (text or readable(item.data[:EXCERPT], "replace"))[:EXCERPT], mark)
         text = readable(item.data[: 1 << 20], "replace")
         if needle:
             lines = [line for line in text.splitlines() if needle in line]

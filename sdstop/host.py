@@ -14,6 +14,8 @@ from typing import Any
 
 LARGEST = 4 << 20
 """Bytes that are kept of one piece of evidence; no source of ours is larger."""
+LARGEST_REPLY = 32 << 20
+"""Bytes that a gateway may answer: all objects of a cluster are in one reply, some KiB each."""
 
 
 class Unreadable(Exception):  # noqa: N818  # it is the root of outcomes, not of faults
@@ -65,6 +67,15 @@ class Output:
         return self.stdout.decode("utf-8", "surrogateescape")
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a gateway answered over HTTP: the body as bytes, the status, and the type that it claims for the body."""
+
+    body: bytes
+    status: int = 200
+    kind: str = ""
+
+
 class Host(ABC):
     """A node that can be asked for files, folders, links, commands and answers.
 
@@ -90,6 +101,33 @@ class Host(ABC):
     @abstractmethod
     def answer(self, question: str) -> Any:
         """Return what psutil or udev says, as JSON data; the questions are listed in sdstop.live."""
+
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Ask the cluster's gateway over HTTP, for at most `deadline` seconds; `body` is JSON data.
+
+        What may be asked is on an allow-list (sdstop.gateway): nothing that changes anything. Whatever the gateway says
+        comes as a Reply, errors too. Absent where no gateway is configured.
+        """
+        del body, deadline
+        raise Absent(f"http:{method} {path}", "no gateway is configured: [powerflex] gateways in the config file")
+
+    def get(self, path: str, deadline: float = 20.0) -> Reply:
+        """Return what a GET of a path gives."""
+        return self.request("GET", path, None, deadline)
+
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text; TimedOut if the answer took longer than that, for it is none to rely on."""
+        del seconds
+        return self.text(path)
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone for now; only a live node remembers that."""
+        del what
+        return False
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone for so long; who has evidence alone need not."""
+        del what, seconds
 
     def recorded(self, program: str) -> list[str]:
         """Return the commands (argv joined) of `program` that somebody recorded; a live node has none."""

@@ -1,7 +1,7 @@
-"""The live node: its files, folders, links and commands, and what psutil and udev say.
+"""The live node: its files, folders, links and commands, what psutil and udev say, and its cluster's gateway.
 
-Only this module and the two it calls, sdstop.commands and sdstop.answers, read the node. Whatever they do may
-hang for ever on a sick one: only the sampler's child uses them. What sdstop changes, where it is told to, is in
+Only this module and those it calls, sdstop.commands, sdstop.answers and sdstop.gateway, read the node. Whatever they do
+may hang for ever on a sick one: only the sampler's child uses them. What sdstop changes, where it is told to, is in
 sdstop.tracing alone.
 """
 
@@ -9,16 +9,22 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdstop.answers import PROCESSES, QUESTIONS, Processes
 from sdstop.commands import CommandRunner
-from sdstop.evidence import command_key
-from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Unreadable
+from sdstop.evidence import command_key, http_key
+from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+from sdstop.scaleio import GATEWAY
 from sdstop.throttled import LIMITED, ControlGroups
 
+if TYPE_CHECKING:
+    from sdstop.gateway.client import Client
+
 _CHUNK = 1 << 16
+_ATTRIBUTE = 4096
 _FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # without O_NONBLOCK: what it would give is not what a file holds
 _FOLDER = _FILE | os.O_DIRECTORY
 _MOST_LINKS = 40
@@ -55,12 +61,17 @@ class LiveHost(Host):
     Threads may share a host.
     """
 
-    def __init__(self, root: str = "/", runner: CommandRunner | None = None) -> None:
-        """Look at a root; a root that does not exist has no files."""
+    def __init__(
+        self, root: str = "/", runner: CommandRunner | None = None, gateway: Callable[[], Client] | None = None
+    ) -> None:
+        """Look at a root; a root that does not exist has no files. `gateway` makes the client of the cluster's."""
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are no UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
         self._runner = runner or CommandRunner()
         self._remembering: dict[str, Callable[[], Any]] = {PROCESSES: Processes().look, LIMITED: ControlGroups().look}
+        self._gateway = gateway
+        self._client: Client | None = None
+        self._resting: dict[str, float] = {}
 
     def read(self, path: str) -> bytes:
         """Return a file's content, at most LARGEST bytes; a file of /proc comes in many pieces."""
@@ -68,7 +79,8 @@ class LiveHost(Host):
             fd = self._open(path, _FILE)
             try:
                 data = os.read(fd, _CHUNK)
-                if data:
+                # An attribute of sysfs is at most a page, and comes at once.
+                if data and not (len(data) < _ATTRIBUTE and path.startswith("/sys/")):
                     pieces = [data]
                     left = LARGEST - len(data)
                     while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
@@ -119,6 +131,10 @@ class LiveHost(Host):
     def answer(self, question: str) -> Any:
         """Answer one of QUESTIONS; Absent where the library for it does not work."""
         key = f"answer:{question}"
+        if question == GATEWAY:
+            if self._client is None:
+                raise Absent(key, "no gateway was asked")
+            return self._client.state()
         if question not in QUESTIONS:
             raise Failed(key, "is none of the questions that sdstop asks")
         if self._root:
@@ -129,6 +145,34 @@ class LiveHost(Host):
             raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:
             raise unreadable(key, error) from error
+
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Ask the cluster's gateway; Absent if none is configured."""
+        if self._gateway is None:
+            return super().request(method, path, body, deadline)
+        if self._root:
+            raise Denied(http_key(method, path, body), "a gateway cannot be asked of --root, only of the node itself")
+        if self._client is None:
+            self._client = self._gateway()
+        return self._client.request(method, path, body, deadline)
+
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text. A read cannot be ended, but what came late is told as late."""
+        began = time.monotonic()
+        text = self.text(path)
+        took = time.monotonic() - began
+        if took > seconds:
+            raise TimedOut(path, f"answered after {took:.0f} s, {seconds:g} s are allowed")
+        return text
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone for now."""
+        return time.monotonic() < self._resting.get(what, 0.0)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone for so long; what rests already is not kept longer."""
+        if not self.rests(what):
+            self._resting[what] = time.monotonic() + seconds
 
     def close(self) -> None:
         """Kill the commands that are running, without waiting for anything."""

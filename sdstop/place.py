@@ -28,6 +28,11 @@ class Place:
     end_device: str = ""
 
 
+def is_function(name: str) -> bool:
+    """Whether a name is the address of a PCI function: 0000:82:00.0."""
+    return _FUNCTION.fullmatch(name) is not None
+
+
 def parse_place(path: str) -> Place:
     """Read a device's folder, or a link to it (kernel drivers/scsi/scsi_transport_sas.c names what is SAS).
 

@@ -14,10 +14,11 @@ class Rebuild(Reading):
     """What is synchronised, checked or moved, one row each while there is something; progress in bytes.
 
     `operation`: recovery (onto a new member), resync, check, repair, reshape, resilver, scrub, rebuild (dRAID's
-    sequential one, and PowerFlex's), rebalance. `done` and `total` are what the source measures its own progress by:
-    md per device (the device's size for a recovery and, on raid10, the array's for a resync or check), ZFS over all of
-    a pool. `speed` and `remaining` are the source's own figures, md's over its last 3 to 30 s, ZFS's since the start:
-    right after a start, and when nothing moves, they mislead.
+    sequential one), forward and backward rebuild (PowerFlex's, after a loss and after a return), rebalance. `done` and
+    `total` are what the source measures its own progress by: md per device (the device's size for a recovery and, on
+    raid10, the array's for a resync or check), ZFS over all of a pool, PowerFlex all data of a pool, of which `done` is
+    where it belongs. `speed` and `remaining` are the source's own figures, md's over its last 3 to 30 s, ZFS's since
+    the start: right after a start, and when nothing moves, they mislead.
     """
 
     family: ClassVar[str] = "rebuild"
@@ -68,6 +69,12 @@ class Rebuild(Reading):
         int | None, Metric("Looked at", "Bytes that were looked at ahead of what is done, where that is apart", "bytes")
     ] = None
     repaired: Annotated[int | None, Metric("Repaired", "Bytes that were written anew so far", "bytes")] = None
+    step: Annotated[
+        int,
+        Metric(
+            "Step", "Bytes below which its source shows no progress: it tells rounded numbers", "bytes", export=False
+        ),
+    ] = 0
     errors: Annotated[int | None, Metric("Errors", "Errors that it met and could not repair")] = None
     devices: Annotated[
         str | None, Fact("Devices", "Kernel names of the devices that take part, with commas", export=False)

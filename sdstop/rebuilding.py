@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sdstop import format as human
 from sdstop.collectors.blockdev import BlockDevice
@@ -14,19 +14,24 @@ from sdstop.mdarray import folder
 from sdstop.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
 from sdstop.rebuild_advice import Advice, advice, filled
 from sdstop.rebuild_progress import Rebuild
+from sdstop.zpool import DatasetActivity
 
 SECONDS = 75.0
 """How far back progress is looked at; of a source that is seldom read, as far as it takes (history.COURSE runs)."""
 LOAD_SECONDS = 20.0
 """How far back the load of the members is averaged."""
 
-REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild"})
+REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild", "forward rebuild", "backward rebuild"})
 """Operations on which redundancy waits; check, repair and scrub go over data that is whole, rebalance moves it."""
 
 NEAR, LEAST, BUSY = 0.1, 1.25, 0.8
 """Held by a limit: how near to the upper one, times the lower one, busy time of the members that speaks against it."""
 _BELOW = 0.7
 """Times the lower limit, below which md yields to nobody: then the disks are full, or something else is wrong."""
+
+
+_STEPS = 3.0
+"""Steps in which its source tells progress that must be missing, at the speed that was, before it stands still."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,8 @@ class Rebuilding:
     """One rebuild, with its pace and the loads it runs among.
 
     `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there). `motion` is
-    the pace of whatever moves: ZFS looks at data long before it has it repaired.
+    the pace of whatever moves: ZFS looks at data long before it has it repaired. `at_end`: by its source's measure it
+    is done, or should be by now, and goes on: nothing then tells when it ends.
     """
 
     rebuild: Rebuild
@@ -55,6 +61,7 @@ class Rebuilding:
     motion: Pace | None
     loads: tuple[Load, ...]
     own: Load | None
+    at_end: bool = False
 
     @property
     def name(self) -> str:
@@ -73,6 +80,8 @@ class Rebuilding:
     @property
     def what(self) -> str:
         """The operation in a person's words."""
+        if self.rebuild.kind == "zfs" and self.rebuild.operation == "rebuild":
+            return "sequential rebuild"
         return "data check" if self.rebuild.operation == "check" else self.rebuild.operation
 
     @property
@@ -83,10 +92,19 @@ class Rebuilding:
     def stood(
         self, pause: float = PAUSE, pauses: float = PAUSES, readings: float = READINGS, stalled: float = STALLED
     ) -> bool:
-        """Whether nothing of it moved for longer than is usual of its kind."""
-        if self.motion is None or self.motion.unchanged < self.advice.patience:
+        """Whether nothing of it moved for longer than is usual of its kind, and than its source's steps take."""
+        if self.motion is None or self.motion.unchanged < self.patience:
             return False
         return stands(self.motion, pause, pauses, readings, stalled)
+
+    @property
+    def patience(self) -> float:
+        """Seconds without progress that say nothing: usual of its kind, or of the steps in which it is told."""
+        usual, step = self.advice.patience, self.rebuild.step
+        if not step:
+            return usual
+        speed = max((self.pace.rate if self.pace is not None else None) or 0.0, float(self.rebuild.speed or 0))
+        return max(usual, _STEPS * step / speed) if speed else math.inf
 
     @property
     def done(self) -> str:
@@ -123,14 +141,25 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
     moved = [(moment, float((then.done or 0) + (then.scanned or 0) + (then.repaired or 0))) for moment, then in seen]
     apart = any(then.scanned is not None or then.repaired is not None for _, then in seen)
     known = pace(done, float(row.total or 0))
+    at_end = known is not None and _at_end(row, known)
+    if known is not None and at_end:
+        known = replace(known, eta=None, soonest=None, latest=None, confidence=None)
     return Rebuilding(
         row,
         window.get(Array, row.array) if row.kind == "md" else None,
         known,
         pace(moved, math.inf) if apart else known,
         tuple(load for load in loads if load is not None),
-        _load(window, carrier) if carrier else None,
+        _load(window, carrier) if carrier else _of_pool(window, row),
+        at_end,
     )
+
+
+def _at_end(row: Rebuild, seen: Pace) -> bool:
+    """Whether it is done by its own measure and goes on: ZFS has then started every I/O, and waits for them."""
+    if row.kind == "md" or row.state != "running" or row.done is None or row.total is None:
+        return False
+    return row.total - row.done <= row.step or (seen.eta is not None and seen.eta < seen.unchanged)
 
 
 def _devices(window: Window, row: Rebuild) -> list[str]:
@@ -193,6 +222,20 @@ def _load(window: Window, device: str) -> Load | None:
         moved / len(found),
         found[-1].in_flight,
     )
+
+
+def _of_pool(window: Window, row: Rebuild) -> Load | None:
+    """Return what applications want of a pool's datasets, None if that is not counted."""
+    pool = row.array.partition("/")[0]
+    found = [
+        [activity for activity in moment.rows.values() if activity.pool == pool]
+        for moment in window.last(LOAD_SECONDS).moments(DatasetActivity)
+    ]
+    if row.kind != "zfs" or not any(found):
+        return None
+    calls = sum((one.reads or 0.0) + (one.writes or 0.0) for rows in found for one in rows)
+    moved = sum((one.read_bytes or 0.0) + (one.written_bytes or 0.0) for rows in found for one in rows)
+    return Load(pool, None, None, calls / len(found), moved / len(found), None)
 
 
 def eta_words(known: Pace) -> str:

@@ -7,10 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from sdstop.evidence import Evidence, Outcome, command_key, slug
-from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+from sdstop.evidence import Evidence, Outcome, command_key, http_key, slug
+from sdstop.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+from sdstop.model import swift
 
 T = TypeVar("T")
+_evidence = swift(Evidence)
 
 _OUTCOMES: dict[type[Unreadable], Outcome] = {
     Absent: Outcome.ABSENT,
@@ -72,6 +74,28 @@ class RecordingHost(Host):
             f"answer:{question}", lambda: self._host.answer(question), lambda answer: _lines(answer).encode()
         )
 
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Return what a gateway says."""
+        return self._ask(
+            http_key(method, path, body),
+            lambda: self._host.request(method, path, body, deadline),
+            lambda reply: reply.body,
+        )
+
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text; what came late is kept as no answer."""
+        return self._ask(
+            path, lambda: self._host.promptly(path, seconds), lambda text: text.encode("utf-8", "surrogateescape")
+        )
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone."""
+        return self._host.rests(what)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone."""
+        self._host.rest(what, seconds)
+
     def recorded(self, program: str) -> list[str]:
         """Return the commands of a program that the other host has recorded."""
         return self._host.recorded(program)
@@ -94,10 +118,19 @@ class RecordingHost(Host):
             raise
         finally:
             self.asked = None
-        stderr, status = (answer.stderr, answer.exit) if isinstance(answer, Output) else (b"", None)
+        stderr, status = b"", None
+        if isinstance(answer, Output):
+            stderr, status = answer.stderr, answer.exit
+        elif isinstance(answer, Reply):
+            stderr, status = _headers(answer), answer.status
         duration = self._clock() - began
-        self.evidence[key] = Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
+        self.evidence[key] = _evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
         return answer
+
+
+def _headers(reply: Reply) -> bytes:
+    """Return the one header of a reply that is kept: others hold sessions and places to log in."""
+    return f"Content-Type: {reply.kind}\n".encode("utf-8", "replace") if reply.kind else b""
 
 
 def _lines(answer: Any) -> str:

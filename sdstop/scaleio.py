@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.cluster import stands
 from sdstop.model import Fact, Label, Metric, Reading, Source, State
 
 INSTANCES = "/api/instances"
@@ -60,9 +61,16 @@ class ScaleioPool(Reading):
         return f"{self.cluster}/{self.pool}"
 
     def source(self, field: str = "") -> Source | None:
-        """Return where the pool stands."""
-        del field
-        return Source(self.origin, self.ident or self.pool) if self.origin else None
+        """Return where the pool's setting stands."""
+        return stands(self.origin, self.ident or self.pool, *_SETTINGS.get(field, ("protectionDomainId",)))
+
+
+_SETTINGS = {
+    "zero_padding": ("zeroPaddingEnabled",),
+    "rmcache": ("useRmcache", "rmcacheWriteHandlingMode", "mediaType"),
+    "rebuild": ("rebuildEnabled", "rebuildIoPriorityPolicy", "rebuildIoPriorityBwLimitPerDeviceInKbps"),
+    "rebalance": ("rebalanceEnabled", "rebalanceIoPriorityPolicy", "rebalanceIoPriorityBwLimitPerDeviceInKbps"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,15 +102,43 @@ def judge(
     return _judge_spread(seconds, loads, wait, limits.deficit if rotational else limits.deficit_flash, limits)
 
 
+def crowd(
+    seconds: Sequence[Second], *, rotational: bool, parity: int = 0, limits: StripeLimits | None = None
+) -> Column | None:
+    """Return the column before which the queue of the last second stood; None if it was spread, or too little.
+
+    One second says less than `judge` does of ten: chance crowds now and then. What adds such seconds up sees a crowd
+    that any mean over them would hide.
+    """
+    limits = limits or StripeLimits()
+    last = seconds[-1]
+    if len(last.columns) < limits.columns or _are_unequal(last.columns, limits):
+        return None
+    load = _load(last, _counted(seconds), parity, limits)
+    if load is None or load.busiest < limits.hot_busy:
+        return None
+    deficit = limits.deficit if rotational else limits.deficit_flash
+    crowded = _is_crowded(load, _top_share(len(last.columns), limits), deficit, limits)
+    return last.columns[load.top] if crowded else None
+
+
+def _top_share(columns: int, limits: StripeLimits) -> float:
+    return limits.top_share + limits.top_share_slope * math.log2(max(1.0, columns / 4))
+
+
+def _is_crowded(load: _Load, top_share: float, deficit: float, limits: StripeLimits) -> bool:
+    if load.top_share < top_share:
+        return False
+    return load.deficit >= deficit - limits.sharpness * math.log(load.top_share / top_share)
+
+
 def _judge_spread(
     seconds: Sequence[Second], loads: Sequence[_Load], wait: Wait | None, deficit: float, limits: StripeLimits
 ) -> Verdict:
     columns = seconds[-1].columns
-    top_share = limits.top_share + limits.top_share_slope * math.log2(max(1.0, len(columns) / 4))
+    top_share = _top_share(len(columns), limits)
     lopsided = [load for load in loads if load.top_share >= top_share]
-    crowded = [
-        load for load in lopsided if load.deficit >= deficit - limits.sharpness * math.log(load.top_share / top_share)
-    ]
+    crowded = [load for load in lopsided if _is_crowded(load, top_share, deficit, limits)]
     enough = limits.crowded * len(seconds)
     looked_at = crowded if len(crowded) >= enough else lopsided or loads
     tops = Counter(load.top for load in looked_at)

@@ -25,7 +25,7 @@ SILENT = 3
 """Readings in a row without an answer after which a member's queue is not known."""
 
 _STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
-_PARITY = {"raid5": 1, "raid6": 2}
+PARITY = {"raid5": 1, "raid6": 2}
 
 _HELP = {
     "columns": ("fewest stripe columns of which a convoy or a hot member is claimed", ""),
@@ -132,7 +132,7 @@ def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
     if len(seconds) < limits.seconds:
         return no(f"needs {limits.seconds:g} readings of every member, has {len(seconds)}")
     # Unknown media are held to the stricter limits of flash: rather silent than wrong.
-    parity = _PARITY.get(array.level or "", 0)
+    parity = PARITY.get(array.level or "", 0)
     verdict = stripe.judge(seconds, rotational=rotational is True, parity=parity, limits=limits)
     if verdict.wait is not None:
         longer = _seconds(array.array, columns, capacities, _recent(window, STAYS, limits.seconds))

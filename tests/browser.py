@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
-_PATIENCE = 60.0
+_PATIENCE = 240.0
 
 
 def program() -> str | None:

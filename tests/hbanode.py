@@ -24,6 +24,7 @@ class Card:
     ids: tuple[str, str] = ("0x1000", "0x0097")
     model: str = "MG07SCA14TA"
     rotates: bool = True
+    firmware: str = ""
 
     @property
     def address(self) -> str:
@@ -50,6 +51,9 @@ class Card:
             f"link:{base}/driver": "../../../../bus/pci/drivers/mpt3sas",
         }
         host = self.number
+        if self.firmware:
+            found[f"{base}/host{host}/scsi_host/host{host}/unique_id"] = "0\n"
+            found[f"/sys/class/scsi_host/host{host}/version_fw"] = f"{self.firmware}\n"
         for n, disk in enumerate(self.disks):
             end = f"port-{host}:0/expander-{host}:0/port-{host}:0:{n}/end_device-{host}:0:{n}"
             scsi = f"target{host}:0:{n}/{host}:0:{n}:0"

@@ -9,7 +9,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds
+from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -19,6 +19,7 @@ STORIES: Stories = (
     | networks.STORIES
     | iostat.STORIES
     | caches.STORIES
+    | scaleio.STORIES
     | clusters.STORIES
 )
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -29,7 +29,6 @@ class Phy:
             f"{base}/negotiated_linkrate": f"{self.state}\n",
             f"{base}/maximum_linkrate_hw": "12.0 Gbit\n",
             f"{base}/phy_identifier": f"{self.number}\n",
-            f"{base}/sas_address": f"{self.address or hex(0x5000C500 + self.number)}\n",
         }
         if self.counted:
             files |= {
@@ -44,6 +43,7 @@ class Phy:
                 f"link:{base}/device/port": f"../../{port}",
                 f"{PORTS}/{port}/num_phys": "1\n",
                 f"{DEVICES}/{end}/device_type": "end device\n",
+                f"{DEVICES}/{end}/sas_address": f"{self.address or hex(0x5000C500 + self.number)}\n",
                 f"{DEVICES}/{end}/enclosure_identifier": "0x500093d0016c0000\n",
                 f"{DEVICES}/{end}/bay_identifier": f"{self.number}\n",
                 f"link:{DEVICES}/{end}": f"{ROOT}/port-1:0/expander-1:0/{port}/{end}/sas_device/{end}",

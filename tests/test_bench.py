@@ -59,6 +59,12 @@ def test_what_caches_add_is_measured() -> None:
     assert set(found) == {"parsed", "judged", "asked"}
 
 
+def test_what_the_inside_of_a_box_costs_is_measured() -> None:
+    found = json.loads(ran(BENCH / "inside.py", "--frames", "2", "--rounds", "2"))
+    assert set(found) == {"round", "sas", "frame", "dimms"}
+    assert found["round"] > 0
+
+
 def test_what_limits_and_ceph_take_is_measured() -> None:
     argv = ("--groups", "10", "--osds", "24", "--frames", "2", "--settled", "2")
     found = json.loads(ran(BENCH / "limits.py", *argv))
@@ -68,5 +74,7 @@ def test_what_limits_and_ceph_take_is_measured() -> None:
 @pytest.mark.bench
 def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
-    for title in ("watching", "dashboards", "exporters", "first", "oneshots", "recording", "caches", "limits"):
+    for title in (
+        "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
+    ):  # fmt: skip
         assert f"\n{title}\n" in said

@@ -45,6 +45,7 @@ def test_thresholds_and_interval(tmp_path: Path) -> None:
         ("[sampler]\ninterval=nan", "sampler.interval must be seconds from 0.1 to 3600"),
         ("[sampler]\ninterval=-1", "0.1 to 3600"),
         ("[sampler]\nintervall=2", "sampler.intervall: there is no such setting"),
+        ("[sampler]\nsmp=0", "sampler.smp must be true or false"),
         ("sampler=2", r"\[sampler\] must be a table"),
         ("export=2", r"\[export\] must be a table"),
         ("[nonsense]", r"\[nonsense\] is no section"),

@@ -163,7 +163,7 @@ def bars(
 
     `marks` are lines through all bars at a share, each with its name.
     """
-    room = WIDTH - 240
+    room = WIDTH - 430
     height = 17 * len(rows) + (18 if marks else 4)
     parts = []
     for at, (name, share, shown, strong) in enumerate(rows):

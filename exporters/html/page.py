@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
-from importlib.resources import files
 
 from sdstop import __version__
 from sdstop.diagnosis import Episode
 from sdstop.exporters.course import Course
 from sdstop.exporters.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
+from sdstop.exporters.html.document import document
 from sdstop.exporters.html.markup import Markup, block, el, fold, join, table
 from sdstop.exporters.html.plots import plots
 from sdstop.exporters.html.tree import drawn_topology
@@ -18,16 +17,6 @@ from sdstop.exporters.text import counted, plural
 from sdstop.finding import RuledOut, Severity, Unchecked, Value, by_cause
 from sdstop.format import duration, percent, quantity, timestamp
 from sdstop.session import Look, Session
-
-_CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-
-
-def _style() -> str:
-    """Return the style sheet without its comments."""
-    return re.sub(
-        r"/\*.*?\*/\s*", "", files(__package__).joinpath("page.css").read_text(encoding="utf-8"), flags=re.DOTALL
-    )
-
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
 FIRST = 14
@@ -56,24 +45,14 @@ def page(session: Session, course: Course, note: str = "") -> str:
         "readings": ("readings", _section("readings", "Readings of the last frame", *readings(session, look))),
     }
     links = [(name, shown) for name, (shown, section) in sections.items() if section]
-    head = el(
-        "head",
-        el("meta", charset="utf-8"),
-        el("meta", http_equiv="Content-Security-Policy", content=_CSP),
-        el("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        el("meta", name="referrer", content="no-referrer"),
-        el("title", f"{host['name']}: {counted([e.finding for e in episodes])}"),
-        el("style", Markup(_style())),
-    )
-    body = el(
-        "body",
+    return document(
+        f"{host['name']}: {counted([e.finding for e in episodes])}",
         el("a", "To what is wrong", href="#wrong", class_="skip"),
         _head(session, look, host, episodes, links),
         el("main", *(section for _, section in sections.values() if section)),
         el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
            el("code", "sdstop --from CAPTURE"), class_="dim"),
     )  # fmt: skip
-    return f"<!doctype html>\n{el('html', head, body, lang='en')}\n"
 
 
 def _section(name: str, title: str, *parts: Markup | None) -> Markup | None:

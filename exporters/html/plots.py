@@ -11,6 +11,7 @@ from sdstop.diagnosis import Episode
 from sdstop.exporters.course import Course
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.markup import Markup, el, join
+from sdstop.exporters.html.sizes import sizes
 from sdstop.format import bytes_, clock, number, percent, safe
 from sdstop.session import Look, Session
 
@@ -30,6 +31,8 @@ def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episo
         yield from _rebuilds(course, times)
         yield from _caches(course, times)
         yield from _disks(course, times)
+    for title, said, drawn in sizes(look.window):
+        yield _figure(title, said, drawn)
     yield from _dimms(look)
 
 

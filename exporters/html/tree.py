@@ -31,7 +31,8 @@ def drawn_topology(look: Look, findings: Iterable[Finding]) -> Markup | None:
         x = at * (_BOX + gap)
         start = 22 + (_ROW * max(map(len, used)) - _ROW * len(column)) / 2
         number = column[0].column
-        parts.append(word(x, 12, _TITLES[number] if number < 2 else "built on them", dim=True))
+        title = _TITLES[number] if number < 2 else "built on them" if number == 2 else ""
+        parts.append(word(x, 12, title, dim=True))
         for row, thing in enumerate(column):
             places[thing.id] = (x, start + row * _ROW)
         if known.hidden.get(number):

@@ -14,7 +14,7 @@ from sdstop.capture.layout import DOCUMENTS, layout_key, read_layer
 from sdstop.capture.manifest import MOST_FRAMES, Manifest, Moment, clocked
 from sdstop.evidence import Evidence, Frame, Outcome
 from sdstop.format import safe
-from sdstop.host import LARGEST
+from sdstop.host import LARGEST, LARGEST_REPLY
 
 _MEMBER = re.compile(r"(?:frames/([0-9]{1,9})|static)(?:/(.*))?")
 
@@ -68,8 +68,11 @@ def _shorten(contents: Contents) -> None:
     for name, data in contents.files.items():
         match = _MEMBER.fullmatch(name) if len(data) > LARGEST else None
         if match and match[2] not in DOCUMENTS:
-            contents.files[name] = data[:LARGEST]
-            contents.notes.append(f"{safe(name)} is larger than {LARGEST >> 20} MiB: the rest was left out")
+            largest = LARGEST_REPLY if (match[2] or "").startswith("http/") else LARGEST
+            if len(data) <= largest:
+                continue
+            contents.files[name] = data[:largest]
+            contents.notes.append(f"{safe(name)} is larger than {largest >> 20} MiB: the rest was left out")
 
 
 def _layers(contents: Contents, places: Mapping[str, tuple[int, str]], numbers: Sequence[int]) -> Layers:

@@ -10,7 +10,7 @@ import os
 import stat
 from collections.abc import Collection
 
-from sdstop.capture.archive import LIMITS, Contents, Limits, Refused, fault_of_name
+from sdstop.capture.archive import LIMITS, Contents, Guest, Limits, Refused, fault_of_name
 from sdstop.format import safe
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO in its place must not block
@@ -28,7 +28,7 @@ class _Full(Exception):  # noqa: N818
     """No more fits; the text goes on from "the folder"."""
 
 
-def read_folder(path: str, names: Collection[str], limits: Limits = LIMITS) -> Contents:
+def read_folder(path: str, names: Collection[str], limits: Limits = LIMITS, guest: Guest | None = None) -> Contents:
     """Read those of a folder's entries that bear one of the names, with all that is below them.
 
     What may not be read is left out and noted. Raises Refused for anything but files and folders, and OSError
@@ -36,18 +36,23 @@ def read_folder(path: str, names: Collection[str], limits: Limits = LIMITS) -> C
     """
     contents = Contents()
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    walk = _Walk(contents, limits, guest)
     try:
-        _Walk(contents, limits).below(descriptor, "", names)
+        walk.below(descriptor, "", names)
     except _Full as full:
         contents.notes.append(f"the folder {full}: the rest was left out")
         contents.complete, contents.cut = False, True
     finally:
         os.close(descriptor)
+    if walk.left_out:
+        contents.notes.append(f"entries of other kinds or sizes left out: {walk.left_out}")
     return contents
 
 
 class _Walk:
-    def __init__(self, contents: Contents, limits: Limits) -> None:
+    def __init__(self, contents: Contents, limits: Limits, guest: Guest | None) -> None:
+        self.left_out = 0
+        self._guest = guest
         self._contents = contents
         self._limits = limits
         self._left = limits.total
@@ -65,7 +70,11 @@ class _Walk:
             if self._seen > self._limits.members:
                 raise _Full(f"has more than {self._limits.members} entries")
             member = prefix + name
-            if fault := fault_of_name(member, self._limits):
+            fault = fault_of_name(member, self._limits)
+            if self._guest is not None and (fault or self._let_in(folder, name, member)):
+                self.left_out += bool(fault)
+                continue
+            if fault:
                 raise Refused(f"holds an entry whose name {fault}: {safe(member)}")
             try:
                 descriptor = self._open(folder, name, member)
@@ -82,6 +91,23 @@ class _Walk:
                 self._unread(member, error)
             finally:
                 os.close(descriptor)
+
+    def _let_in(self, folder: int, name: str, member: str) -> bool:
+        """Take what no capture has out of a guest's tree, or leave it; return whether that is all of it."""
+        try:
+            mode = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(mode.st_mode):
+                self._contents.links[member] = os.readlink(name, dir_fd=folder)
+                return True
+        except OSError as error:
+            self._unread(member, error)
+            return True
+        regular = stat.S_ISREG(mode.st_mode)
+        wanted = self._guest is None or self._guest.wanted(member)
+        if regular and wanted and mode.st_size <= self._limits.member:
+            return False
+        self.left_out += wanted and not stat.S_ISDIR(mode.st_mode)
+        return not stat.S_ISDIR(mode.st_mode)
 
     def _open(self, folder: int, name: str, member: str) -> int:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode

@@ -9,7 +9,8 @@ Of one frame (a folder `frames/0001`, or `static`), the names below it:
     answers/SLUG.json                       what psutil or udev said
     outcomes.json                           {key: {"outcome", "detail"}} of what could not be read
     keyed/HEX                               whose path cannot be a file's name here; the index tells its key
-    http/...                                not read yet
+    http/METHOD_SLUG, .status, .headers     what a gateway said to METHOD PATH: the body, its status, its type;
+                                            to a request with a body, METHOD_SLUG~HEX
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from sdstop.capture.archive import LIMITS, fault_of_name, folded
-from sdstop.evidence import Evidence, Outcome, slug
+from sdstop.evidence import Evidence, Outcome, http_slug, slug
 from sdstop.format import safe
 
 LONGEST_JSON = 16 << 20
@@ -73,7 +74,13 @@ def layout_key(name: str) -> str | None:
         return f"slug:{rest.partition('/')[0]}"
     if first == "answers":
         return f"answer:{rest.removesuffix('.json')}"
-    return None if first in {"http", "keyed", *DOCUMENTS} else f"/{name}"
+    if first == "http":
+        return f"http-slug:{_http_name(rest)}"
+    return None if first in {"keyed", *DOCUMENTS} else f"/{name}"
+
+
+def _http_name(name: str) -> str:
+    return next((name.removesuffix(end) for end in (".status", ".headers") if name.endswith(end)), name)
 
 
 def read_layer(files: Mapping[str, bytes], faults: list[str]) -> dict[str, Evidence]:
@@ -87,7 +94,9 @@ def read_layer(files: Mapping[str, bytes], faults: list[str]) -> dict[str, Evide
         key = layout_key(name)
         if key is None:
             continue
-        if key.startswith("slug:"):
+        if key.startswith("http-slug:"):
+            item = _http(found.get(key, Evidence(key)), name, files[name])
+        elif key.startswith("slug:"):
             item = _command(found.get(key, Evidence(key)), name, files[name])
         else:
             item = Evidence(key, data=files[name])
@@ -115,6 +124,17 @@ def _command(known: Evidence, name: str, data: bytes) -> Evidence | None:
         case [_, _, "exit"] if (status := as_exit(data)) is not None:
             return replace(known, exit=status)
     return None
+
+
+def _http(known: Evidence, name: str, data: bytes) -> Evidence | None:
+    if name.count("/") > 1:
+        return None
+    if name.endswith(".headers"):
+        return replace(known, stderr=data)
+    if not name.endswith(".status"):
+        return replace(known, data=data)
+    status = as_exit(data)
+    return None if status is None else replace(known, exit=status)
 
 
 def as_exit(data: bytes) -> int | None:
@@ -151,9 +171,9 @@ def _judge(found: dict[str, Evidence], key: str, said: Any, faults: list[str]) -
     if outcome is None or not isinstance(detail, str) or not usable_key(key):
         faults.append(f"outcomes.json has an entry that was not understood: {safe(key)}")
         return
-    if key.startswith("http:"):
-        return
     known = found.get(key, Evidence(key))
+    if key.startswith("http:"):
+        known = replace(found.pop(f"http-slug:{http_slug(key)}", known), key=key)
     if key.startswith("cmd:"):  # what it printed before it failed stands under its slug
         known = replace(found.pop(f"slug:{slug(key[4:])}", known), key=key)
     found[key] = replace(known, outcome=outcome, detail=detail)
@@ -182,7 +202,10 @@ class Slugs:
             return known
         text = key.partition(":")[2]
         plain = slug(text)
-        for name in (plain, slug(text, {plain: ""})):
+        names: tuple[str, ...] = (plain, slug(text, {plain: ""}))
+        if folder == "http":
+            names = (http_slug(key),)
+        for name in names:
             if not fault_of_name(name) and (folder, folded(name)) not in self._taken:
                 self._taken.add((folder, folded(name)))
                 self._names[key] = name
@@ -265,6 +288,8 @@ def _place(key: str, slugs: Slugs) -> Place:
         return Place("lists.json")
     if kind in {"cmd", "slug"} and (name := slugs.name("commands", key)):
         return Place(f"commands/{name}/stdout", f"commands/{name}/stderr", f"commands/{name}/exit")
+    if kind in {"http", "http-slug"} and (name := slugs.name("http", key)):
+        return Place(f"http/{name}", f"http/{name}.headers", f"http/{name}.status")
     if kind == "answer" and (name := slugs.name("answers", key)):
         return Place(f"answers/{name}.json")
     hexed = f"keyed/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"

@@ -9,12 +9,15 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from sdstop.capture.archive import Contents, Refused, folders_of, read_archive
+from sdstop.capture import sosreport
+from sdstop.capture.archive import Contents, Refused, first_name, folders_of, read_archive
 from sdstop.capture.assembly import assemble
 from sdstop.capture.folder import read_folder
 from sdstop.capture.index import read_index
 from sdstop.capture.manifest import read_manifest
+from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
 
@@ -38,17 +41,23 @@ class Unopenable(Exception):  # noqa: N818
 
 
 def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
-    """Read a folder, `.tar` or `.tar.gz`: where it is from, and its frames in order, at least one.
+    """Read a capture or a sosreport, folder or archive: where it is from, and its frames in order, at least one.
 
     A damaged capture opens as far as it goes: the origin says that it is not complete, and its note why.
     Raises Unopenable.
     """
     try:
-        contents = _rooted(_contents(path))
+        contents = _contents(path)
+        if contents is None:
+            return _sosreport(path)
+        contents = _rooted(contents)
         manifest = read_manifest(contents.files, contents.notes)
         index = read_index(contents.files, contents.notes)
         frames = assemble(contents, manifest, index)
     except Refused as refused:
+        text = _pasted(path)
+        if text is not None:
+            return text
         raise Unopenable(path, str(refused)) from refused
     except OSError as error:
         raise Unopenable(path, f"cannot be opened: {error.strerror}") from error
@@ -71,20 +80,80 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
     return frozenset(name for ran in noted for name in ran) if noted else None
 
 
-def _contents(path: str | os.PathLike[str]) -> Contents:
+def open_pasted(stream: BinaryIO) -> tuple[Origin, list[Frame]]:
+    """Read text that somebody copied from a terminal. Raises Unopenable."""
+    try:
+        return read_pasted(stream.read(LONGEST + 1))
+    except Refused as refused:
+        raise Unopenable("what was pasted", str(refused)) from refused
+    except OSError as error:
+        raise Unopenable("standard input", f"cannot be read: {error.strerror}") from error
+
+
+def _pasted(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:
+    """Read a file as pasted text, None if it is no text, or nothing of it is known."""
+    target = Path(path)
+    if not target.is_file():
+        return None
+    with os.fdopen(os.open(target, _OPEN), "rb", buffering=0) as stream:
+        data = stream.read(LONGEST + 1)
+    if b"\0" in data:
+        return None
+    try:
+        return read_pasted(data, _name(path))
+    except Refused:
+        return None
+
+
+def _sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
+    """Read what is no capture as a sosreport. Raises Refused if it is none either."""
+    target = Path(path)
+    if target.is_dir():
+        contents = read_folder(os.fspath(target), sosreport.ROOT, sosreport.LIMITS, sosreport.guest(topped=False))
+    else:
+        with os.fdopen(os.open(target, _OPEN), "rb", buffering=0) as stream:
+            contents = _topped(read_archive(stream, sosreport.LIMITS, sosreport.guest(topped=True)))
+    if not sosreport.is_sosreport(contents):
+        raise Refused(_NO_CAPTURE)
+    return sosreport.read_sosreport(contents, _name(path))
+
+
+def _topped(contents: Contents) -> Contents:
+    """Take off the folder around everything; what links lead to is as it was on the node."""
+    tops = {name.partition("/")[0] for name in (*contents.files, *contents.links)}
+    if len(tops) == 1:
+        top = f"{tops.pop()}/"
+        contents.files = {name.removeprefix(top): data for name, data in contents.files.items()}
+        contents.links = {name.removeprefix(top): target for name, target in contents.links.items()}
+        contents.folders = {name.removeprefix(top) for name in contents.folders if name.startswith(top)}
+    return contents
+
+
+def _contents(path: str | os.PathLike[str]) -> Contents | None:
+    """Return what a path holds, None if it has what a sosreport has and no capture."""
     path = Path(path)
     try:
         mode = path.stat().st_mode
     except ValueError as error:  # a NUL, or what no file system can encode
         raise Refused("is no path") from error
     if not stat.S_ISDIR(mode):
-        return _unpacked(path, _OPEN)
+        return None if _of_sos(path) else _unpacked(path, _OPEN)
     names = {entry.name for entry in path.iterdir()}
     if {"frames", "static"}.isdisjoint(names):
         if PACKED in names:
             return _unpacked(path / PACKED, _OPEN | os.O_NOFOLLOW)
+        if "sos_commands" in names:
+            return None
         raise Refused(_NO_CAPTURE)
     return read_folder(os.fspath(path), _ROOT)
+
+
+def _of_sos(path: Path) -> bool:
+    """Whether an archive's first member is called as sos calls it."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        return False
+    with os.fdopen(os.open(path, _OPEN), "rb", buffering=0) as stream:
+        return first_name(stream).startswith("sosreport")
 
 
 def _unpacked(path: Path, flags: int) -> Contents:

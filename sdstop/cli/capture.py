@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
+from sdstop.cache import Cache
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
+from sdstop.collectors.blockdev import BlockDevice, BlockLink
+from sdstop.evidence import Frame
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
 from sdstop.exporters.course import Course
 from sdstop.exporters.text import plural
 from sdstop.format import safe
+from sdstop.redaction import Redactor
 from sdstop.session import Session
 
 
@@ -33,10 +39,18 @@ def run(options: argparse.Namespace) -> int:
                 writer.finish(conclusions(session, course))
         except Unwritable as error:
             raise Problem(str(error)) from error
-    output.say(
-        f"sdstop: {safe(options.output)}: {plural(session.frames_seen, 'frame')}{', ended early' * bool(ended.code)}"
-    )
+        mapped = _checked(watch.redactor, options.output) if watch.redactor is not None else ""
+    early = ", ended early" if ended.code else ""
+    output.say(f"sdstop: {safe(options.output)}: {plural(session.frames_seen, 'frame')}{early}{mapped}")
     return ended.code
+
+
+def _checked(redactor: Redactor, path: str) -> str:
+    """Look through what was written, and keep what stands for what beside it; return what is to be said of that."""
+    from sdstop.cli.redacting import look_through, write_map
+
+    look_through(redactor, path)
+    return f"; no name was left in it; what stands for what is in {safe(write_map(redactor, path))}, which stays here"
 
 
 class _Ended(Exception):  # noqa: N818
@@ -73,6 +87,7 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
     told = output.progress(seconds) if watch.sampler is not None else lambda _: None
     frames = iter(watch.frames(seconds))
     start: float | None = None
+    where = ""
     try:
         while not ended.code:
             ended.waiting = True
@@ -81,11 +96,50 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
             if frame is None:
                 break
             start = frame.monotonic if start is None else start
-            writer.add(frame)
-            course.add(session.feed(frame).now)
+            _write(frame, session, course, writer)
             told(frame.monotonic - start)
+            if watch.sampler is not None and not where:
+                where = _stands_on(session, writer.path)
+                if where:
+                    output.clear_progress()
+                    output.say(f"sdstop: {where}")
     except _Ended:
-        pass
+        for frame in watch.held_back():
+            _write(frame, session, course, writer)
     finally:
         ended.waiting = False
         output.clear_progress()
+
+
+def _write(frame: Frame, session: Session, course: Course, writer: CaptureWriter) -> None:
+    writer.add(frame)
+    course.add(session.feed(frame).now)
+
+
+_LOOKED_AT = frozenset({"md", "bcache", "zvol", "drbd", "nbd", "aoe"})
+
+
+def _stands_on(session: Session, path: Path) -> str:
+    """Return a warning if a capture is written to what it is about: an array, a cache or a network disk. Else ""."""
+    try:
+        device = path.absolute().parent.stat().st_dev
+    except OSError:
+        return ""
+    window = session.head().window
+    number = f"{os.major(device)}:{os.minor(device)}"
+    rows = {row.device: row for row in window.rows(BlockDevice).values()}
+    todo = [row.device for row in rows.values() if row.number == number]
+    below: dict[str, list[str]] = {}
+    for link in window.rows(BlockLink).values():
+        below.setdefault(link.device, []).append(link.below)
+    seen: list[str] = []
+    while todo:
+        name = todo.pop()
+        if name not in seen:
+            seen.append(name)
+            todo.extend(below.get(name, ()))
+    cached = {row.device for row in window.rows(Cache).values()}
+    found = [name for name in seen if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
+    if not found:
+        return ""
+    return f"{safe(path)} stands on {safe(found[0])}, which is looked at: writing there disturbs it"

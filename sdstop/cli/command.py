@@ -13,7 +13,8 @@ from sdstop.cli.problem import Problem
 
 _MODULES = {
     DASHBOARD: "dashboard:run", "report": "report:run", "capture": "capture:run", "check": "check:run",
-    "export": "export:run", "doctor": "doctor:run", "rules": "lists:rules", "metrics": "lists:metrics",
+    "export": "export:run", "fleet": "fleet:run", "doctor": "doctor:run", "rules": "lists:rules",
+    "metrics": "lists:metrics",
 }  # fmt: skip
 
 INTERRUPTED = 130

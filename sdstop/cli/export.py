@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
+import time
 from pathlib import Path
 
 from sdstop.cli import output
 from sdstop.cli.arguments import ONCE_SECONDS
 from sdstop.cli.problem import Problem
-from sdstop.cli.watch import Watch, begin, exported
+from sdstop.cli.watch import Watch, begin, configured, exported
 from sdstop.collectors import BUILTIN
 from sdstop.exporters.prometheus import Exposition
 from sdstop.format import safe
@@ -49,14 +51,38 @@ def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> 
 
 
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
+    from sdstop.config import ConfigError
     from sdstop.exporters.server import Server
+    from sdstop.exporters.web import Web
+    from sdstop.exporters.webconfig import WebConfigError
 
     textfile = None if options.textfile is None else Path(options.textfile)
     address = options.listen or (LISTEN if textfile is None else None)
+    if address is None and options.web_config is not None:
+        raise Problem("--web-config needs --listen beside --textfile: no port is opened", 2)
     if textfile is not None and not textfile.parent.is_dir():
         raise Problem(f"{safe(textfile)} cannot be written: there is no folder {safe(textfile.parent)}")
     try:
-        ended = Server(exposition, watch.sampler, output.say).run(address, textfile)
+        web = Web(options.web_config, output.say, time.monotonic)
+    except WebConfigError as error:
+        raise Problem(str(error), 2) from error
+
+    def reload() -> None:
+        """Take over what config says of rules and of the page; the sampler goes on as it began."""
+        try:
+            config = configured(options)
+            chosen = exported(options, config)
+        except Problem as problem:
+            raise ConfigError(str(problem)) from problem
+        if (options.interval or config.interval) != watch.interval:
+            output.say("sdstop: sampler.interval is taken over at the next start")
+        exposition.session.diagnosis.configured = dict(config.thresholds)
+        exposition.choose(chosen)
+
+    served = any(os.isatty(number) for number in range(3))  # a terminal that hangs up ends what it started
+    try:
+        server = Server(exposition, watch.sampler, output.say, web, None if served else reload)
+        ended = server.run(address, textfile)
     except OSError as error:
         host, port = address or LISTEN
         raise Problem(f"cannot listen on {safe(host) or '*'}:{port}: {error.strerror or error}") from error

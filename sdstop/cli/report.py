@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Write the report. Raises Problem."""
+    if len(options.sources) > 1:
+        with output.Target(options.output) as target:
+            target.write(_comparison(options))
+        return 0
     with begin(options) as watch, output.Target(options.output) as target:
         write = _WRITERS[options.format]
         target.write(write(watch, options))
@@ -51,6 +55,26 @@ def _markdown(watch: Watch, options: argparse.Namespace) -> str:
     session = seen(watch, watch.session(watch.frames_kept), options.duration)
     watch.close()
     return postmortem(session)
+
+
+def _comparison(options: argparse.Namespace) -> str:
+    """Return what several captures disagree in. Raises Problem."""
+    from sdstop.exporters import comparison
+    from sdstop.exporters.report import to_json
+
+    sessions = []
+    for source in options.sources:
+        with begin(argparse.Namespace(**{**vars(options), "source": source})) as watch:
+            sessions.append(seen(watch, watch.session(0.0), options.duration))
+    said = comparison.compared(sessions)
+    match options.format:
+        case "json":
+            return to_json(comparison.to_data(said))
+        case "html":
+            return comparison.page(said)
+        case "markdown":
+            return comparison.markdown(said)
+    return comparison.text(said, output.width(100))
 
 
 _WRITERS = {"text": _text, "json": _json, "html": _html, "markdown": _markdown}

@@ -5,30 +5,36 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, BinaryIO, Self
 
 from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.problem import Problem
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.io_sizes import IO_SIZES
+from sdstop.collectors.sas import SAS, unasked
 from sdstop.config import Config, ConfigError, load
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
 
 if TYPE_CHECKING:
     from sdstop.diagnosis import Judgement
-    from sdstop.exporters.prometheus import Choice
+    from sdstop.exporters.choice import Choice
     from sdstop.finding import Rule
+    from sdstop.gateway.client import Client
     from sdstop.history import Window
     from sdstop.live import LiveHost
+    from sdstop.redaction import Redactor
     from sdstop.sampler import Sampler
     from sdstop.session import Look, Session
     from sdstop.tracing import Counting
 
 PATIENCE = 10.0
 """Seconds that are waited, at most, for the first answer of slow sources."""
+HELD = 15.0
+"""Seconds of frames that are held back where names are replaced: by then every source has said once what it names."""
 _MARGIN = 60.0
 """Seconds that requests are counted, at most, beyond the end of the watching."""
 
@@ -46,8 +52,19 @@ class Watch:
         self.config = config
         self.interval = interval
         self.sampler = sampler
+        self.redactor: Redactor | None = None
         self._recorded = recorded
         self._counting = counting
+        self._held: list[Frame] = []
+        self._streams = False
+
+    def redact(self, redactor: Redactor) -> None:
+        """Have names replaced in all that is told of the node from now on."""
+        self.redactor = redactor
+        redactor.learn((), self.origin.name)
+        for frame in self._recorded:
+            redactor.learn(frame.evidence)
+        self.origin = redactor.origin(self.origin)
 
     def __enter__(self) -> Self:
         return self
@@ -89,6 +106,24 @@ class Watch:
 
         Raises Problem if there is none.
         """
+        if self.redactor is None:
+            yield from self._plain(seconds, enough)
+            return
+        for frame in self._plain(seconds, enough):
+            self.redactor.learn(frame.evidence)
+            self._held.append(frame)
+            if self.sampler is None or frame.monotonic - self._held[0].monotonic >= HELD or self._streams:
+                self._streams = True
+                yield from self.held_back()
+        yield from self.held_back()
+
+    def held_back(self) -> Iterator[Frame]:
+        """Yield the frames that wait for names to be learnt, as they are told; none are left."""
+        held, self._held = self._held, []
+        for frame in held:
+            yield self.redactor.frame(frame) if self.redactor is not None else frame
+
+    def _plain(self, seconds: float, enough: Callable[[], bool]) -> Iterator[Frame]:
         if self.sampler is None:
             yield from self._recorded
             return
@@ -113,36 +148,102 @@ def collect_seldom() -> None:
 
 
 def begin(options: argparse.Namespace) -> Watch:
+    """Open what the options name; with `--redact`, under other names. Live, this forks the sampler.
+
+    Nothing heavy may be imported before. Raises Problem.
+    """
+    watch = _begin(options)
+    keyfile = getattr(options, "redact", None)
+    if keyfile is not None:
+        from sdstop.cli.redacting import redactor
+
+        try:
+            watch.redact(redactor(keyfile))
+        except BaseException:
+            watch.close()
+            raise
+    return watch
+
+
+def _begin(options: argparse.Namespace) -> Watch:
     """Open what the options name. Live, this forks the sampler: nothing heavy may be imported before.
 
     Raises Problem.
     """
     collect_seldom()
-    collectors = chosen(options.collectors)
     config = configured(options)
+    collectors = chosen(options.collectors)
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
-        from sdstop.capture import Unopenable, open_capture
+        from sdstop.capture import Unopenable, open_capture, open_pasted
 
         try:
-            origin, frames = open_capture(options.source)
+            origin, frames = _stdin(open_pasted) if options.source == "-" else open_capture(options.source)
         except Unopenable as error:
             raise Problem(str(error)) from error
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = "/" if options.root is None else options.root
     if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
         raise Problem(f"--root {safe(root)}: there is no such folder")
-    counting = _counting(options, collectors) if getattr(options, "io_sizes", None) else None
+    collectors = quieted(collectors, smp=config.smp and not getattr(options, "no_smp", None))
+    deep = getattr(options, "profile", None) == "deep" and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
+    counting = _counting(options, collectors) if deep or getattr(options, "io_sizes", None) else None
     from sdstop.sampler import Sampler
 
-    sampler = Sampler(collectors, host=lambda: _live(root), interval=interval, hotplug=options.command == DASHBOARD)
+    gateway = _gateway(config, options.command)
+    sampler = Sampler(
+        collectors, host=lambda: _live(root, gateway), interval=interval, hotplug=options.command == DASHBOARD
+    )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
 
 
-def _live(root: str) -> LiveHost:
+def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Origin, list[Frame]]:
+    """Read standard input, after a word to whoever is to paste into it. Raises Problem."""
+    from sdstop.cli import output
+
+    if sys.stdin is None:
+        raise Problem("--from -: standard input is closed")
+    if output.is_terminal(sys.stdin):
+        output.say("sdstop: paste, then press Ctrl+D on a line of its own")
+    return read(sys.stdin.buffer)
+
+
+def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
+    """Return what makes the client of the cluster's gateway in the sampler's process, None if none is configured.
+
+    A password that comes from the environment or a prompt is taken here, and reaches that process as it is forked: it
+    is never in an argument, a file or the environment of another process. Raises Problem.
+    """
+    settings = config.powerflex
+    if settings is None:
+        return None
+    from sdstop.gateway import secret
+
+    try:
+        given = secret.of_environment()
+        find = secret.finder(settings.password_file, os.environ, given)
+        if find is not None and given is None:
+            find()  # what is wrong with the file is said here, where there is somebody to read it
+    except secret.SecretError as error:
+        raise Problem(f"[powerflex]: {safe(error, 500)}", 2) from error
+    if find is None and command != "export" and sys.stdin.isatty() and sys.stderr.isatty():
+        import getpass
+
+        where = settings.gateways[0].shown
+        find = secret.finder(None, {}, secret.Secret(getpass.getpass(f"Password of {settings.user} at {where}: ")))
+
+    def client() -> Client:
+        from sdstop.gateway.client import Client
+
+        return Client(settings, find)
+
+    return client
+
+
+def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
     """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
     from sdstop.live import LiveHost
 
@@ -150,7 +251,7 @@ def _live(root: str) -> LiveHost:
         from sdstop.tracing import sweep
 
         sweep()
-    return LiveHost(root)
+    return LiveHost(root, gateway=gateway)
 
 
 def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> Counting:
@@ -182,6 +283,11 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
     return tuple(collector for collector in BUILTIN if collector.name in wanted)
 
 
+def quieted(collectors: Sequence[Collector], *, smp: bool) -> tuple[Collector, ...]:
+    """Return the collectors; without `smp` none of them asks a SAS expander anything."""
+    return tuple(unasked() if collector is SAS and not smp else collector for collector in collectors)
+
+
 def configured(options: argparse.Namespace) -> Config:
     """Return what the config file says. Raises Problem: what it says wrongly is a usage error."""
     if options.config is None:
@@ -199,10 +305,11 @@ def configured(options: argparse.Namespace) -> Config:
 
 def exported(options: argparse.Namespace, config: Config) -> Choice:
     """Return what the config file says of the exporter. Raises Problem."""
-    from sdstop.exporters.prometheus import choice
+    from sdstop.exporters.choice import choice
+    from sdstop.exporters.prometheus import families_of
 
     try:
-        return choice(config.export, BUILTIN)
+        return choice(config.export, {family.family for family in families_of(BUILTIN)})
     except ConfigError as error:
         raise Problem(f"{safe(options.config)}: {safe(error, 500)}", 2) from error
 

@@ -3,15 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sdstop import format as human
 from sdstop.collectors.dimms import Dimm, MemorySocket
 from sdstop.evidence import Cite
+from sdstop.fabric import loads
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
 _ID = "dimm-too-few-channels"
 _SUBJECT = "memory"
+
+
+@dataclass(frozen=True, slots=True)
+class _Demand:
+    """What goes through memory when all disks behind HBAs are read at their rate: bytes per second, and how many.
+
+    A rebuild has every byte cross memory several times: the HBA writes it there, the checksum and the parity read it.
+    No more counts than the HBAs' links carry.
+    """
+
+    disks: float
+    needs: float
+    moves: float
+    rebuilds: tuple[str, ...]
+
+    def short(self, peak: float | None, limits: Limits) -> bool:
+        """Whether that is more than this peak leaves in practice, and the disks are not read so fast as it is."""
+        if peak is None or self.needs <= limits["achievable"] * peak:
+            return False
+        return self.moves * limits["passes"] < limits["achievable"] * self.needs
+
+    def said(self) -> str:
+        """The need in words."""
+        whose = f"as the rebuild of {human.safe(self.rebuilds[0])} would" if self.rebuilds else "as a rebuild would"
+        return f"to read {self.disks:g} disks at full rate, {whose}, takes {_gb(self.needs)} of it"
+
+
+def _demand(window: Window, limits: Limits) -> _Demand | None:
+    known = HBA_OVERSUBSCRIBED.limits()
+    found = loads(window, known["disk_rate"], known["flash_rate"], known["efficiency"])
+    disks = sum(load.disks for load in found)
+    if disks < limits["disks"] or any(load.unknown for load in found):
+        return None
+    bytes_ = sum(load.wants if load.carries is None else min(load.wants, load.carries) for load in found)
+    moves = sum(load.moves for load in found)
+    return _Demand(disks, bytes_ * limits["passes"], moves, rebuilds_behind(window, {load.hba.hba for load in found}))
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -48,11 +87,17 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
     best = max((row.used or 0) / (row.channels or 1) for row in sockets)
     few = "; ".join(f"socket {row.socket} {_bound(row)}{row.used} of {row.channels}" for row in sockets)
     peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
+    demand = _demand(window, limits)
+    short = demand is not None and demand.short(peak, limits)
+    severity = Severity.WARNING if best < limits["share"] else Severity.INFO
+    rebuilds = demand.rebuilds if demand is not None and short else ()
+    if rebuilds:
+        severity = Severity.CRITICAL if severity is Severity.WARNING else Severity.WARNING
     return Finding(
         _ID,
-        Severity.WARNING if best < limits["share"] else Severity.INFO,
+        severity,
         _SUBJECT,
-        f"memory channels with a module: {few}{_rate(sockets)}",
+        f"memory channels with a module: {few}{_rate(sockets)}{f'; {demand.said()}' if demand and short else ''}",
         (
             Value("share", "channels in use of the best socket", best, "ratio", limits["share"]),
             *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", row.channels)
@@ -60,11 +105,14 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "bytes_per_second",
                     row.possible) for row in sockets),
             Value("peak", "peak bandwidth of the node", peak, "bytes_per_second", possible),
+            *((Value("needs", "to read all disks at their rate, through memory", demand.needs, "bytes_per_second",
+                     peak),) if demand is not None else ()),
         ),
         _cited(window, sockets, dimms),
         _advice(sockets),
         "modules that the firmware does not list: dmidecode -t 17 against what is in the slots; or a bandwidth above "
         "this peak, measured",
+        explains=tuple(f"rebuild-slow:{name}" for name in rebuilds),
     )  # fmt: skip
 
 
@@ -143,8 +191,13 @@ def _advice(sockets: Sequence[MemorySocket]) -> tuple[str, ...]:
 DIMM_TOO_FEW_CHANNELS = Rule(
     _ID,
     "processors have memory channels without a module, and so only a part of their memory bandwidth",
-    Severity.WARNING,
+    Severity.CRITICAL,
     _check,
     (MemorySocket, Dimm),
-    (Threshold("share", 0.5, "share of the channels in use, below which it is a warning", "ratio"),),
+    (
+        Threshold("share", 0.5, "share of the channels in use, below which it is a warning", "ratio"),
+        Threshold("disks", 8.0, "fewest disks behind HBAs whose need is reckoned; critical while they are rebuilt"),
+        Threshold("passes", 3.0, "times that each byte of a rebuild crosses memory: from the HBA, checksum, parity"),
+        Threshold("achievable", 0.75, "share of the peak that programs reach (STREAM measures 0.72 to 0.80)", "ratio"),
+    ),
 )

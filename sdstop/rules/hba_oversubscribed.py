@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from sdstop import format as human
 from sdstop.collectors.blockdev import BlockDevice
@@ -11,6 +11,7 @@ from sdstop.collectors.sas import SasPhy
 from sdstop.fabric import Load, loads
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.rebuilding import REPAIRS, rebuildings
 
 _ID = "hba-oversubscribed"
 
@@ -70,7 +71,22 @@ def _finding(window: Window, load: Load, share: float, limits: Limits) -> Findin
             f"lspci -vv -s {load.hba.hba} | grep -E 'LnkCap|LnkSta'   # a wider or faster slot",
         ),
         "a load that never reads most of the disks at once: seeks, not links, are then the limit",
+        explains=tuple(f"rebuild-slow:{name}" for name in rebuilds_behind(window, {load.hba.hba})) if full else (),
     )
+
+
+def rebuilds_behind(window: Window, hbas: Collection[str]) -> tuple[str, ...]:
+    """Return the rebuilds under way of which some device hangs on one of these HBAs."""
+    behind = {path.device for path in window.rows(DiskPath).values() if path.hba in hbas}
+    found = []
+    for known in rebuildings(window):
+        if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
+            continue
+        names = [*(load.device for load in known.loads), *(known.rebuild.devices or "").split(",")]
+        rows = [window.get(BlockDevice, name) for name in names if name]
+        if not behind.isdisjoint({*names, *(row.parent for row in rows if row is not None and row.parent)}):
+            found.append(known.name)
+    return tuple(sorted(found))
 
 
 HBA_OVERSUBSCRIBED = Rule(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.collectors.interrupts import CardInterrupts
 from sdstop.collectors.network import Interface
 from sdstop.collectors.numa import InterfaceNode, NumaNode
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
@@ -21,6 +22,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if len(nodes) < 2 or not hbas:
         return
     unknown = sum(disks[row.hba] for row in hbas if row.node is None)
+    for row in hbas:
+        yield from _interrupts(window, row, limits)
     near: Counter[int] = Counter()
     for row in hbas:
         if row.node is not None:
@@ -42,6 +45,34 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _finding(window, node, here, disks, nodes, apart if crossing else [], bare=bare)
     else:
         yield RuledOut(_ID, f"node{node}", f"1 HBA with {most} disks, which is near one node or the other")
+
+
+def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
+    """Judge which CPUs take an HBA's interrupts: what they finish lies in caches and memory of their node."""
+    row = window.get(CardInterrupts, hba.hba)
+    if row is None or row.far is None or row.node is None:
+        return
+    if row.far / row.irqs < limits["far"]:
+        yield RuledOut(
+            _ID, hba.hba, f"{row.irqs - row.far} of {row.irqs} interrupts go to CPUs of its own node{row.node}"
+        )
+        return
+    yield Finding(
+        _ID,
+        Severity.INFO,
+        hba.hba,
+        f"{row.far} of its {row.irqs} interrupts go to CPUs of other nodes ({row.cpus}); it is near node{row.node}",
+        (
+            Value("far", "interrupts that only CPUs of other nodes take", row.far / row.irqs, "ratio", limits["far"]),
+            Value("irqs", "message interrupts that it has", row.irqs),
+        ),
+        cites(window.cite(row, "far"), window.cite(row)),
+        (
+            f"cd /proc/irq && grep . $(ls /sys/bus/pci/devices/{hba.hba}/msi_irqs | sed s,$,/effective_affinity_list,)",
+            "systemctl status irqbalance   # it moves interrupts; those that the kernel manages nobody can move",
+        ),
+        "interrupts that hardly ever come: /proc/interrupts counts them by CPU",
+    )
 
 
 def _cards(window: Window) -> dict[str, int]:
@@ -76,6 +107,8 @@ def _finding(
         text += f": what CPUs of {others} read and write crosses between the nodes"
     if cards:
         text += f"; the network cards with a link are near other nodes ({', '.join(cards)}), so what they serve crosses"
+    taken = [found for hba in here if (found := window.get(CardInterrupts, hba.hba)) and found.far is not None]
+    far, irqs = sum(found.far or 0 for found in taken), sum(found.irqs for found in taken)
     return Finding(
         _ID,
         Severity.WARNING if bare else Severity.INFO,
@@ -84,6 +117,7 @@ def _finding(
         (
             Value("share", "share of the disks that are near this node", count / disks.total(), "ratio"),
             Value("hbas", "HBAs near this node", len(here)),
+            Value("far", "share of their interrupts that other nodes take", far / irqs if irqs else None, "ratio"),
             *(Value(f"memory{number}", f"memory of {row.node}", row.memory, "bytes") for number, row in nodes.items()),
         ),
         cites(
@@ -106,6 +140,9 @@ NUMA_REMOTE_HBA = Rule(
     Severity.WARNING,
     _check,
     (NumaNode, Hba, DiskPath),
-    (Threshold("share", 0.9, "share of the disks near one node", "ratio"),),
+    (
+        Threshold("share", 0.9, "share of the disks near one node", "ratio"),
+        Threshold("far", 0.5, "share of an HBA's interrupts that only CPUs of other nodes take", "ratio"),
+    ),
     either=3,
 )

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sdstop import format as human
 from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity
+from sdstop.expander import SasExpander, SasExpanderActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 
@@ -13,16 +14,60 @@ _ID = "phy-errors"
 _HOUR = 3600.0
 
 
-def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
+    """Judge each run once: between two of them nothing of it changes, and phys are many."""
+    return window.of_run(SasPhy, (_ID, *limits.values()), lambda: list(_said(window, limits)))
+
+
+def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     by_owner: dict[str, list[SasPhy]] = {}
     for row in window.rows(SasPhy).values():
         by_owner.setdefault(row.owner or row.phy, []).append(row)
     for owner, phys in sorted(by_owner.items()):
+        expander = window.get(SasExpander, owner)
+        if expander is not None and expander.state in {"no answer", "not asked"}:
+            yield Unchecked(_ID, _unasked(expander), owner)
+            continue
+        yield from _changing(window, expander, limits)
         counted = [row for row in phys if any(getattr(row, name) is not None for name in COUNTERS)]
         if counted:
             yield from _judge(window, owner, counted, limits)
         elif any(row.state == "up" for row in phys):
             yield Unchecked(_ID, "its driver does not say the error counters of its phys", owner)
+
+
+def _unasked(expander: SasExpander) -> str:
+    if expander.state == "not asked":
+        return f"expanders are not asked for their phys' errors: {expander.reason or 'so it was chosen'}"
+    return f"it does not answer ({human.safe(expander.reason or 'no word')}), and is left alone for an hour"
+
+
+def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> Iterator[Verdict]:
+    """Judge how often links of an expander come and go: what was plugged or pulled changes how many there are."""
+    grown = window.get(SasExpanderActivity, expander.expander) if expander is not None else None
+    if expander is None or grown is None or grown.before is None or grown.before != expander.links:
+        return
+    hourly = grown.changes / grown.seconds * _HOUR
+    if grown.changes < limits["changes"] or hourly < limits["changes_per_hour"]:
+        return
+    yield Finding(
+        _ID,
+        Severity.WARNING,
+        f"{expander.expander}/changes",
+        f"{grown.changes} changes of links behind it in {human.duration(grown.seconds)} although as many as before are "
+        "up: one of them goes and comes again",
+        (
+            Value("changes", "changes since the reading before", grown.changes, "", limits["changes"]),
+            Value("per_hour", "changes an hour", hourly, "", limits["changes_per_hour"]),
+            Value("links", "phys with something attached", expander.links),
+        ),
+        cites(window.cite(expander, "changes")),
+        (
+            f"smp_rep_phy_err_log -p PHY /dev/bsg/{expander.expander}   # of each phy: which one counts errors",
+            "journalctl -k | grep -E 'sas|end_device|mpt3sas'   # which device was removed and added",
+        ),
+        "drives or enclosures that were plugged, pulled or reset between the two readings",
+    )
 
 
 def _judge(window: Window, owner: str, phys: list[SasPhy], limits: Limits) -> Iterator[Verdict]:
@@ -135,6 +180,10 @@ PHY_ERRORS = Rule(
         Threshold("count", 10.0, "and at least so many between two readings"),
         Threshold("critical_per_hour", 1000.0, "damaged words an hour that are critical"),
         Threshold("lost", 1.0, "losses of synchronization and failed resets between two readings"),
+        Threshold(
+            "changes", 3.0, "changes that an expander counts between two readings, as many links before and after"
+        ),
+        Threshold("changes_per_hour", 6.0, "and so many an hour"),
         Threshold("total", 1e6, "errors on one phy that are a warning before a second reading shows how old they are"),
     ),
 )

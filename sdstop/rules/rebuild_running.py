@@ -42,7 +42,9 @@ def _running(window: Window, known: Rebuilding) -> Finding:
     row, pace = known.rebuild, known.pace
     rate = pace.rate if pace is not None else None
     trend = pace.trend if pace is not None else None
-    if pace is None or pace.rate is None:
+    if known.at_end:
+        when = "all of it is started and is not yet on the disks: when that will be, nothing tells"
+    elif pace is None or pace.rate is None:
         when = "when it will be done takes a few more readings to tell"
         if row.kind != "md" and row.remaining is not None:
             by = ", by the mean since its start" if row.kind == "zfs" else ""

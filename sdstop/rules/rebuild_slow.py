@@ -10,9 +10,12 @@ from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.mdarray import folder
+from sdstop.model import Reading
 from sdstop.rebuild import Pace
 from sdstop.rebuild_progress import Rebuild
+from sdstop.rebuild_suspects import Suspect, suspects
 from sdstop.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
+from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
 _ID = "rebuild-slow"
 
@@ -25,12 +28,14 @@ class _Cause:
     advice: tuple[str, ...]
     ruled_out: tuple[str, ...]
     device: str = ""
+    readings: tuple[tuple[Reading, str], ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
         pace, row = known.pace, known.rebuild
-        if row.state != "running" or row.operation not in REPAIRS or known.stands:
+        if row.state != "running" or row.operation not in REPAIRS or known.stands or known.at_end:
             continue
         if pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
             yield Unchecked(_ID, f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
@@ -56,7 +61,7 @@ def _idle(known: Rebuilding, pace: Pace, limits: Limits) -> bool:
 
 
 def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: str) -> Finding:
-    row, cause = known.rebuild, _cause(known, limits)
+    row, cause = known.rebuild, _cause(window, known, limits)
     busiest = known.busiest
     activity = window.get(DiskActivity, cause.device) if cause.device else None
     return Finding(
@@ -77,12 +82,14 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
             ),
             Value("foreground", "other I/O on the array", known.own.bytes if known.own else None, "bytes_per_second"),
             Value("ruled_out", "not the cause", "; ".join(cause.ruled_out) or None),
+            *((Value("unknown", "could not be looked at", "; ".join(cause.unknown)),) if cause.unknown else ()),
         ),
         cites(
             window.cite(row),
             window.cite(row, "speed_max"),
             window.cite(row, "speed_min"),
             window.cite(activity) if activity is not None else None,
+            *(window.cite(reading, field) for reading, field in cause.readings),
         ),
         cause.advice,
         "a higher speed over the next minutes: this is what it will take at the speed seen",
@@ -90,9 +97,9 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
     )
 
 
-def _cause(known: Rebuilding, limits: Limits) -> _Cause:
+def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
     """Try the causes in the order of how sure they are; what was passed on the way is ruled out."""
-    name, out = known.name, []
+    name = known.name
     limit = held(known)
     if limit is not None:
         what = "the upper speed limit" if limit.which == "max" else "other I/O, to which it yields"
@@ -101,8 +108,15 @@ def _cause(known: Rebuilding, limits: Limits) -> _Cause:
             (f"raise {limit.path or limit.by}: see rebuild-throttled",),
             (),
         )
+    most = HBA_OVERSUBSCRIBED.limits()
+    looked = suspects(window, known, most["disk_rate"], most["flash_rate"], most["efficiency"])
+    proven = [suspect for suspect in looked if suspect.guilt == "proven"]
+    out = [suspect.what for suspect in looked if suspect.guilt == "none"]
     if known.rebuild.speed_max is not None:
-        out.append(f"the speed limit of {human.quantity(known.rebuild.speed_max, 'bytes_per_second')}")
+        out.insert(0, f"the speed limit of {human.quantity(known.rebuild.speed_max, 'bytes_per_second')}")
+    if proven:
+        first = proven[0]
+        return _Cause(f"what limits it is {first.what}", (first.advice,), tuple(out), readings=_shown(first))
     slow = _slowest(known.loads, limits)
     if slow is not None:
         wait = f", {human.wait(slow.wait)} ms a request" if slow.wait is not None else ""
@@ -112,11 +126,10 @@ def _cause(known: Rebuilding, limits: Limits) -> _Cause:
             tuple(out),
             slow.device,
         )
-    busy = known.busiest
+    busy, own = known.busiest, known.own
     full = busy is not None and (busy.busy or 0.0) >= limits["full"]
     if known.loads and not full:
         out.append(f"the disks (none is busy more than {human.percent(busy.busy if busy else None)} %)")
-    own = known.own
     rate = known.pace.rate if known.pace is not None and known.pace.rate is not None else 0.0
     if full and own is not None and own.bytes >= rate:
         return _Cause(
@@ -134,17 +147,38 @@ def _cause(known: Rebuilding, limits: Limits) -> _Cause:
             tuple(out),
             busy.device,
         )
+    return _open(known, looked, tuple(out), limits)
+
+
+def _shown(suspect: Suspect) -> tuple[tuple[Reading, str], ...]:
+    return tuple((reading, suspect.field) for reading in suspect.readings)
+
+
+def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits: Limits) -> _Cause:
+    """Say what it could be, where nothing is proven."""
     cache = known.array.stripe_cache if known.array is not None else None
+    possible = [suspect for suspect in looked if suspect.guilt == "possible"]
+    unknown = tuple(suspect.what for suspect in looked if suspect.guilt == "unknown")
     if cache is not None and cache <= limits["stripe_cache"]:
         return _Cause(
             f"no disk is full: the stripe cache holds {cache} stripes, which is little",
-            (f"echo 4096 > {folder(name)}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
-            tuple(out),
+            (f"echo 4096 > {folder(known.name)}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
+            out,
+            unknown=unknown,
+        )
+    if possible:
+        return _Cause(
+            f"it could be limited by {', or by '.join(suspect.what for suspect in possible)}",
+            tuple(dict.fromkeys(suspect.advice for suspect in possible if suspect.advice)),
+            out,
+            readings=tuple(shown for suspect in possible for shown in _shown(suspect)[:2]),
+            unknown=unknown,
         )
     return _Cause(
         "what it waits for is not among what was looked at",
         known.lines(*known.advice.unknown),
-        tuple(out),
+        out,
+        unknown=unknown,
     )
 
 

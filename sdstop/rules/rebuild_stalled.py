@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from sdstop import format as human
@@ -32,11 +33,17 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
                 f"{human.duration(pace.seconds)}, at rest {human.duration(max(pace.longest_pause, pace.unchanged))} "
                 "at most",
             )
+        elif known.patience == math.inf:
+            yield Unchecked(
+                _ID,
+                f"{_teller(known)} tells it in steps of {human.quantity(known.rebuild.step, 'bytes')} and no speed",
+                known.name,
+            )
         else:
             yield Unchecked(
                 _ID,
                 f"no progress yet in {human.duration(pace.seconds)} of frames; it takes "
-                f"{human.duration(max(limits['pause'], known.advice.patience))} to call that a stall",
+                f"{human.duration(max(limits['pause'], known.patience))} to call that a stall",
                 known.name,
             )
 

@@ -12,12 +12,13 @@ from sdstop.rebuild_progress import Rebuild
 from sdstop.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Held, Rebuilding, held, rebuildings
 
 _ID = "rebuild-throttled"
+_HELD = REPAIRS | {"rebalance"}
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
         pace, row = known.pace, known.rebuild
-        if row.state != "running" or row.operation not in REPAIRS or known.stands:
+        if row.state != "running" or row.operation not in _HELD or known.stands:
             continue
         limit = held(known, limits["near"], limits["least"], limits["busy"])
         if row.speed_max is None and row.speed_min is None:
@@ -44,6 +45,7 @@ def _good(known: Rebuilding, rate: float) -> str:
 def _severity(known: Rebuilding, limits: Limits) -> Severity:
     """A warning where redundancy waits for it, and not for moments only."""
     waits = known.array is None or known.array.degraded is None or known.array.degraded > 0
+    waits = waits and known.rebuild.operation in REPAIRS
     remaining = known.pace.eta if known.pace is not None else None
     return Severity.WARNING if waits and (remaining or 0.0) >= limits["worth"] else Severity.INFO
 

@@ -22,7 +22,17 @@ from sdstop.tui.terminal import Options
 
 INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between frames that + and - choose from."""
-_VIEWS = {"overview": "1", "disks": "2", "caches": "3", "network": "4", "fabric": "5", "host": "6", "findings": "!"}
+_VIEWS = {
+    "overview": "1",
+    "disks": "2",
+    "caches": "3",
+    "network": "4",
+    "fabric": "5",
+    "host": "6",
+    "cluster": "7",
+    "volumes": "8",
+    "findings": "!",
+}
 
 
 def _bind(keys: str, action: str) -> Binding:
@@ -95,6 +105,9 @@ class Commands(App[None]):
 
     async def action_view(self, key: str) -> None:
         """Show a view, whatever lies over it."""
+        if not isinstance(self.screen, Sheet) and self.main.shown.key == key:
+            self.main.shown.turn()
+            return
         while isinstance(self.screen, Sheet):
             await self.pop_screen()
         await self.main.show_view(key)

@@ -18,6 +18,7 @@ from sdstop.model import Reading
 from sdstop.rebuild_progress import Rebuild
 from sdstop.tui.scene import Scene
 from sdstop.tui.strip import Sample, heat_top
+from sdstop.zpool import Vdev
 
 R = TypeVar("R", bound=Reading)
 
@@ -43,6 +44,7 @@ _FLAGS = {
     "stripe-convoy": "convoy!",
     "device-hung": "hung!",
     "array-degraded": "degraded!",
+    "zfs-pool-degraded": "errors!",
 }
 
 
@@ -79,6 +81,7 @@ class Drive(NamedTuple):
     severity: Severity | None = None
     flag: str = ""
     stale: bool = False
+    pools: tuple[str, ...] = ()
 
     @property
     def pain(self) -> tuple[int, float, float]:
@@ -117,6 +120,11 @@ def _drives(scene: Scene) -> dict[str, Drive]:
     members: dict[str, list[Member]] = {}
     for member in rows(scene, Member)[0].values():
         members.setdefault(member.device, []).append(member)
+    pools: dict[str, dict[str, str]] = {}
+    for vdev in rows(scene, Vdev)[0].values():
+        if vdev.device and vdev.group != "spares":
+            part = devices.get(vdev.device)
+            pools.setdefault((part.parent if part is not None else None) or vdev.device, {})[vdev.pool] = vdev.vdev
     worst = scene.worst()
     flags: dict[str, str] = {}
     for finding in reversed(scene.look.judgement.findings):
@@ -134,6 +142,7 @@ def _drives(scene: Scene) -> dict[str, Drive]:
             worst.get(name),
             flags.get(name, ""),
             stale,
+            tuple(pools.get(name, ())),
         )
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from sdstop.cluster import ClusterDevice
 from sdstop.collectors.blockdev import BlockLink
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
@@ -120,20 +121,34 @@ def fabric(known: Known, scene: Scene) -> Fabric:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a disk carries a part of: an array, pool or other whole, and which part."""
+    """What a disk carries a part of: an array or a cluster's pool, and which part."""
 
     whole: str
     part: str = ""
+    clustered: bool = False
 
 
 def parts(scene: Scene, disk: str) -> list[Part]:
     """Return what a disk is part of, through partitions, paths and mappings."""
     known = drives(scene)
+    given = scene.window.of_run(ClusterDevice, "tui.given", lambda: _given(scene))
     found: list[Part] = []
     for name in _upwards(scene, disk):
         drive = known.get(name)
         members = drive.members if drive is not None else ()
         found += [Part(m.array, f"slot {m.slot}" if m.slot is not None else m.state) for m in members]
+        found += given.get(name, ())
+    return found
+
+
+def _given(scene: Scene) -> dict[str, list[Part]]:
+    """Return what of this node's devices is given to a cluster, by kernel name."""
+    found: dict[str, list[Part]] = {}
+    for row in rows(scene, ClusterDevice)[0].values():
+        if row.local is not None:
+            whole = f"{row.cluster}/{row.pool}" if row.pool else row.cluster
+            name = row.device.rpartition("/")[2]
+            found.setdefault(row.local, []).append(Part(whole, "" if name == row.local else name, clustered=True))
     return found
 
 

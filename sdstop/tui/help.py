@@ -11,7 +11,8 @@ KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "Views",
         (
-            ("1 2 3 4 5 6", "Overview, Disks, Caches, Network, Fabric, Host"),
+            ("1 2 3 4 5 6 7 8", "Overview, Disks, Caches, Network, Fabric, Host, Cluster, Volumes"),
+            ("6 again", "the next page of Host: load, hardware, sources"),
             ("!", "all findings: in force, unknown, ended, ruled out"),
             ("Enter", "a finding: why; a number's row: the raw evidence"),
             ("Esc Backspace", "back"),
@@ -58,6 +59,7 @@ MARKS = (
     ("~", "stale: the last good answer of a source that fails now"),
     ("%CACHBL", "hits of the requests that could be cached; %HIT is of all that came"),
     ("8G x4/16G x8", "a link: as it is, and as both ends can; NEW: errors since the reading before"),
+    ("%TIME", "of a volume: time at its limit; limit and disks: which part of await is whose"),
     ("x2.4", "as many times the median of its peers in the array"),
 )
 

@@ -39,11 +39,11 @@ TABS = (
     ("4", "Network"),
     ("5", "Fabric"),
     ("6", "Host"),
+    ("7", "Cluster"),
+    ("8", "Volumes"),
     ("!", "Findings"),
 )
 """Views by key."""
-ABSENT = {"7": "clusters", "8": "volumes"}
-"""Views that come with their collectors."""
 
 
 class Main(Screen[None]):
@@ -112,9 +112,6 @@ class Main(Screen[None]):
 
     async def show_view(self, key: str) -> None:
         """Show a view, or say that there is none."""
-        if key in ABSENT:
-            self.foot.say(f"no collector for {ABSENT[key]} in this version")
-            return
         if key not in self.views:
             self.views[key] = _made(key)
             await self.query_one("#views").mount(self.views[key])
@@ -185,6 +182,14 @@ def _made(key: str) -> View:
             from sdstop.tui.views.host import Host  # noqa: PLC0415
 
             return Host()
+        case "7":
+            from sdstop.tui.views.cluster import ClusterView  # noqa: PLC0415
+
+            return ClusterView()
+        case "8":
+            from sdstop.tui.views.volumes import Volumes  # noqa: PLC0415
+
+            return Volumes()
         case _:
             from sdstop.tui.views.findings import Findings  # noqa: PLC0415
 

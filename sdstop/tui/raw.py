@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from rich.cells import chop_cells
 
-from sdstop.evidence import Evidence, Outcome, readable
+from sdstop.evidence import Evidence, Outcome, http_keys, readable
 from sdstop.format import timestamp, wait
 from sdstop.session import Session
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
@@ -27,7 +27,8 @@ def recalled(session: Session, quote: Quote) -> Evidence | None:
     for index, frame in enumerate(frames):
         if frame.number == quote.frame:
             whole = session.timeline.recall(index, index + 1)[0]
-            found = next((item for item in whole.evidence if item.key == quote.key), None)
+            keys = http_keys(quote.key) if quote.key.startswith("http:") else [quote.key]
+            found = next((item for item in whole.evidence if item.key in keys), None)
             if found is not None and found.taken is None:
                 return Evidence(
                     found.key, found.outcome, found.data, found.detail, _since(session, index, quote.key),
@@ -48,7 +49,7 @@ def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) 
     """Return the lines, and the place of the first one that is marked (0 if none is)."""
     rows = [words(line) for line in _facts(quote, item, palette)]
     rows.append(words(()))
-    content = quote.excerpt if item is None else _content(item)
+    content = quote.excerpt if item is None else _content(item, quote)
     first = 0
     number = 0
     if not content:
@@ -75,7 +76,7 @@ def _facts(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
     if item.duration is not None:
         facts.append(f"took {wait(item.duration)} ms")
     if item.exit is not None:
-        facts.append(f"exit {item.exit}")
+        facts.append(f"{'status' if item.key.startswith('http:') else 'exit'} {item.exit}")
     facts.append(f"{len(item.data)} bytes")
     lines.append(text((f" {'read':<9}", FAINT), f" {palette.dot} ".join(facts)))
     style = PLAIN if item.outcome is Outcome.OK else palette.severity(None)
@@ -87,13 +88,24 @@ def _facts(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
 
 
 def _kind(key: str) -> tuple[str, str]:
-    kinds = {"cmd": "command", "slug": "command", "answer": "answer", "link": "link", "list": "folder"}
+    kinds = {
+        "http": "gateway",
+        "cmd": "command",
+        "slug": "command",
+        "answer": "answer",
+        "link": "link",
+        "list": "folder",
+    }
     kind, colon, name = key.partition(":")
+    if kind == "http":
+        return "gateway", key
     return (kinds[kind], name) if colon and kind in kinds else ("file", key)
 
 
-def _content(item: Evidence) -> str:
+def _content(item: Evidence, quote: Quote) -> str:
     shown = readable(item.data[:LONGEST])
+    if item.key.startswith("http"):
+        return _json(item, quote)
     if item.key.startswith("answer:") and len(item.data) <= LONGEST:
         with suppress(ValueError, RecursionError):  # not JSON: shown as it is
             shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False)
@@ -102,6 +114,16 @@ def _content(item: Evidence) -> str:
     if item.stderr:
         shown += "\n--- standard error ---\n" + item.stderr[:LONGEST].decode("utf-8", "surrogateescape")
     return shown.rstrip("\n")
+
+
+def _json(item: Evidence, quote: Quote) -> str:
+    """Return what was quoted of a gateway's answer, and below it the answer, one field a line, unless it is large."""
+    if len(item.data) > LONGEST:
+        return f"{quote.excerpt}\n--- of {len(item.data)} bytes ---"
+    shown = readable(item.data)
+    with suppress(ValueError, RecursionError):
+        shown = json.dumps(json.loads(shown), indent=1, ensure_ascii=False)
+    return f"{quote.excerpt}\n--- all of it ---\n{shown}"
 
 
 def _lines(foreign: str, mark: str, palette: Palette, width: int) -> list[Line]:

@@ -106,9 +106,10 @@ def tabs_line(tabs: Sequence[tuple[str, str]], current: str, width: int) -> Line
     full = [f" {key} {title} " for key, title in tabs]
     short = [f" {key} {_SHORT.get(title, title)} " for key, title in tabs]
     bare = [whole if key == current else f" {key} " for whole, (key, _) in zip(full, tabs, strict=True)]
-    chosen = next((names for names in (full, short) if sum(map(len, names)) + len(names) < width), bare)
+    ways = ((full, " "), (short, " "), (short, ""), (bare, " "))
+    chosen, gap = next(((n, g) for n, g in ways if sum(map(len, n)) + len(n) * len(g) < width), ways[-1])
     parts: list[Segment] = [Segment(" ")]
     for shown, (key, _) in zip(chosen, tabs, strict=True):
         parts.append(Segment(shown, BANNER if key == current else PLAIN))
-        parts.append(Segment(" "))
+        parts.append(Segment(gap))
     return tuple(parts)

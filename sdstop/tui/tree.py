@@ -25,7 +25,7 @@ class Branch:
     """A row and what hangs on it: `count` rows in all, `leaves` of them directly and with nothing below.
 
     The row's item is a named tuple with a field `lead`, which the table fills with what is drawn before the name.
-    `below` makes what hangs on it, `marked` only what has a severity, and what leads there.
+    `below` makes what hangs on it, `marked` only what is to be seen of it when it is folded unasked.
     """
 
     row: Row
@@ -44,9 +44,17 @@ class TreeTable(LineTable):
         Binding("z", "fold_all", show=False),
     ]
 
-    def __init__(self, title: str, columns: Sequence[Column], *, id: str | None = None) -> None:  # noqa: A002
-        """Start empty, in the order in which rows come."""
+    def __init__(
+        self,
+        title: str,
+        columns: Sequence[Column],
+        *,
+        id: str | None = None,  # noqa: A002
+        bushy: int = BUSHY,
+    ) -> None:
+        """Start empty, in the order in which rows come; `bushy` are the leaves from which on a branch may be folded."""
         super().__init__(title, columns, id=id)
+        self.bushy = bushy
         self.folded: dict[Hashable, bool] = {}
         self._roots: Sequence[Branch] = ()
         self._all = 0
@@ -101,7 +109,7 @@ class TreeTable(LineTable):
         if not held:  # it is here for the sake of what hangs on it
             return branch.below(), False
         chosen = self.folded.get(branch.row.key)
-        if chosen is None and self._all > max(GENEROUS * self.room, FEWEST) and branch.leaves >= BUSHY:
+        if chosen is None and self._all > max(GENEROUS * self.room, FEWEST) and branch.leaves >= self.bushy:
             return branch.marked(), True
         return ((), True) if chosen else (branch.below(), False)
 

@@ -13,7 +13,7 @@ from tests.cli.run import one_line
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (["frobnicate"], "there is no command 'frobnicate'; there are report, capture, check, export, doctor, "),
+        (["frobnicate"], "there is no command 'frobnicate'; there are report, capture, check, export, fleet, doctor, "),
         (["fixtures/x"], "; a capture is opened by --from PATH"),
         (["report", "extra"], "unrecognized arguments: extra; see sdstop report --help"),
         (["report", "--strict"], "unrecognized arguments: --strict; see sdstop report --help"),
@@ -26,7 +26,7 @@ from tests.cli.run import one_line
         (["export", "--listen", "a:99999"], "'a:99999' is no address"),
         (["export", "--once", "--listen", ":1"], "--once and --listen exclude each other"),
         (["report", "--from"], "argument --from: expected one argument"),
-        (["--from", "a", "report", "--from", "b"], "--from was given twice"),
+        (["--from", "a", "capture", "-o", "c", "--from", "b"], "--from was given twice"),
         (["report", "--from", "a", "--root", "b"], "--from and --root exclude each other"),
         (["--from", "a", "--root", "b"], "--from and --root exclude each other"),
         (["report", "--from", "a", "--duration", "10"], "--from and --duration exclude each other: a capture is"),
@@ -39,14 +39,16 @@ from tests.cli.run import one_line
             "--from and --io-sizes exclude each other: a capture has the request",
         ),
         (["capture", "-o", "b", "--root", "a", "--io-sizes"], "--root and --io-sizes exclude each other: this machine"),
+        (["report", "--from", "a", "--no-smp"], "--from and --no-smp exclude each other: a capture asks nobody"),
         (["export", "--io-sizes"], "unrecognized arguments: --io-sizes"),
         (["export", "--from", "a", "--interval", "1s"], "--from and --interval exclude each other"),
         (["report", "--interval", "11s"], "--interval is longer than the 10 s of watching: there would be one sample"),
         (["capture", "-o", "b", "--interval", "2s", "--duration", "1500ms"], "longer than the 1.5 s of watching"),
         (["export", "--once", "--interval", "3s"], "--interval is longer than the 2 s of watching"),
         (["rules", "--collectors", "nonsense"], "--collectors: there is no 'nonsense'; there are "),
-        (["--profile", "deep"], "there is no command 'deep'"),
-        (["report", "--profile=deep"], "unrecognized arguments: --profile=deep"),
+        (["--shape", "deep"], "there is no command 'deep'"),
+        (["export", "--profile=deep"], "unrecognized arguments: --profile=deep"),
+        (["report", "--profile=wide"], "invalid choice: 'wide'"),
         (["record"], "there is no command 'record'"),
         (["report", "--collectors", "diskstats,nonsense"], "--collectors: there is no 'nonsense'; there are "),
         (["report", "--collectors", ","], "--collectors: the list is empty"),
@@ -82,7 +84,9 @@ def test_what_check_cannot_judge_is_unknown(words: list[str], capsys: pytest.Cap
 
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command])
 def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    options = ["--no-color", "--config", "/nonexistent", *(["-o", "/nonexistent/x"] if command == "capture" else [])]
+    more = {"capture": ["-o", "/nonexistent/x"], "fleet": ["--prometheus", "http://127.0.0.1:9"]}.get(command, [])
+    config = "--http-config" if command == "fleet" else "--config"
+    options = ["--no-color", config, "/nonexistent", *more]
     said = []
     for words in ([command, *options], [*options, command], [*options[:1], command, *options[1:]]):
         code = execute(words)
@@ -99,7 +103,8 @@ def test_help_and_version(command: str, capsys: pytest.CaptureFixture[str]) -> N
         execute([*words, "--help"])
     shown = capsys.readouterr().out
     assert ended.value.code == 0
-    assert all(option in shown for option in ("--root DIR", "--config FILE", "--collectors LIST", "--no-color"))
+    of_nodes = () if command == "fleet" else ("--root DIR", "--config FILE", "--collectors LIST")
+    assert all(option in shown for option in (*of_nodes, "--no-color"))
     assert COMMANDS[command].split(";")[0] in " ".join(shown.split())
     with pytest.raises(SystemExit) as ended:
         execute([*words, "--version"])

@@ -177,7 +177,7 @@ def test_worst_wins_over_unknown(meters: Make, capsys: pytest.CaptureFixture[str
 def test_export_once(capture: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path) -> None:
     assert execute(["export", "--once", "--from", capture]) == 0
     page = capsysbinary.readouterr().out
-    assert b'sdstop_finding_active{rule="too-loud",severity="critical",subject="c"} 1.0\n' in page
+    assert b'sdstop_finding_active{rule="too-loud",severity="critical",subject="c"} 1\n' in page
     assert b"process_" not in page
     path = tmp_path / "sdstop.prom"
     assert execute(["export", "--once", "--from", capture, "--textfile", str(path)]) == 0

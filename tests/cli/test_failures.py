@@ -102,7 +102,7 @@ def test_report_goes_into_a_file(capture: str, tmp_path: Path, capsys: pytest.Ca
         ("[sampler]\npace = 1\n", "sampler.pace: there is no such setting"),
         ("[export]\nlimit = 0\n", "export.limit must be a whole number"),
         ("[export]\nlimit = nan\n", "export.limit must be a whole number"),
-        ("[export]\nlimits = 1\n", "export.limits: there is no such setting"),
+        ("[export]\nbounds = 1\n", "export.bounds: there is no such setting"),
         ("[export]\nexclude = 'x'\n", "export.exclude must be a table"),
         ("[export.exclude]\nnonsense = 'x'\n", "export.exclude.nonsense: no such family"),
         ("[export.exclude]\nmeter = 5\n", "export.exclude.meter must be a regular expression"),

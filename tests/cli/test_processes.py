@@ -96,9 +96,11 @@ def test_check_sees_a_source_that_hangs(node: Path) -> None:
 
 
 def test_export_once_live(node: Path) -> None:
-    ended = run("export", "--once", "--root", node)
+    config = node / "config.toml"
+    config.write_text('[export]\ndisks = "all"\n')
+    ended = run("export", "--once", "--root", node, "--config", config)
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert 'sdstop_disk_reads_total{device="sda"} 100.0\n' in ended.stdout
+    assert 'sdstop_disk_reads_total{device="sda"} 100\n' in ended.stdout
 
 
 def test_an_interrupt_is_130_without_a_word(node: Path) -> None:

@@ -47,6 +47,14 @@ def test_the_way_to_a_disk() -> None:
     assert path.source() == Source(f"link:{BLOCK}/sdb")
 
 
+def test_the_firmware_where_the_driver_says_it() -> None:
+    assert card(Card(firmware="16.00.10.00")).firmware == "16.00.10.00"
+    assert card(Card()).firmware is None
+    found = files(Card(firmware="16.00.10.00"))
+    found["link:/sys/bus/pci/devices/0000:82:00.0/driver"] = "../../../../bus/pci/drivers/ahci"
+    assert next(row for row in rows(found) if isinstance(row, Hba)).firmware is None
+
+
 def test_a_node_that_firmware_does_not_say_is_unknown() -> None:
     assert card(Card(node=-1)).node is None
 

@@ -53,7 +53,9 @@ def test_what_a_node_does_not_say_is_none() -> None:
 
 @pytest.mark.parametrize(("said", "node"), [("1\n", 1), ("0\n", 0), ("-1\n", None)])
 def test_network_cards(said: str, node: int | None) -> None:
-    assert rows({f"{NET}/eth0/device/numa_node": said, f"{NET}/lo/mtu": "65536\n"}) == [InterfaceNode("eth0", node)]
+    assert rows({f"{NET}/eth0/device/numa_node": said, f"{NET}/lo/mtu": "65536\n"}) == [
+        InterfaceNode("eth0", node, None if node is None else "firmware")
+    ]
 
 
 def test_where_pages_came_from() -> None:

@@ -6,11 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.zpool_sizes import COMMAND, POOLS, ZPOOL_SIZES, parse
+from sdstop.collectors.zpool_sizes import COMMAND, ZPOOL_SIZES, parse
 from sdstop.evidence import Evidence, command_key
 from sdstop.host import Absent, Failed, Malformed
 from sdstop.iosize import RequestSizes
 from sdstop.replay import EvidenceHost
+from sdstop.zpool import KSTATS
 
 KEY = command_key(COMMAND)
 
@@ -21,7 +22,7 @@ def pool(name: str, *rows: tuple[int, ...]) -> str:
 
 def node(text: str, pools: str = "arcstats\ntank", code: int = 0) -> EvidenceHost:
     said = Evidence(KEY, data=text.encode(), stderr=b"cannot open\nmore", exit=code)
-    return EvidenceHost([Evidence(f"list:{POOLS}", data=pools.encode()), said])
+    return EvidenceHost([Evidence(f"list:{KSTATS}", data=pools.encode()), said])
 
 
 def sizes(text: str) -> dict[tuple[str, str], tuple[dict[int, int], int | None]]:

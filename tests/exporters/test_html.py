@@ -102,7 +102,7 @@ def test_the_first_section_says_what_is_wrong_and_what_to_do() -> None:
     content = page(*story("aoe-flashcache"))
     first = content.index('id="wrong"')
     section = content[first : content.index("</section>", first)]
-    assert "frames of eth1 carry 3584 bytes" in section
+    assert "MTU 4000 of eth1 sent" in section
     assert "ip link set" in section or "ip link" in section
     assert section.count('class="follows"') == 2
     assert content.index('id="wrong"') < content.index('id="good"') < content.index('id="findings"')
@@ -114,7 +114,11 @@ def test_what_is_drawn_is_there() -> None:
     assert convoy.count("<g><title>sd") == 46
     assert "46 x ST2000NM0033-9ZM" in convoy
     assert "Memory slots, filled and empty" in page(*story("vm-numa-unequal-dimms"))
-    assert "Requests to cachedev" in page(*story("aoe-flashcache"))
+    cached = page(*story("aoe-flashcache"))
+    assert "Requests to cachedev" in cached
+    assert "92.7 % are no whole number of blocks of 4K" in cached
+    assert "block of cachedev" in cached
+    assert "cut by frames of 3584 (eth1, MTU 4000)" in cached
     assert "Progress of md0" in page(*story("md-rebuild-stalled"))
     assert "0000:" in page(*story("vm-sas-hba"))
 

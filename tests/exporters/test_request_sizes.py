@@ -10,8 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sdstop.cli.command import execute
-from sdstop.collectors.zpool_sizes import COMMAND, POOLS
+from sdstop.collectors.zpool_sizes import COMMAND
 from sdstop.evidence import command_key, slug
+from sdstop.zpool import KSTATS
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAME = "sdstop_request_size_bytes"
@@ -54,8 +55,8 @@ def test_what_is_larger_than_all_bounds_is_below_infinity(tmp_path: Path, capsys
     commands.mkdir(parents=True)
     rows = ("512\t3" + "\t0" * 11, "1024\t4" + "\t0" * 11, "2048\t5" + "\t0" * 11)
     (commands / "stdout").write_text("\ntank\n" + "".join(f"{row}\n" for row in rows))
-    (tmp_path / f"frames/0001{POOLS}/tank").mkdir(parents=True)
-    (tmp_path / f"frames/0001{POOLS}/tank/state").write_text("ONLINE\n")
+    (tmp_path / f"frames/0001{KSTATS}/tank").mkdir(parents=True)
+    (tmp_path / f"frames/0001{KSTATS}/tank/state").write_text("ONLINE\n")
     told = histograms(page(tmp_path, capsys))
     assert told == {("zpool", "tank", "read"): {1023.0: 3.0, 2047.0: 7.0, math.inf: 12.0}}
 

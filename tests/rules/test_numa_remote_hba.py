@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.hba import HBA
+from sdstop.collectors.hba import HBA, PCI
+from sdstop.collectors.interrupts import INTERRUPTS, IRQ
 from sdstop.collectors.numa import NET, NODES, NUMA
 from sdstop.finding import Severity
 from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
@@ -74,3 +75,36 @@ def test_a_node_that_nobody_knows_is_not_guessed() -> None:
 
 def test_one_node_is_nothing_to_say() -> None:
     assert judged(*two(0, 0), memory=(1 << 24,)).silent()
+
+
+def interrupts(*cpus: str) -> Judged:
+    """Judge two HBAs near both nodes, of which the first, at node1, has interrupts that go to these CPUs."""
+    found = files(*two(1, 0)) | nodes(1 << 24, 1 << 24)
+    for n, text in enumerate(cpus):
+        found[f"{PCI}/0000:82:00.0/msi_irqs/{n}"] = "msix\n"
+        found[f"{IRQ}/{n}/effective_affinity_list"] = f"{text}\n"
+    return Judged([HBA, NUMA, INTERRUPTS], [NUMA_REMOTE_HBA], [(0.0, found)])
+
+
+def test_interrupts_that_go_to_the_other_node() -> None:
+    finding = interrupts("0-3", "8").finding("0000:82:00.0")
+    assert finding.severity is Severity.INFO
+    assert "1 of its 2 interrupts go to CPUs of other nodes (0-3,8); it is near node1" in finding.summary
+    assert finding.evidence[0].key == f"{IRQ}/0/effective_affinity_list"
+    assert (
+        "2 of 3 interrupts go to CPUs of its own node1" in interrupts("8", "9", "1").ruled_out("0000:82:00.0").summary
+    )
+
+
+def test_interrupts_of_hbas_near_one_node_are_among_the_numbers() -> None:
+    found = files(*two(1, 1)) | nodes(1 << 24, 1 << 24)
+    found |= {f"{PCI}/0000:82:00.0/msi_irqs/7": "msix\n", f"{IRQ}/7/effective_affinity_list": "0\n"}
+    said = Judged([HBA, NUMA, INTERRUPTS], [NUMA_REMOTE_HBA], [(0.0, found)])
+    assert value(said.finding("node1"), "far") == 1.0
+
+
+def test_a_node_that_a_bridge_tells() -> None:
+    first, second = two(-1, 0)
+    found = files(first, second) | nodes(1 << 24, 1 << 24) | {f"{PCI}/0000:80:02.0/numa_node": "1\n"}
+    said = Judged([HBA, NUMA], [NUMA_REMOTE_HBA], [(0.0, found)])
+    assert "node0: 10 disks, node1: 10 disks" in said.ruled_out("").summary

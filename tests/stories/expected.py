@@ -62,13 +62,31 @@ STORIES = {
     "mtu-mismatch": Expected(warning(("mtu-mismatch", "bond0/ens1f1"), ("mtu-mismatch", "veth7a/veth7b")), code=1),
     "dropping-link": Expected(warning(("frames-dropped", "ens1f0")), code=1),
     "ceph-drain": Expected(info=frozenset({("rebuild-running", "ceph-7b1f2c0e")})),
-    "drbd-resync": Expected(info=frozenset({("rebuild-running", "r0"), ("rebuild-throttled", "r0")})),
+    "drbd-resync": Expected(
+        warning(("cluster-degraded", "r0")),
+        info=frozenset({("rebuild-running", "r0"), ("rebuild-throttled", "r0")}),
+        code=1,
+    ),
     "iostat-only": Expected(code=3),
     "aoe-flashcache": Expected(PAST_THE_CACHE, code=2),
     "aoe-flashcache-8700": Expected(),
     "aoe-flashcache-9000": Expected(PAST_THE_CACHE, code=2),
     "aoe-flashcache-mended": Expected(PAST_THE_CACHE, at_end=frozenset(), code=0),
     "aoe-initiator": Expected(warning(("mtu-misaligned", "eth1")), code=1),
+    "scaleio-cloud": Expected(
+        warning(
+            ("unstable-device-path", "cloud1"), ("unstable-device-path", "/etc/fstab"),
+            ("zero-padding-off", "cloud1/sas10k"),
+            ("volume-qos-saturated", "vol:web-data@10.20.0.201"),
+            ("volume-qos-saturated", "vol:canary@10.20.0.201"),
+            ("qos-multiplied", "vol:shared-vmfs"),
+        ),
+        info=frozenset({("rebuild-running", "cloud1/sas10k"), ("rebuild-throttled", "cloud1/sas10k")}),
+        code=1,
+    ),
+    "scaleio-4node": Expected(
+        warning(("scaling-poor", "flash4"), ("rmcache-on-flash", "flash4/nvme")), code=1
+    ),
     "vm-md-slow-member": Expected(critical(("slow-stripe-member", "md0/vde")), code=2),
     "vm-md-clones": Expected(critical(("stripe-convoy", "md0")), code=2),
     "vm-md-rebuild": Expected(

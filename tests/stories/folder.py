@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-Files = Mapping[str, str]
-"""What one frame shows: `/absolute/path`, `commands/SLUG/stdout` or `answers/SLUG.json` to text."""
+Files = Mapping[str, str | bytes]
+"""What one frame shows: `/absolute/path`, `commands/SLUG/stdout` or `answers/SLUG.json` to text, or to bytes."""
 
 
 class Folder:
@@ -20,7 +20,7 @@ class Folder:
         self._taken = taken
         self._monotonic = monotonic
         self._moments: list[tuple[float, float]] = []
-        self._written: dict[str, str] = {}
+        self._written: dict[str, str | bytes] = {}
 
     def add(self, files: Files, elapsed: float) -> None:
         """Write the frame that was taken `elapsed` seconds after the first."""
@@ -43,6 +43,6 @@ class Folder:
         _write(self._path / "manifest.json", f'{head} "frames": [\n{moments}\n ]\n}}\n')
 
 
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str | bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="ascii")
+    path.write_bytes(text.encode("ascii") if isinstance(text, str) else text)

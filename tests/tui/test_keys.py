@@ -194,11 +194,11 @@ async def test_sorting_by_name_and_by_key() -> None:
 # --- screens ----------------------------------------------------------------------------------------------
 
 
-async def test_views_that_have_no_collector_say_so() -> None:
+async def test_every_view_has_its_key_and_says_when_there_is_nothing() -> None:
     async with screen(Node().session(2)) as shown:
-        for key, thing in (("7", "clusters"), ("8", "volumes")):
-            assert f"no collector for {thing} in this version" in await shown.press(key)
-        assert "Worst devices" in shown.text()
+        for key, said in (("5", "HBAs, SAS phys"), ("7", "no cluster is known"), ("8", "no volume of a cluster")):
+            assert said in await shown.press(key)
+        assert "Worst devices" in await shown.press("1")
 
 
 async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
@@ -211,7 +211,7 @@ async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
 
 async def test_help_names_every_key_that_is_bound() -> None:
     shown = " ".join(f"{keys} {what}" for _, rows in KEYS for keys, what in rows)
-    for key in "12346!/nNsSIyteETbLwacmq:+-[]gGjk":
+    for key in "12345678!/nNsSIyteETbLwacmq:+-[]gGjkhlz":
         assert key in shown, key
     for word in ("Enter", "Esc", "Backspace", "Tab", "Space", "Ctrl-C", "PgUp", "PgDn"):
         assert word in shown

@@ -8,6 +8,7 @@ from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.collectors.processes import ProcessActivity, ProcessSummary
 from sdstop.format import bytes_, rate
 from sdstop.tui.drives import Drive, natural, rows
+from sdstop.tui.fabrics import parts
 from sdstop.tui.palette import FAINT, Line, Palette, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
@@ -71,6 +72,8 @@ def _relations(drive: Drive, scene: Scene) -> list[str]:
         slot = "no slot" if member.slot is None else f"slot {member.slot}"
         errors = f", {member.errors} corrected errors" if member.errors else ""
         facts.append(f"{word(member.array, 40)} {slot}, {word(member.state, 20)}{errors}")
+    given = [part for part in parts(scene, drive.name) if part.clustered]
+    facts += [f"device of {word(p.whole, 60)}" + (f", {word(p.part, 40)}" if p.part else "") for p in given]
     arrays = {member.array for member in drive.members}
     above = sorted({link.device for link in links.values() if link.below == drive.name} - arrays, key=natural)
     below = sorted({link.below for link in links.values() if link.device == drive.name}, key=natural)

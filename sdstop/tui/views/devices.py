@@ -143,7 +143,7 @@ def _name(item: Spindle, width: int) -> Line:
 
 def _of(item: Spindle, width: int) -> Cell:
     del width
-    names = dict.fromkeys(m.array for m in item.drive.members)
+    names = dict.fromkeys((*(m.array for m in item.drive.members), *item.drive.pools))
     return text((item.scene.palette.word(",".join(names)), FAINT))
 
 
@@ -195,5 +195,5 @@ def row(key: Hashable, item: Spindle) -> Row:
 def _searchable(drive: Drive) -> str:
     d = drive.device
     facts = (d.model, d.serial, d.wwn, d.by_path, d.dm_name, drive.volume) if d is not None else ()
-    arrays = (m.array for m in drive.members)
+    arrays = (*(m.array for m in drive.members), *drive.pools)
     return " ".join(str(word) for word in (drive.name, drive.kind, drive.flag, *arrays, *facts) if word)

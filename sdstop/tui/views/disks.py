@@ -9,18 +9,17 @@ from textual.app import ComposeResult
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array
 from sdstop.disk import DiskActivity
-from sdstop.finding import Finding, Severity
-from sdstop.format import bytes_, duration, number, percent, quantity, wait
-from sdstop.rebuild_advice import advice
+from sdstop.finding import Severity
+from sdstop.format import bytes_, number, percent, quantity, wait
 from sdstop.rebuild_progress import Rebuild
-from sdstop.rebuilding import Rebuilding, rebuildings
 from sdstop.tui.drives import Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.pools import Leaf, Tree, trees
 from sdstop.tui.scene import Scene
 from sdstop.tui.table import LineTable
-from sdstop.tui.views.cells import counted, gauge, pressed
+from sdstop.tui.views.cells import counted, pressed
 from sdstop.tui.views.detail import detail_rows
 from sdstop.tui.views.devices import (
     BAR,
@@ -44,7 +43,9 @@ from sdstop.tui.views.devices import (
     Spindle,
     row,
 )
+from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
+from sdstop.zpool import Pool, PoolState, Vdev, VdevLoad
 
 _COLUMNS = (
     SLOT, DEVICE, READS, WRITES, READ, WRITE, SIZE, IN_FLIGHT, QUEUE, QUEUE_FOLD, READ_WAIT, WRITE_WAIT, WAIT,
@@ -76,8 +77,47 @@ class ArrayRow:
         return Thing(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
 
 
+@dataclass(frozen=True, slots=True)
+class PoolRow:
+    """A pool's heading."""
+
+    tree: Tree
+    drive: Drive | None = None
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst that is said of the pool."""
+        return self.tree.severity
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        name = self.tree.name
+        rebuilds = ((Rebuild, (r.array, r.operation)) for r in self.tree.rebuilds)
+        return Thing(name, ((PoolState, name), (Pool, name), *rebuilds, (VdevLoad, (name, name))))
+
+
+@dataclass(frozen=True, slots=True)
+class VdevRow:
+    """An inner vdev, or a spare that is no device."""
+
+    line: Leaf
+    drive: Drive | None = None
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst that is said of it."""
+        return self.line.severity
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        vdev = self.line.vdev
+        return Thing(vdev.vdev, ((Vdev, (vdev.pool, vdev.vdev)), (VdevLoad, (vdev.pool, vdev.vdev))))
+
+
 class Disks(View):
-    """Arrays with their members, then all other devices; below, what is known of the one under the cursor."""
+    """Arrays and pools with their members, then all other devices; below, what is known of the one under the cursor."""
 
     key = "2"
 
@@ -105,7 +145,7 @@ class Disks(View):
         row = self.main.chosen
         scene = self.scene
         item = row.item if row is not None else None
-        drive = item.drive if isinstance(item, Spindle | ArrayRow) else None
+        drive = item.drive if isinstance(item, Spindle | ArrayRow | PoolRow | VdevRow) else None
         if drive is None:
             self.detail.put((), scene.palette)
             return
@@ -115,25 +155,30 @@ class Disks(View):
 
 def _note(scene: Scene) -> str:
     listed = [d for d in drives(scene).values() if d.whole]
-    return f"{counted(len(listed), 'disk')}, {counted(len(groups(scene)), 'array')}"
+    pools = f", {counted(len(trees(scene)), 'pool')}" if trees(scene) else ""
+    return f"{counted(len(listed), 'disk')}, {counted(len(groups(scene)), 'array')}{pools}"
 
 
 def _rows(scene: Scene) -> list[Row]:
     rows: list[Row] = []
     grouped: set[str] = set()
+    elsewhere = [r for r in all_rebuilds(scene) if r.kind not in {"md", "zfs"}]
+    if elsewhere:
+        rows.append(words(text(("Rebuilds of what has no device here", STRONG), (f"  {len(elsewhere)}", FAINT))))
+        rows.extend(rebuild_row(rebuild, scene, named=True) for rebuild in elsewhere)
     for group in groups(scene):
         grouped.add(group.array.array)
         top = queue_top(scene, group.array.array, [drive.name for _, drive in group.members])
         rows.append(_heading(group, scene))
-        rows.extend(
-            words(_rebuild_line(rebuild, group, scene), None, group, group.array.array) for rebuild in group.rebuilds
-        )
+        rows.extend(rebuild_row(rebuild, scene, named=False) for rebuild in group.rebuilds)
         for member, drive in group.members:
             grouped.add(drive.name)
             rows.append(row((group.array.array, drive.name), Spindle(drive, scene, group, member, top)))
+    for tree in trees(scene):
+        rows.extend(_pool_rows(tree, scene, grouped))
     others = [d for d in drives(scene).values() if d.name not in grouped and shown(d)]
     for title, chosen in (
-        ("Disks in no array", [d for d in others if d.whole]),
+        ("Disks in no array or pool" if trees(scene) else "Disks in no array", [d for d in others if d.whole]),
         ("Built upon others", [d for d in others if not d.whole]),
     ):
         if not chosen:
@@ -147,6 +192,58 @@ def _rows(scene: Scene) -> list[Row]:
     if not rows:
         rows.append(words(text(("no block device is known yet", FAINT))))
     return rows
+
+
+def _pool_rows(tree: Tree, scene: Scene, grouped: set[str]) -> list[Row]:
+    found = [_pool_heading(tree, scene)]
+    found += [rebuild_row(rebuild, scene, named=rebuild.array != tree.name) for rebuild in tree.rebuilds]
+    names = [line.drive.name for line in tree.lines if line.drive is not None]
+    top = queue_top(scene, f"pool {tree.name}", names)
+    for line in tree.lines:
+        key = (tree.name, line.vdev.vdev)
+        if line.drive is None or line.vdev.kind == "draid-spare":
+            found.append(words(_vdev_line(line, scene), key, VdevRow(line), f"{tree.name} {line.vdev.vdev}"))
+            continue
+        grouped.add(line.drive.name)
+        found.append(row(key, Spindle(line.drive, scene, None, None, top)))
+    return found
+
+
+def _pool_heading(tree: Tree, scene: Scene) -> Row:
+    pool, word = tree.whole.pool, scene.palette.word
+    facts = [f"pool of {counted(len(tree.whole.leaves), 'device')}" if tree.whole.vdevs else "pool"]
+    facts.append(word(tree.whole.state, 30))
+    if pool is not None and pool.size:
+        facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)} %)")
+        facts += [f"{percent(pool.fragmentation)} % fragmented"] if pool.fragmentation else []
+    if pool is None:
+        facts.append("zpool status does not answer")
+    elif pool.errors:
+        facts.append(word(pool.errors, 60))
+    scan = f"  {word(pool.last_scan, 90)}" if pool is not None and pool.last_scan and not tree.rebuilds else ""
+    name = pressed(tree.name, tree.severity, scene.palette)
+    shown = "  ".join(facts)
+    painted = (
+        *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {shown}"),
+        *text((scan, FAINT)),
+    )
+    return Row((tree.name, ""), PoolRow(tree), lambda _: painted, f"{tree.name} {shown}")
+
+
+def _vdev_line(line: Leaf, scene: Scene) -> Line:
+    vdev, palette = line.vdev, scene.palette
+    group = "" if vdev.group == "data" else f"{vdev.group} "
+    short = vdev.vdev.rpartition("/")[2]
+    head = f" {'  ' * vdev.depth}{palette.word(group, 20)}{palette.word(short, 60)}"
+    style = palette.severity(line.severity) if line.severity is not None else FAINT
+    bad = vdev.state not in {"ONLINE", "AVAIL", "INUSE"}
+    state = palette.word(vdev.state, 20)
+    errors = (
+        f"  {vdev.read_errors} read, {vdev.write_errors} write, {vdev.checksum_errors} checksum errors"
+        if vdev.errors
+        else ""
+    )
+    return text((head, style), (f"  {state}", palette.severity(Severity.WARNING) if bad else FAINT), errors)
 
 
 def _heading(group: Group, scene: Scene) -> Row:
@@ -193,47 +290,3 @@ def _facts(array: Array, scene: Scene) -> list[str]:
     if array.action not in {None, "idle"}:
         facts.append(word(array.action, 30))
     return facts
-
-
-def _rebuild_line(rebuild: Rebuild, group: Group, scene: Scene) -> Line:
-    palette = scene.palette
-    said = _about(scene, group.array.array)
-    words_: list[str] = []
-    if rebuild.done is not None and rebuild.total:
-        words_.append(f"{percent(rebuild.progress):>5} %")
-        words_.append(f"{bytes_(rebuild.done)} of {bytes_(rebuild.total)}")
-    if rebuild.state != "running":
-        words_.append(palette.word(rebuild.state, 20))
-    known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
-    words_ += _pace(rebuild, known)
-    severity = max((f.severity for f in said), key=lambda s: s.rank, default=None)
-    style = palette.severity(severity) if severity is not None else PLAIN
-    flag = next((f.rule for f in said), "")
-    head = text((f"  {palette.word(rebuild.operation, 20):<9} ", style))
-    return (*head, *gauge(rebuild.progress, 24, palette), *text(" " + "  ".join(words_), (f"  {flag}", style)))
-
-
-def _about(scene: Scene, array: str) -> list[Finding]:
-    return [f for f in scene.look.judgement.findings if f.rule.startswith("rebuild-") and f.subject == array]
-
-
-_SURE = 0.5
-"""Confidence from which an ETA is told without an `about`."""
-
-
-def _pace(rebuild: Rebuild, known: Rebuilding | None) -> list[str]:
-    """Return how fast it is and when it will be done, by what was seen of it; md's figures only where that is little.
-
-    They mislead after a start, and when nothing moves.
-    """
-    seen = known.pace if known is not None else None
-    if known is not None and known.stands and known.motion is not None:
-        seen = known.motion
-        return [f"no progress for {'' if seen.moved else 'at least '}{duration(seen.unchanged)}"]
-    rate = seen.rate if seen is not None and seen.rate is not None else rebuild.speed
-    told = [] if rate is None else [_flow(rate)]
-    if seen is not None and seen.eta is not None and seen.latest is not None:
-        told.append(f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}")
-    elif rebuild.remaining is not None:
-        told.append(f"{advice(rebuild).teller} says {duration(rebuild.remaining)} left")
-    return told

@@ -34,6 +34,7 @@ from sdstop.tui.views.devices import (
     Spindle,
     row,
 )
+from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
 from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
 from sdstop.tui.why import why_rows
@@ -131,8 +132,10 @@ class Overview(View):
         """Paint a moment."""
         self.scene = scene
         wide = self.app.size.width >= 160 and self.app.size.height >= 40
-        self.vitals.styles.height = CHART + 2 if wide else 2
-        self.vitals.put(wide_rows(scene, self.app.size.width) if wide else brief_rows(scene), scene.palette)
+        running = [rebuild_row(r, scene, named=True) for r in all_rebuilds(scene)][: 6 if wide else 2]
+        self.vitals.styles.height = (CHART + 2 if wide else 2) + len(running)
+        vitals = wide_rows(scene, self.app.size.width) if wide else brief_rows(scene)
+        self.vitals.put([*vitals, *running], scene.palette)
         self._show_findings(scene)
         listed = [d for d in drives(scene).values() if shown(d)]
         rows_ = [row(d.name, Spindle(d, scene, abroad=True)) for d in listed]

@@ -33,3 +33,6 @@ class View(Container):
     def point(self, key: Any) -> None:
         """Put the cursor of the main pane on a row."""
         self.main.point(key)
+
+    def turn(self) -> None:
+        """Do what the view's own key does when it is shown already: nothing, or turn to its next page."""

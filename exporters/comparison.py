@@ -1,0 +1,179 @@
+"""A comparison of captures: what nodes disagree in, what differs, and what is wrong on each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sdstop.diagnosis import Episode
+from sdstop.exporters import table
+from sdstop.exporters.html.document import document as html_document
+from sdstop.exporters.html.markup import Markup, el
+from sdstop.exporters.html.markup import table as html_table
+from sdstop.exporters.postmortem import escaped
+from sdstop.exporters.report import finding_of, host_of
+from sdstop.exporters.text import counted, plural
+from sdstop.finding import Finding, RuledOut, Severity, Verdict, by_cause
+from sdstop.format import safe, timestamp
+from sdstop.peers import Difference, Peer, differences, judged
+from sdstop.session import Session
+
+SCHEMA = "sdstop.comparison/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Sessions under names of their own, what the rules between nodes say of them, and every difference."""
+
+    sessions: tuple[tuple[str, Session], ...]
+    verdicts: tuple[Verdict, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What nodes disagree in, worst first."""
+        return [verdict for verdict in self.verdicts if isinstance(verdict, Finding)]
+
+    @property
+    def alike(self) -> list[RuledOut]:
+        """What they agree in."""
+        return [verdict for verdict in self.verdicts if isinstance(verdict, RuledOut)]
+
+    @property
+    def title(self) -> str:
+        """What the comparison comes to: `3 nodes: 1 finding: 1 warning between them`."""
+        said = counted(self.findings)
+        return f"{plural(len(self.sessions), 'capture')}: {said} between them"
+
+
+def compared(sessions: Sequence[Session]) -> Compared:
+    """Compare sessions; where two have one name, the time of the last frame tells them apart."""
+    named = tuple(zip(_names(sessions), sessions, strict=True))
+    peers = [Peer(name, session.head().window) for name, session in named]
+    return Compared(named, tuple(judged(peers)), tuple(differences(peers)))
+
+
+def _names(sessions: Sequence[Session]) -> list[str]:
+    plain = [str(host_of(session, session.head().now)["name"]) for session in sessions]
+    found: list[str] = []
+    for name, session in zip(plain, sessions, strict=True):
+        shown = name if plain.count(name) == 1 else f"{name}, {timestamp(session.head().now.taken)}"
+        found.append(shown if shown not in found else f"{shown} ({found.count(shown) + len(found)})")
+    return found
+
+
+def to_data(said: Compared) -> dict[str, Any]:
+    """Return the comparison as JSON data, with the findings of each node."""
+    return {
+        "schema": SCHEMA,
+        "nodes": [
+            {
+                "name": name,
+                "host": host_of(session, session.head().now),
+                "started": session.started,
+                "ended": session.head().now.taken,
+                "findings": [finding_of(episode) for episode in session.episodes()],
+            }
+            for name, session in said.sessions
+        ],
+        "findings": [_told(finding) for finding in said.findings],
+        "ruled_out": [asdict(verdict) for verdict in said.alike],
+        "differences": [
+            {"aspect": each.aspect.name, "item": each.item,
+             "values": [{"value": value, "nodes": list(nodes)} for value, nodes in each.values]}
+            for each in said.differences
+        ],
+    }  # fmt: skip
+
+
+def _told(finding: Finding) -> dict[str, Any]:
+    return {
+        "rule": finding.rule, "severity": finding.severity.value, "subject": finding.subject,
+        "summary": finding.summary, "values": {value.name: value.value for value in finding.values},
+        "evidence": [{"key": c.key, "frame": c.frame, "excerpt": c.excerpt} for c in finding.evidence],
+        "advice": list(finding.advice),
+    }  # fmt: skip
+
+
+def text(said: Compared, width: int = 100) -> str:
+    """Return the comparison as text."""
+    width = max(width, 40)
+    sections = [[said.title]]
+    if said.findings:
+        lines = ["BETWEEN NODES"]
+        for finding in said.findings:
+            lines.append(f"  {finding.severity.upper():<8}  {safe(finding.rule)}  {safe(finding.subject)}")
+            lines += table.wrapped(safe(finding.summary, 2000), width, "    ")
+            lines += [line for advice in finding.advice for line in table.wrapped(f"Do: {safe(advice)}", width, "    ")]
+        sections.append(lines)
+    rows = [(safe(each.what, 60), safe(value, 60), safe(", ".join(nodes), 400)) for each in said.differences
+            for value, nodes in each.values]  # fmt: skip
+    if rows:
+        sections.append(["WHAT DIFFERS", *table.listing(_once(rows), width, ("what", "value", "on"), "  ")])
+    if said.alike:
+        agreed = [(safe(verdict.subject, 60), safe(verdict.summary, 400)) for verdict in said.alike]
+        sections.append(["THE SAME ON ALL", *table.listing(agreed, width, indent="  ")])
+    sections.append(["EACH NODE", *table.listing([(name, *rest) for name, *rest in _nodes(said)], width, indent="  ")])
+    return "\n".join("\n".join([*lines, ""]) for lines in sections)
+
+
+def _once(rows: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+    """Leave out what a row has as the one above it."""
+    return [(what if at == 0 or rows[at - 1][0] != what else "", *rest) for at, (what, *rest) in enumerate(rows)]  # type: ignore[misc]
+
+
+def _nodes(said: Compared) -> Iterator[tuple[str, str, str]]:
+    """Yield each node with how many findings it has, and the first of them."""
+    for name, session in said.sessions:
+        episodes = session.episodes()
+        yield safe(name, 80), counted([e.finding for e in episodes]), _first(episodes)
+
+
+def _first(episodes: Sequence[Episode]) -> str:
+    order = by_cause([episode.finding for episode in episodes])
+    if not order:
+        return ""
+    finding = episodes[order[0].place].finding
+    return f"{finding.rule} {safe(finding.subject)}: {safe(finding.summary, 300)}"
+
+
+def markdown(said: Compared) -> str:
+    """Return the comparison as Markdown."""
+    lines = [f"# {escaped(said.title)}", "", "## Between nodes", ""]
+    lines += [
+        f"- **{f.severity.value}** {f.rule} {escaped(f.subject)}: {escaped(f.summary, 2000)}" for f in said.findings
+    ]
+    lines += ["Nothing."] * (not said.findings)
+    lines += ["", "## What differs", "", "| what | value | on |", "|---|---|---|"]
+    lines += [f"| {escaped(each.what)} | {escaped(value)} | {escaped(', '.join(nodes))} |" for each in said.differences
+              for value, nodes in each.values]  # fmt: skip
+    lines += ["", "## The same on all", ""]
+    lines += [f"- {escaped(verdict.subject)}: {escaped(verdict.summary)}" for verdict in said.alike] or ["Nothing."]
+    lines += ["", "## Each node", "", "| node | findings | first |", "|---|---|---|"]
+    lines += [f"| {escaped(name)} | {escaped(count)} | {escaped(first)} |" for name, count, first in _nodes(said)]
+    return "\n".join(lines) + "\n"
+
+
+def page(said: Compared) -> str:
+    """Return the comparison as one HTML page."""
+    shape = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
+    between = [
+        el("article",
+           el("h3", el("span", f"{shape[f.severity]} {f.severity.value}", class_=f"sev {f.severity.value}"),
+              f" {f.rule}  {f.subject}"),
+           el("p", f.summary),
+           el("ol", *(el("li", el("code", advice)) for advice in f.advice), class_="do"),
+           class_=f"finding {f.severity.value}")
+        for f in said.findings
+    ]  # fmt: skip
+    rows = [(each.what, value, ", ".join(nodes)) for each in said.differences for value, nodes in each.values]
+    parts: list[Markup] = [
+        el("h1", said.title),
+        el("section", el("h2", "Between nodes"), *(between or [el("p", "Nothing.")])),
+        el("section", el("h2", "What differs"), html_table(("what", "value", "on"), _once(rows))),
+        el("section", el("h2", "The same on all"),
+           html_table(("what", "value"), [(v.subject, v.summary) for v in said.alike])),
+        el("section", el("h2", "Each node"), html_table(("node", "findings", "first"), _nodes(said))),
+    ]  # fmt: skip
+    return html_document(said.title, el("main", *parts))

@@ -1,0 +1,134 @@
+"""TLS of a connection: a context out of web-config.yml, and bytes in and out, without a socket and without waiting.
+
+The handshake is made as its bytes come, in the protocol that counts its connections and their time: a client that says
+nothing, or stops amid a handshake, is one more silent connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from sdstop.exporters.webconfig import Secret, TlsConfig, WebConfigError
+from sdstop.format import safe
+
+_VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
+_VERIFY = {"no": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
+_AT_ONCE = 64 << 10
+
+
+def context_of(config: TlsConfig) -> ssl.SSLContext:
+    """Return what connections are made with. Raises WebConfigError, of which the line names the file to mend."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version, context.maximum_version = _VERSIONS[config.oldest], _VERSIONS[config.newest]
+    context.set_alpn_protocols(["http/1.1"])
+    if not config.ours_first:
+        context.options &= ~ssl.OP_CIPHER_SERVER_PREFERENCE
+    try:
+        if config.ciphers:
+            context.set_ciphers(":".join(config.ciphers))
+        if config.curve:
+            context.set_ecdh_curve(config.curve)
+    except (ssl.SSLError, ValueError) as error:
+        raise WebConfigError(f"cipher_suites or curve_preferences: this machine's OpenSSL has none: {error}") from error
+    names = f"{_name(config.cert, 'cert')} and {_name(config.key, 'key')}"
+    with _file(config.cert) as cert, _file(config.key) as key, _told(names):
+        context.load_cert_chain(cert, key, password=lambda: "")  # or OpenSSL asks the terminal
+    if config.client_ca is not None:
+        with _file(config.client_ca) as authorities, _told(_name(config.client_ca, "client_ca")):
+            context.load_verify_locations(authorities)
+    context.verify_mode = _VERIFY[config.client]
+    return context
+
+
+def _name(secret: Secret, key: str) -> str:
+    return safe(secret.path) if secret.path is not None else key
+
+
+@contextmanager
+def _file(secret: Secret) -> Iterator[str]:
+    """Yield a path of it; text gets one in memory, because ssl reads files only."""
+    if secret.path is not None:
+        yield str(secret.path)
+        return
+    descriptor = os.memfd_create("sdstop")
+    try:
+        os.write(descriptor, secret.text.encode())
+        yield f"/proc/self/fd/{descriptor}"
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _told(what: str) -> Iterator[None]:
+    try:
+        yield
+    except ssl.SSLError as error:
+        reason = (error.reason or "is no PEM").replace("_", " ").lower()
+        raise WebConfigError(f"{what}: cannot be used: {reason}") from error
+    except (OSError, ValueError) as error:
+        raise WebConfigError(f"{what}: {getattr(error, 'strerror', None) or error}") from error
+
+
+class Refused(Exception):  # noqa: N818
+    """The client cannot be spoken with; `plain` if it speaks HTTP without TLS."""
+
+    def __init__(self, *, plain: bool = False) -> None:
+        """Keep which."""
+        super().__init__()
+        self.plain = plain
+
+
+class Tls:
+    """One connection's TLS."""
+
+    def __init__(self, context: ssl.SSLContext, sans: frozenset[str] = frozenset()) -> None:
+        """Begin a handshake; if `sans` are given, the client's certificate must have one of these names."""
+        self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._object = context.wrap_bio(self._in, self._out, server_side=True)
+        self._sans = sans
+        self._open = False
+
+    def received(self, data: bytes) -> bytes:
+        """Return what the client said in these bytes; empty while it still shakes hands. Raises Refused."""
+        self._in.write(data)
+        said = bytearray()
+        try:
+            if not self._open:
+                self._object.do_handshake()
+                self._open = True
+                if self._sans and not self._sans & _names(self._object):
+                    raise Refused
+            while part := self._object.read(_AT_ONCE):
+                said += part
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:  # also that it said good-bye
+            if not said:
+                raise Refused(plain=error.reason == "HTTP_REQUEST") from error
+        return bytes(said)
+
+    def sent(self, data: bytes | memoryview) -> bytes:
+        """Return these bytes as they go over the wire, after all that TLS itself has to say. Raises Refused."""
+        try:
+            if data:
+                self._object.write(data)
+        except ssl.SSLError as error:
+            raise Refused from error
+        return self._out.read()
+
+    def farewell(self) -> bytes:
+        """Return what ends the connection in order."""
+        with contextlib.suppress(ssl.SSLError):  # the client has not said good-bye yet, and nobody waits for it
+            self._object.unwrap()
+        return self._out.read()
+
+
+def _names(connection: ssl.SSLObject) -> set[str]:
+    """Return the names a client's certificate says it has: DNS, IP addresses, mail, URI."""
+    said: Mapping[str, Any] = connection.getpeercert() or {}
+    return {value for _, value in said.get("subjectAltName", ())}

@@ -1,0 +1,193 @@
+"""What stands before the pages: TLS, passwords, headers and a rate limit as web-config.yml says, while it says so.
+
+The file and the certificates are looked at with every connection and request, as Prometheus' own exporters do it: what
+was renewed counts from then on. What was renewed wrongly is told once, and the state before holds on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from sdstop.exporters import passwords
+from sdstop.exporters.http import Answer, Reply, Request
+from sdstop.exporters.passwords import Login, Verdicts, login_of
+from sdstop.exporters.tls import Tls, context_of
+from sdstop.exporters.webconfig import WebConfig, WebConfigError, exposed, load
+
+MOST_WAITING = 16
+"""Different passwords that wait to be checked, one after the other."""
+
+_WHO = Answer(401, b"a name and a password, please\n", headers=(("WWW-Authenticate", 'Basic realm="sdstop"'),))
+_BUSY = Answer(503, b"too many passwords to check\n", headers=(("Retry-After", "1"),))
+_OFTEN = Answer(429, b"too many requests\n", headers=(("Retry-After", "1"),))
+
+
+class Bucket:
+    """A rate limit: so many requests at once, and so many a second in the long run."""
+
+    def __init__(self, rate: float, burst: int, now: float) -> None:
+        """Begin full."""
+        self._rate, self._burst = rate, burst
+        self._level, self._at = float(burst), now
+
+    def take(self, now: float) -> bool:
+        """Return whether there is one more."""
+        self._level = min(self._burst, self._level + (now - self._at) * self._rate)
+        self._at = now
+        if self._level < 1:
+            return False
+        self._level -= 1
+        return True
+
+
+class Web:
+    """The front of a server."""
+
+    def __init__(self, path: Path | None, say: Callable[[str], None], clock: Callable[[], float]) -> None:
+        """Read the file, None: there is none, and everybody is let in, readably. Raises WebConfigError."""
+        self.good = True
+        """Whether what was read last could be used."""
+        self._path = path
+        self._say = say
+        self._clock = clock
+        self._config = WebConfig()
+        self._context: ssl.SSLContext | None = None
+        self._bucket: Bucket | None = None
+        self._verdicts = Verdicts()
+        self._checks: dict[bytes, asyncio.Future[bool]] = {}
+        self._checker: ThreadPoolExecutor | None = None
+        self._state: Hashable = None
+        self._told: tuple[str, ...] = ()
+        if path is not None:
+            self._state = self._look()
+            self._read(path)
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is a file."""
+        return self._path is not None
+
+    @property
+    def secure(self) -> bool:
+        """Whether TLS is spoken."""
+        return self._context is not None
+
+    def tls(self) -> Tls | None:
+        """Return what a new connection is encrypted with, None if it is not."""
+        self.refresh()
+        if self._context is None or self._config.tls is None:
+            return None
+        return Tls(self._context, self._config.tls.client_sans)
+
+    def guarded(self, request: Request, answer: Callable[[Request], Answer]) -> Reply:
+        """Answer who may ask."""
+        self.refresh()
+        if self._bucket is not None and not self._bucket.take(self._clock()):
+            return self._dressed(_OFTEN)
+        if not self._config.users:
+            return self._dressed(answer(request))
+        login = login_of(request.headers.get("authorization", ""))
+        if login is None:
+            return self._dressed(_WHO)
+        key = self._verdicts.key(self._config.users, login)
+        known = self._verdicts.known(key)
+        if known is not None:
+            return self._dressed(answer(request) if known else _WHO)
+        check = self._check(key, login)
+        if check is None:
+            return self._dressed(_BUSY)
+        reply: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+        def judged(done: asyncio.Future[bool]) -> None:
+            if not reply.done():
+                right = not done.cancelled() and done.exception() is None and done.result()
+                reply.set_result(self._dressed(answer(request) if right else _WHO))
+
+        check.add_done_callback(judged)
+        return reply
+
+    def refresh(self) -> None:
+        """Read the file again if it, or a file that it names, was changed."""
+        if self._path is None:
+            return
+        state = self._look()
+        if state != self._state:
+            self._state = state
+            self.reload()
+
+    def reload(self) -> None:
+        """Read the file again."""
+        if self._path is None:
+            return
+        try:
+            self._read(self._path)
+        except WebConfigError as error:
+            self.good = False
+            self._say(f"sdstop: {error}; what was read before holds on")
+
+    def close(self) -> None:
+        """Let go of the passwords that still wait."""
+        if self._checker is not None:
+            self._checker.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self, path: Path) -> None:
+        config = load(path)
+        context = None if config.tls is None else context_of(config.tls)
+        before, self._config, self._context = self._config, config, context
+        if config.rate is None:
+            self._bucket = None
+        elif (config.rate, config.burst) != (before.rate, before.burst):
+            self._bucket = Bucket(config.rate, config.burst, self._clock())
+        self._state = self._look()  # it may name other files now
+        self.good = True
+        told = (*config.notes, *exposed(path, config))
+        for line in told:
+            if line not in self._told:
+                self._say(f"sdstop: {line}")
+        self._told = told
+
+    def _look(self) -> Hashable:
+        """Return what is different when a file was replaced or written."""
+        tls = self._config.tls
+        paths = (*(() if self._path is None else (self._path,)), *(() if tls is None else tls.paths))
+        return tuple((path, *_stamp(path)) for path in paths)
+
+    def _check(self, key: bytes, login: Login) -> asyncio.Future[bool] | None:
+        """Return the check of a password that is under way or begins now; None if too many wait."""
+        if key in self._checks:
+            return self._checks[key]
+        if len(self._checks) >= MOST_WAITING:
+            return None
+        if self._checker is None:
+            self._checker = ThreadPoolExecutor(1, "sdstop-passwords")
+        users = self._config.users
+        check = asyncio.get_running_loop().run_in_executor(self._checker, passwords.right, users, login)
+        self._checks[key] = check
+
+        def done(check: asyncio.Future[bool]) -> None:
+            self._checks.pop(key, None)
+            if not check.cancelled() and check.exception() is None:
+                self._verdicts.keep(key, right=check.result())
+
+        check.add_done_callback(done)
+        return check
+
+    def _dressed(self, answer: Answer) -> Answer:
+        """Add the headers that the file sets."""
+        if not self._config.headers:
+            return answer
+        headers = (*self._config.headers.items(), *answer.headers)
+        return Answer(answer.status, answer.body, answer.type, headers)
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    try:
+        found = os.stat(path)  # noqa: PTH116  # with every request
+    except OSError:
+        return ()
+    return found.st_mtime_ns, found.st_size, found.st_ino

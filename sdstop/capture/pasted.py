@@ -1,0 +1,156 @@
+"""Pasted text: what somebody copied from a terminal into a ticket, recognised by its prompts and by what it looks like.
+
+    [root@san1 ~]# dmsetup status cachedev            a prompt names the command: all up to the next one is its output
+    0 2930294784 flashcache stats:                    without one, the text itself tells what printed it
+    Personalities : [raid10]
+      pool: tank
+
+Whatever is recognised is evidence as if it had been recorded, one frame of it; of what stands there twice, the last.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from sdstop.capture.archive import Refused
+from sdstop.capture.manifest import STARTED
+from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.format import safe
+
+LONGEST = 16 << 20
+"""Bytes of text that are read."""
+
+PROGRAMS = frozenset({
+    "ceph", "dmidecode", "dmsetup", "drbdsetup", "iostat", "ip", "lsblk", "lscpu", "lsscsi", "lvs", "scli", "sg_map",
+    "smp_discover", "smp_rep_general", "smp_rep_phy_err_log", "zpool", "zfs",
+})  # fmt: skip
+"""Commands whose output somebody here reads."""
+
+_PROMPT = re.compile(
+    r"\s{0,8}(?:\[[^\]\n]{1,100}\]\s?|[\w.-]{1,64}@[\w.-]{1,64}[:\s]?[^\s#$%>]{0,200}\s?|[\w./~:-]{0,80}\s?)?"
+    r"[#$%>]\s{1,4}(?P<line>\S.{0,2000})"
+)
+_ALONE = re.compile(
+    rf"\s{{0,8}}`?(?P<line>(?:sudo )?(?:{'|'.join(sorted(PROGRAMS))})(?: [\w./:@%+=,-]{{1,100}}){{0,12}})`?:?"
+)
+"""A command line in back quotes, or by itself."""
+_SUDO = re.compile(r"(?:sudo|doas)\s+(?:-\S+\s+)*")
+_FOLDER = re.compile(r"/?(?:usr/(?:local/)?)?s?bin/")
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What the first line of an output looks like, the key of what prints it, and what its last line looks like."""
+
+    first: re.Pattern[str]
+    key: str
+    last: re.Pattern[str] | None = None
+
+
+_LOOKS = (
+    _Look(re.compile(r"Personalities\s*:"), "/proc/mdstat", re.compile(r"unused devices:")),
+    _Look(re.compile(r"md[\w/]{1,30}\s:\s(?:active|inactive)\b"), "/proc/mdstat", re.compile(r"unused devices:")),
+    _Look(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache stats:"), "cmd:dmsetup status"),
+    _Look(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache conf:"), "cmd:dmsetup table"),
+    _Look(re.compile(r"\S{1,200}: \d+ \d+ (?:cache \d+ \d+/\d+|writecache \d+) "), "cmd:dmsetup status"),
+    _Look(re.compile(r"\s*pool: \S"), "cmd:zpool status"),
+    _Look(re.compile(r"# dmidecode \d|Handle 0x[0-9A-Fa-f]{4}, DMI type"), "cmd:dmidecode"),
+    _Look(re.compile(r"Report phy error log response:"), "cmd:smp_rep_phy_err_log"),
+    _Look(re.compile(r"Linux \S+ \(\S+\)\s.*\(\d+ CPU\)|Device:?\s.*%util"), "cmd:iostat -x"),
+    _Look(re.compile(r"version: 8\.\d+\.\d+.*\(api:"), "/proc/drbd"),
+)
+_FILES = re.compile(r"(?:cat|less|more|head|tail)\s+(?P<path>/(?:proc|sys|etc)/\S{1,500})$")
+
+
+@dataclass(slots=True)
+class _Section:
+    """Lines that one command printed, or one file held."""
+
+    key: str
+    named: bool
+    last: re.Pattern[str] | None = None
+    lines: list[str] = field(default_factory=list)
+
+
+def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
+    """Return what text is recognised as. Raises Refused if nothing of it is."""
+    if len(data) > LONGEST:
+        raise Refused(f"is longer than {LONGEST >> 20} MiB")
+    text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+    evidence: dict[str, Evidence] = {}
+    twice: set[str] = set()
+    unknown = 0
+    for section in _sections(text):
+        content = "\n".join(section.lines).strip("\n")
+        if not section.key:
+            unknown += sum(1 for line in section.lines if line.strip())
+        elif content:
+            joined = _JOINED.get(section.key.removeprefix("cmd:").partition(" ")[0])
+            known = evidence.get(section.key)
+            if known is not None and joined:
+                content = f"{known.data.decode()}\n{content}"
+            elif known is not None:
+                twice.add(section.key)
+            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode())
+    if not evidence:
+        raise Refused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
+    notes = ["pasted text is one moment, nobody knows which: what takes two readings, as every rate, is not known"]
+    notes += [f"of {safe(key, 80)} the last one counts" for key in sorted(twice)[:5]]
+    notes += [f"lines that were not recognised: {unknown}"] if unknown else []
+    origin = Origin(name, note="; ".join(notes), collectors=frozenset())
+    return origin, [Frame(1, STARTED, 0.0, tuple(evidence.values()))]
+
+
+_JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True}
+"""Programs that are asked for one thing after another, so that their outputs belong together."""
+
+
+def _sections(text: str) -> Iterator[_Section]:
+    section = _Section("", named=False)
+    for line in text.split("\n"):
+        look = next((look for look in _LOOKS if look.first.match(line)), None)
+        command = _command(line) if look is None else None
+        if command is not None:
+            yield section
+            section = _Section(command, named=True)
+            continue
+        if look is not None and not _goes_on(section, look):
+            yield section
+            section = _Section(look.key, named=False, last=look.last)
+        section.lines.append(line)
+        if section.last is not None and section.last.match(line):
+            yield section
+            section = _Section("", named=False)
+    yield section
+
+
+def _goes_on(section: _Section, look: _Look) -> bool:
+    """Whether what looks like a beginning is one more part of the same output."""
+    return section.key == look.key or (section.named and bool(section.key))
+
+
+def _command(line: str) -> str | None:
+    """Return the key of a command after a prompt, or alone; "" for one that nobody here reads, None for other text."""
+    found = _PROMPT.fullmatch(line.rstrip()) or _ALONE.fullmatch(line.rstrip())
+    if found is None:
+        return None
+    given = _SUDO.sub("", found["line"].strip(), count=1)
+    file = _FILES.match(given)
+    if file is not None:
+        return file["path"]
+    try:
+        words = shlex.split(given)
+    except ValueError:
+        words = given.split()
+    program = _FOLDER.sub("", words[0], count=1) if words else ""
+    if program in PROGRAMS:
+        kept = next((at for at, word in enumerate(words) if word in {"|", ";", "&&", ">", "||"}), len(words))
+        return "cmd:" + " ".join([program, *words[1:kept]])
+    return "" if re.fullmatch(r"[a-z][\w.-]{1,40}", program) and not _PLAIN.match(line) else None
+
+
+_PLAIN = re.compile(r"\s*#\s")
+"""A comment, or the head of dmidecode, where there is no name before the sign."""

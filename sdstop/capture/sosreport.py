@@ -1,0 +1,217 @@
+"""sosreport: what sos 3 and 4 leave behind, opened as one frame of a node.
+
+    proc/, sys/, etc/, run/           files at their own paths, links as links
+    sos_commands/PLUGIN/COMMAND       what a command printed; its name is the command line, mangled
+    sos_reports/manifest.json         sos 4: each command as it was run, with status and time
+    version.txt                       `sosreport: 4.5.6`, `sos report: ...`
+    date, hostname, uptime            links to the commands' outputs
+
+sos mangles a command line by taking the folder of the program off, and by writing `_` for each run of characters
+that are no letter, digit, `_`, `-`, `.` or `/`, then `.` for `/` (sos/report/plugins, _mangle_command).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from sdstop.capture.archive import Contents, Guest, Limits
+from sdstop.capture.layout import parse_json, usable_key
+from sdstop.capture.manifest import STARTED
+from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.host import LARGEST
+
+ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "version.txt", "date", "hostname")
+"""What of an unpacked sosreport is read."""
+LIMITS = Limits(total=2 << 30, ratio=400, ratio_from=64 << 20)
+"""Logs are large, and trees of small files pack well."""
+
+_KEPT = re.compile(
+    r"(?:proc|sys|run/udev/data|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf|multipath)"
+    r"|var/log/(?:sa|sysstat)/sar\d+$|sos_reports/manifest\.json$|version\.txt$"
+)
+_LOGS = re.compile(r"sos_commands/(?:logs|systemd|selinux|auditd|rpm|dpkg|apt|yum|python|java)/")
+_PATH = re.compile(r"^/?(?:usr/(?:local/)?)?s?bin/")
+_SAR = re.compile(r"sar\d\d(?:\d{6})?")
+_MOST_COMMANDS = 20_000
+_NOTE = "a sosreport is one moment: what takes two readings, as every rate, is not known"
+
+
+def guest(*, topped: bool) -> Guest:
+    """Return what is kept of a tree; `topped`: there is a folder around everything."""
+
+    def wanted(name: str) -> bool:
+        inner = name.partition("/")[2] if topped else name
+        return _KEPT.match(inner) is not None and _LOGS.match(inner) is None
+
+    return Guest(wanted)
+
+
+def is_sosreport(contents: Contents) -> bool:
+    """Whether a tree, without the one folder around it, is a sosreport: it says so, and has commands' outputs."""
+    commands = any(name.startswith("sos_commands/") for name in (*contents.files, *contents.folders))
+    return commands and (
+        "version.txt" in contents.files or any(name.startswith("sos_reports/") for name in contents.files)
+    )
+
+
+def read_sosreport(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:
+    """Return where it is from, and its one frame."""
+    manifest = _manifest(contents)
+    evidence: dict[str, Evidence] = {}
+    for key, item in (*_files(contents), *_links(contents), *_commands(contents, manifest)):
+        evidence.setdefault(key, item)
+    host = _line(contents, "etc/hostname") or _line(contents, "sos_commands/host/hostname") or name
+    taken, said = _taken(contents, manifest)
+    version = _line(contents, "version.txt")
+    origin = Origin(
+        host[:253],
+        complete=contents.complete,
+        note="; ".join(filter(None, [_NOTE, said, *contents.notes[:5]])),
+        facts={"made by": version} if version else {},
+        collectors=frozenset(),
+    )
+    return origin, [Frame(1, taken if taken is not None else STARTED, 0.0, tuple(evidence.values()))]
+
+
+def _files(contents: Contents) -> Iterator[tuple[str, Evidence]]:
+    for name, data in contents.files.items():
+        if name.startswith(("proc/", "sys/", "etc/", "run/")):
+            yield f"/{name}", Evidence(f"/{name}", data=data[:LARGEST])
+
+
+def _links(contents: Contents) -> Iterator[tuple[str, Evidence]]:
+    for name, target in contents.links.items():
+        if name.startswith(("proc/", "sys/", "run/")):
+            key = f"link:/{name}"
+            yield key, Evidence(key, data=target.encode("utf-8", "surrogateescape"))
+
+
+def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[str, Evidence]]:
+    """Yield commands as the manifest has them, then those whose line can only be told from the file's name."""
+    known: set[str] = set()
+    for command in _listed(manifest):
+        path, line = command.get("filepath"), command.get("exec")
+        data = contents.files.get(path) if isinstance(path, str) else None
+        if data is None or not isinstance(path, str) or not isinstance(line, str):
+            continue
+        key = f"cmd:{_plain(line, command.get('parameters'))}"
+        if usable_key(key):
+            known.add(path)
+            status = command.get("return_code")
+            exit_ = status if isinstance(status, int) else None
+            # What went to standard error stands in the same file.
+            yield key, Evidence(key, data=data[:LARGEST], stderr=data[:4096] if exit_ else b"", exit=exit_)
+    for name, data in contents.files.items():
+        file = name.rpartition("/")[2]
+        if _SAR.fullmatch(file):  # a whole day, from the data that sysstat keeps
+            key = f"cmd:sar -A -f {file.replace('sar', 'sa')}"
+            yield key, Evidence(key, data=data[:LARGEST])
+        elif name.startswith("sos_commands/") and name not in known:
+            key = f"cmd:{unmangled(file)}"
+            yield key, Evidence(key, data=data[:LARGEST])
+
+
+def _listed(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the commands of every plugin of a manifest."""
+    count = 0
+    report: Any = manifest.get("components")
+    for step in ("report", "plugins"):
+        report = report.get(step) if isinstance(report, dict) else None
+    for plugin in report.values() if isinstance(report, dict) else ():
+        commands = plugin.get("commands") if isinstance(plugin, dict) else None
+        for command in commands if isinstance(commands, list) else ():
+            count += 1
+            if isinstance(command, dict) and count <= _MOST_COMMANDS:
+                yield command
+
+
+def _plain(line: str, parameters: object) -> str:
+    """Return a command line as it is asked for here: the program without its folder, words with one space between."""
+    words: list[str] = [line]
+    if isinstance(parameters, list) and parameters and " " not in line.strip():
+        words += [word for word in parameters if isinstance(word, str)]
+    try:
+        words = shlex.split(" ".join(words))
+    except ValueError:
+        words = " ".join(words).split()
+    return " ".join([_PATH.sub("", words[0]), *words[1:]]) if words else ""
+
+
+def unmangled(name: str) -> str:
+    """Return a command line out of a file's name: `dmsetup_table` was `dmsetup table`.
+
+    An underscore that was one is taken for a space; programs whose name has one are known.
+    """
+    for program in _UNDERSCORED:
+        if name == program or name.startswith(f"{program}_"):
+            return program + name[len(program) :].replace("_", " ")
+    return name.replace("_", " ")
+
+
+_UNDERSCORED = (
+    "smp_rep_phy_err_log",
+    "smp_rep_general",
+    "smp_discover",
+    "smp_rep_manufacturer",
+    "sg_map",
+    "ibv_devinfo",
+)
+
+
+def _manifest(contents: Contents) -> dict[str, Any]:
+    data = contents.files.get("sos_reports/manifest.json")
+    if data is None:
+        return {}
+    try:
+        found = parse_json(data)
+    except ValueError:
+        contents.notes.append("sos_reports/manifest.json is damaged")
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _line(contents: Contents, name: str) -> str:
+    """Return the first line of a file, "" if there is none that can be shown."""
+    text = contents.files.get(name, b"")[:500].decode("utf-8", "replace").strip().partition("\n")[0]
+    return text if text.isprintable() else ""
+
+
+_ZONES = frozenset({"UTC", "GMT", "Z"})
+_DATES = ("date/date_--utc", "date/date", "host/date", "general/date")
+
+
+def _taken(contents: Contents, manifest: dict[str, Any]) -> tuple[float | None, str]:
+    """Return when it was made (Unix seconds), and what is to be known of that.
+
+    `date` where that is in UTC, else the manifest, which has the node's own time of day.
+    """
+    for name in _DATES:
+        words = _line(contents, f"sos_commands/{name}").split()
+        if len(words) == 6 and words[4] in _ZONES:  # Sat Nov 21 16:32:30 UTC 2026
+            words = [*words[1:4], words[5]]
+        elif len(words) == 7 and words[5] in _ZONES and words[4] in {"AM", "PM"}:  # Sat Nov 21 04:32:30 PM UTC 2026
+            words = [*words[1:3], _afternoon(words[3], words[4]), words[6]]
+        else:
+            continue
+        try:
+            found = datetime.strptime(" ".join(words), "%b %d %H:%M:%S %Y")  # noqa: DTZ007  # told so the line after
+        except ValueError:
+            continue
+        return found.replace(tzinfo=UTC).timestamp(), ""
+    started = manifest.get("start_time")
+    if isinstance(started, str):
+        with contextlib.suppress(ValueError, OverflowError):
+            local = datetime.fromisoformat(started).replace(tzinfo=UTC).timestamp()
+            return local, "its time is that of the node's clock, of which the zone is not known"
+    return None, "when it was made is not known"
+
+
+def _afternoon(clock: str, half: str) -> str:
+    """Return a time of twelve hours as one of 24."""
+    hour, _, rest = clock.partition(":")
+    return f"{int(hour) % 12 + 12 * (half == 'PM')}:{rest}" if hour.isdecimal() else clock

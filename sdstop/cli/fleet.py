@@ -1,0 +1,56 @@
+"""`sdstop fleet`: all nodes, as a Prometheus-compatible server knows them."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+import sdstop
+from sdstop.cli import output
+from sdstop.cli.problem import Problem
+
+if TYPE_CHECKING:
+    from sdstop.fleet.watcher import Watcher
+
+
+def run(options: argparse.Namespace) -> int:
+    """Show the fleet until the user quits, or print it once. Raises Problem."""
+    from sdstop.fleet.client import Client
+    from sdstop.fleet.http_config import load
+    from sdstop.fleet.problem import SettingsError
+    from sdstop.fleet.promql import matchers
+    from sdstop.fleet.url import parse_url
+    from sdstop.fleet.watcher import Watcher
+
+    try:
+        url = parse_url(options.prometheus)
+        client = Client(url, load(options.http_config))
+        watcher = Watcher(client, matchers(options.match), ("job", *options.peers))
+        return _shown(options, watcher, str(url))
+    except SettingsError as error:
+        raise Problem(str(error), 2) from error
+
+
+def _shown(options: argparse.Namespace, watcher: Watcher, url: str) -> int:
+    from sdstop.tui.terminal import Options, usable_terminal
+
+    reason = None if options.once or options.format else usable_terminal()
+    if options.once or options.format or reason is not None:
+        if reason is not None:
+            output.say(f"sdstop: {reason}, so this is a text table instead of the dashboard")
+        return _printed(watcher, url, options.format or "text")
+    from sdstop.tui.fleet import run as show
+
+    looks = Options(options.ascii, options.mouse, options.theme, options.no_color, sdstop.__version__)
+    return show(watcher, url, options.interval, looks)
+
+
+def _printed(watcher: Watcher, url: str, form: str) -> int:
+    """Print the fleet once; 1 if the server did not answer."""
+    from sdstop.fleet.text import fleet_json, fleet_text
+
+    picture = watcher.refresh()
+    output.write((fleet_json if form == "json" else fleet_text)(picture, url))
+    if picture.failed:
+        raise Problem(f"{url}: {picture.troubles[0]}")
+    return 0

@@ -1,0 +1,98 @@
+"""`--redact`: the key, the redactor, the map that stays with the owner, and the look through what was written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sdstop.cli.problem import Problem
+from sdstop.format import safe
+
+if TYPE_CHECKING:
+    from sdstop.redaction import Redactor
+
+_SHORTEST_KEY = 16
+
+
+def redactor(keyfile: str) -> Redactor:
+    """Return a redactor with the key of a file, which is made if it is not there; "" is a key for this run alone.
+
+    Raises Problem.
+    """
+    from sdstop.redaction import Pseudonyms, Redactor
+
+    return Redactor(Pseudonyms(_key(keyfile) if keyfile else os.urandom(32)))
+
+
+def _key(path: str) -> bytes:
+    try:
+        try:
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        except FileExistsError:
+            return _read(path)
+        with os.fdopen(descriptor, "wb") as stream:
+            key = os.urandom(32).hex().encode()
+            stream.write(key + b"\n")
+            return key
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "is no path"
+        raise Problem(f"--redact {safe(path)}: {why}") from error
+
+
+def _read(path: str) -> bytes:
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        mode = os.fstat(stream.fileno()).st_mode
+        if not stat.S_ISREG(mode) or mode & 0o077:
+            raise Problem(f"--redact {safe(path)}: others can read this key; chmod 600 {safe(path)}")
+        key = stream.read(4096).strip()
+    if len(key) < _SHORTEST_KEY:
+        raise Problem(
+            f"--redact {safe(path)}: a key has at least {_SHORTEST_KEY} bytes; a file that is not there is made"
+        )
+    return key
+
+
+def write_map(known: Redactor, output: str) -> str:
+    """Write what stands for what beside a capture, for the owner alone; return its path. Raises Problem."""
+    path = f"{output.rstrip('/')}.map.json"
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
+            json.dump(known.map(), stream, indent=1)
+            stream.write("\n")
+    except OSError as error:
+        raise Problem(f"{safe(path)} cannot be written: {error.strerror}") from error
+    return path
+
+
+def look_through(known: Redactor, output: str) -> None:
+    """Look for names in a finished capture, and take it away if there are any. Raises Problem."""
+    from sdstop.redaction import leaks
+
+    found = list(leaks(_files(output), known.pseudonyms))
+    if found:
+        path = Path(output)
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+        where = sorted({file for file, _ in found})
+        raise Problem(
+            f"{safe(output)} was taken away again: {len(found)} names were left in {len(where)} files of it, first in "
+            f"{safe(where[0])}"
+        )
+
+
+def _files(output: str) -> Iterator[tuple[str, bytes]]:
+    from sdstop.capture.archive import read_archive
+
+    path = Path(output)
+    if path.is_dir():
+        for file in sorted(path.rglob("*")):
+            if file.is_file():
+                yield str(file.relative_to(path)), file.read_bytes()
+        return
+    with path.open("rb", buffering=0) as stream:
+        yield from read_archive(stream).files.items()

@@ -1,0 +1,51 @@
+"""Names of devices that clusters, pools and configuration files hold, as readings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.model import Fact, Label, Metric, Reading, Source
+
+_KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
+"""Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevicePath(Reading):
+    """A device by the name under which somebody will look for it, one row for each place.
+
+    `holder` is who does: a configuration file of this node, a cluster; `place` is what for: a mount point, an array, a
+    node of the cluster.
+    """
+
+    family: ClassVar[str] = "device_path"
+    title: ClassVar[str] = "Names of devices"
+    joined: ClassVar[bool] = True
+    exported: ClassVar[bool] = False
+
+    holder: Annotated[str, Label("Holder", "Configuration file, or cluster")]
+    place: Annotated[str, Label("For", "Mount point, array, or node of the cluster")]
+    path: Annotated[str, Label("Name", "The device as it is looked for")]
+    kind: Annotated[str, Fact("Kind", "file or powerflex")]
+    now: Annotated[str | None, Fact("Name now", "Where it was found last, if that is told")] = None
+    healthy: Annotated[int | None, Metric("Healthy", "1 where it is well, 0 where it is not")] = None
+    device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node")] = None
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the line that has the name."""
+        del field
+        return Source(self.origin, self.needle or self.path)
+
+    @property
+    def moved(self) -> bool:
+        """Whether it was found under another name."""
+        return self.now is not None and self.now != self.path
+
+
+def unstable(path: str) -> bool:
+    """Whether a path is a name that another device may bear after the next start."""
+    return _KERNEL.fullmatch(path) is not None

@@ -1,0 +1,34 @@
+"""Which memory module a count of errors belongs to, where the names prove it."""
+
+from __future__ import annotations
+
+import re
+
+from sdstop.collectors.dimms import Dimm
+from sdstop.collectors.edac import MemoryErrors
+from sdstop.history import Window
+
+_SOURCE = re.compile(r"CPU_SrcID#(\d{1,3})_")
+
+
+def module_of(window: Window, row: MemoryErrors) -> Dimm | None:
+    """Return the module of the firmware's table, None where none is proven.
+
+    A label that somebody gave (edac-ctl), and ghes_edac's, have the slot's name, alone or after the bank's. The names
+    of Intel's drivers, `CPU_SrcID#0_Ha#0_Chan#1_DIMM#0`, have the socket: that proves the module of a socket with one.
+    """
+    label = (row.label or "").strip()
+    filled = [dimm for dimm in window.rows(Dimm).values() if dimm.size]
+    named = [
+        dimm
+        for dimm in filled
+        for name in {dimm.slot, dimm.needle}
+        if name and (label == name or label.endswith(f" {name}"))
+    ]
+    if named:
+        return named[0] if len({dimm.slot for dimm in named}) == 1 else None
+    source = _SOURCE.match(label)
+    if source is None or any(dimm.socket is None for dimm in filled):
+        return None
+    own = [dimm for dimm in filled if dimm.socket == str(int(source[1]))]
+    return own[0] if len(own) == 1 else None

@@ -1,0 +1,334 @@
+"""Picture: the fleet at one moment, put together from a server's answers. Pure."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sdstop.finding import Finding, Severity, Verdict
+from sdstop.fleet.answer import Answer, Series
+from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
+
+Key = tuple[str, str]
+"""A node: job and instance, as the server labels them."""
+
+_PORT = re.compile(r"^(.+):\d{1,5}$")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A finding in force on a node."""
+
+    node: Key
+    rule: str
+    severity: Severity
+    subject: str
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: findings by severity, age of its last sample (seconds), and one of its worst findings.
+
+    `silence` says why it is silent, "" if it is not. `history` is how many findings that matter it had, oldest first,
+    None where nobody knows.
+    """
+
+    key: Key
+    name: str
+    critical: int = 0
+    warning: int = 0
+    info: int = 0
+    age: float | None = None
+    worst: Claim | None = None
+    silence: str = ""
+    history: tuple[float | None, ...] = ()
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst, None for none or info."""
+        return Severity.CRITICAL if self.critical else Severity.WARNING if self.warning else None
+
+    @property
+    def rank(self) -> tuple[int, int, int, int]:
+        """What nodes are sorted by, the worst highest: a silent one comes after the critical ones."""
+        return (self.critical, int(bool(self.silence)), self.warning, self.info)
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayRow:
+    """An array that something is said of, or whose load is uneven.
+
+    `skew` is its busiest member beside the mean of all, 1 is even.
+    """
+
+    node: Key
+    array: str
+    claims: tuple[Claim, ...] = ()
+    skew: float | None = None
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst that is said."""
+        return max((c.severity for c in self.claims), key=lambda s: s.rank, default=None)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The members that something is said of."""
+        return tuple(dict.fromkeys(c.subject.partition("/")[2] for c in self.claims if "/" in c.subject))
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildRow:
+    """A rebuild: share done, seconds remaining, bytes per second; None where its node does not say."""
+
+    node: Key
+    array: str
+    operation: str
+    state: str = ""
+    done: float | None = None
+    remaining: float | None = None
+    speed: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VolumeRow:
+    """A volume that uses all of a limit, or of which a rule says so. `used` is the share of the limit."""
+
+    node: Key
+    volume: str
+    owner: str = ""
+    binds: str = ""
+    used: float | None = None
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst that is said."""
+        return max((c.severity for c in self.claims), key=lambda s: s.rank, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRow:
+    """A rule, and on how many nodes it has findings of a severity."""
+
+    rule: str
+    severity: Severity
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The fleet. `total` is how many nodes have samples, of which `nodes` are the worst MOST_NODES at most.
+
+    `troubles` is what was asked and not answered, `warnings` and `infos` what the server remarks, each in one line;
+    `failed` is where there was no answer at all. `asked` is Unix seconds, `took` the seconds until the last answer.
+    """
+
+    asked: float = 0.0
+    took: float = 0.0
+    server: str = ""
+    total: int | None = None
+    named: Mapping[Key, str] = field(default_factory=dict)
+    counts: Mapping[Severity, int] = field(default_factory=dict)
+    nodes: tuple[Node, ...] = ()
+    findings: tuple[Claim, ...] = ()
+    rules: tuple[RuleRow, ...] = ()
+    arrays: tuple[ArrayRow, ...] = ()
+    rebuilds: tuple[RebuildRow, ...] = ()
+    volumes: tuple[VolumeRow, ...] = ()
+    outliers: tuple[Verdict, ...] = ()
+    troubles: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    infos: tuple[str, ...] = ()
+    failed: bool = False
+
+    @property
+    def silent(self) -> tuple[Node, ...]:
+        """The silent nodes, the one that was silent longest first."""
+        quiet = [node for node in self.nodes if node.silence]
+        return tuple(sorted(quiet, key=lambda node: (-(node.age if node.age is not None else math.inf), node.name)))
+
+    @property
+    def differing(self) -> tuple[Finding, ...]:
+        """What differs between nodes, the worst first."""
+        found = [verdict for verdict in self.outliers if isinstance(verdict, Finding)]
+        return tuple(sorted(found, key=lambda finding: (-finding.severity.rank, finding.subject)))
+
+    def name(self, key: Key) -> str:
+        """Return a node's name."""
+        return self.named.get(key, short(key[1]))
+
+
+Answers = Mapping[str, Answer]
+
+
+def key_of(row: Series) -> Key:
+    """Return the node of a series."""
+    return row.label("job"), row.label("instance")
+
+
+def short(instance: str) -> str:
+    """Return `n1` of `n1:10042`, and what has no port as it is."""
+    found = _PORT.match(instance)
+    return found[1] if found else instance
+
+
+def names(keys: Sequence[Key]) -> dict[Key, str]:
+    """Return each node's name: without its port, unless two would have one name; with its job if they still had."""
+    chosen: dict[Key, str] = {}
+    for style in (lambda k: short(k[1]), lambda k: k[1], lambda k: f"{k[1]} ({k[0]})"):
+        by_name: dict[str, list[Key]] = {}
+        for key in keys:
+            if key not in chosen:
+                by_name.setdefault(style(key), []).append(key)
+        chosen |= {same[0]: name for name, same in by_name.items() if len(same) == 1}
+    return {key: chosen.get(key, key[1]) for key in keys}
+
+
+def _severity(row: Series) -> Severity:
+    """Return a series' severity; a word that nobody knows is no worse than info."""
+    word = row.label("severity")
+    return Severity(word) if word in set(Severity) else Severity.INFO
+
+
+def claim(row: Series, node: Key | None = None) -> Claim:
+    """Return the finding that a series of sdstop_finding_active is."""
+    return Claim(node or key_of(row), row.label("rule"), _severity(row), row.label("subject"))
+
+
+def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> Picture:
+    """Put the answers together; what has no answer is left empty, and not said to be good."""
+
+    def rows(name: str) -> tuple[Series, ...]:
+        answer = answers.get(name)
+        return () if answer is None else answer.series
+
+    total = rows("total")
+    counts = {_severity(row): int(row.value) for row in rows("counts")}
+    told = tuple(claim(row) for row in rows("findings"))
+    rules = (RuleRow(row.label("rule"), _severity(row), int(row.value)) for row in rows("rules"))
+    nodes = _nodes(answers, rows)
+    return Picture(
+        total=int(total[0].value) if total else 0 if "total" in answers else None,
+        named={node.key: node.name for node in nodes},
+        counts=counts,
+        nodes=nodes,
+        findings=tuple(sorted(told, key=lambda c: (-c.severity.rank, c.rule, c.node, c.subject))),
+        rules=tuple(sorted(rules, key=lambda r: (-r.severity.rank, -r.nodes, r.rule))),
+        arrays=_arrays(rows),
+        rebuilds=_rebuilds(rows("rebuilds")),
+        volumes=_volumes(rows),
+        outliers=tuple(outliers),
+    )
+
+
+Rows = Callable[[str], tuple[Series, ...]]
+
+
+def _nodes(answers: Answers, rows: Rows) -> tuple[Node, ...]:
+    ages = {key_of(row): max(row.value, 0.0) for row in rows("nodes")}
+    quiet = {key_of(row): row.value for row in rows("silent")}
+    down = {key_of(row) for row in rows("down")}
+    counted: dict[Key, dict[Severity, int]] = {}
+    for row in rows("severities"):
+        counted.setdefault(key_of(row), {})[_severity(row)] = int(row.value)
+    worst = {key_of(row): claim(row) for row in rows("worst")}
+    past = rows("history")
+    end = max((row.points[-1][0] for row in past), default=0.0)
+    courses = {key_of(row): on_grid(row.points, end, HISTORY_STEP, HISTORY_POINTS) for row in past}
+    keys = sorted({*ages, *quiet, *down, *counted, *worst})
+    named = names(keys)
+    found = []
+    for key in keys:
+        by = counted.get(key, {})
+        silence = ""
+        if key in down:
+            silence = "its target is down"
+        elif "nodes" in answers and key in quiet and key not in ages:
+            silence = "it is no longer scraped"
+        elif ages.get(key, 0.0) > STALE_SECONDS:
+            silence = "it is scraped, but takes no samples (or its clock is behind)"
+        found.append(
+            Node(
+                key, named[key], by.get(Severity.CRITICAL, 0), by.get(Severity.WARNING, 0), by.get(Severity.INFO, 0),
+                ages.get(key, quiet.get(key)), worst.get(key), silence, courses.get(key, ()),
+            )
+        )  # fmt: skip
+    found.sort(key=lambda node: node.name)
+    found.sort(key=lambda node: node.rank, reverse=True)
+    return tuple(found[:MOST_NODES])
+
+
+HISTORY_SECONDS = 3600.0
+HISTORY_STEP = 120.0
+HISTORY_POINTS = int(HISTORY_SECONDS / HISTORY_STEP) + 1
+"""What the small courses beside nodes show."""
+
+
+def on_grid(points: Sequence[tuple[float, float]], end: float, step: float, count: int) -> tuple[float | None, ...]:
+    """Return `count` values, the last at `end`, one every `step` seconds; None where there is no point."""
+    grid: list[float | None] = [None] * count
+    for taken, value in points:
+        place = count - 1 - round((end - taken) / step)
+        if 0 <= place < count and math.isfinite(value):
+            grid[place] = value
+    return tuple(grid)
+
+
+def _arrays(rows: Rows) -> tuple[ArrayRow, ...]:
+    claims: dict[tuple[Key, str], list[Claim]] = {}
+    for row in rows("arrays"):
+        told = claim(row)
+        claims.setdefault((told.node, told.subject.partition("/")[0]), []).append(told)
+    skews = {(key_of(row), row.label("array")): row.value for row in rows("skew") if math.isfinite(row.value)}
+    uneven = {place for place, skew in skews.items() if skew >= UNEVEN}
+    found = [
+        ArrayRow(key, array, tuple(claims.get((key, array), ())), skews.get((key, array)))
+        for key, array in sorted({*claims, *uneven})
+    ]
+    found.sort(key=lambda row: (-(row.severity.rank if row.severity else -1), -(row.skew or 0.0)))
+    return tuple(found)
+
+
+UNEVEN = 2.0
+"""Skew from which an array is listed though no rule speaks of it."""
+
+
+def _rebuilds(series: Sequence[Series]) -> tuple[RebuildRow, ...]:
+    figures: dict[tuple[Key, str, str], dict[str, float]] = {}
+    states: dict[tuple[Key, str, str], str] = {}
+    for row in series:
+        place = (key_of(row), row.label("array"), row.label("operation"))
+        known = figures.setdefault(place, {})
+        if row.label("what") == "state":
+            states[place] = row.label("state")
+        elif math.isfinite(row.value):
+            known[row.label("what")] = row.value
+    found = [
+        RebuildRow(*place, states.get(place, ""), known.get("done"), known.get("remaining"), known.get("speed"))
+        for place, known in sorted(figures.items())
+    ]
+    found.sort(key=lambda row: -(row.remaining if row.remaining is not None else math.inf))
+    return tuple(found)
+
+
+def _volumes(rows: Rows) -> tuple[VolumeRow, ...]:
+    claims: dict[tuple[Key, str, str], list[Claim]] = {}
+    for row in rows("saturated"):
+        told = claim(row)
+        volume, _, owner = told.subject.removeprefix("vol:").partition("@")
+        claims.setdefault((told.node, volume, owner), []).append(told)
+    used: dict[tuple[Key, str, str], tuple[float, str]] = {}
+    for row in rows("volumes"):
+        place = (key_of(row), row.label("volume"), row.label("owner"))
+        share = (row.value, " ".join(part for part in (row.label("direction"), row.label("binds")) if part))
+        if math.isfinite(row.value):
+            used[place] = max(used.get(place, share), share)
+    found = [
+        VolumeRow(*place, used.get(place, (None, ""))[1], used.get(place, (None, ""))[0], tuple(claims.get(place, ())))
+        for place in sorted({*claims, *used})
+    ]
+    found.sort(key=lambda row: (-(row.severity.rank if row.severity else -1), -(row.used or 0.0)))
+    return tuple(found)

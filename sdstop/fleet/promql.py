@@ -1,0 +1,55 @@
+"""PromQL: texts and selectors, quoted so that no label's value can end them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from sdstop.fleet.problem import SettingsError
+from sdstop.format import safe
+
+_META = re.compile(r"([\\.+*?()|\[\]{}^$])")
+_MATCHER = re.compile(
+    r"""\s*(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*(?P<op>=~|!~|!=|=)\s*"""
+    r"""(?P<value>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|`[^`]*`)\s*"""
+)
+
+
+def quoted(text: str) -> str:
+    """Return a text as a string of PromQL."""
+    shown = text.encode("utf-8", "replace").decode("utf-8").replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", shown) + '"'
+
+
+def one_of(values: Iterable[str]) -> str:
+    """Return the string of a regular expression (RE2) that any of the values matches and nothing else."""
+    return quoted("|".join(_META.sub(r"\\\1", value) for value in values))
+
+
+def matchers(text: str) -> str:
+    """Return matchers as they stand between braces: `job="sdstop",cluster=~"a|b"`. Raises SettingsError.
+
+    Taken are `{job="sdstop"}` and the same without braces; "" is every series.
+    """
+    said = text.strip()
+    if said.startswith("{") and said.endswith("}"):
+        said = said[1:-1].strip()
+    found: list[str] = []
+    place = 0
+    while place < len(said):
+        matcher = _MATCHER.match(said, place)
+        if matcher is None or matcher["name"] == "__name__":
+            raise SettingsError(f'--match {safe(text, 80)!r} is no selector; write \'job="sdstop",cluster="a"\'')
+        found.append(f"{matcher['name']}{matcher['op']}{matcher['value']}")
+        place = matcher.end()
+        if place < len(said):
+            if said[place] != ",":
+                raise SettingsError(f"--match {safe(text, 80)!r} lacks a comma after {safe(found[-1], 60)}")
+            place += 1
+    return ",".join(found)
+
+
+def series(metric: str, *conditions: str) -> str:
+    """Return a selector: the metric with those of the conditions that are not empty."""
+    chosen = ",".join(each for each in conditions if each)
+    return f"{metric}{{{chosen}}}" if chosen else metric

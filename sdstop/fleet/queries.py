@@ -1,0 +1,229 @@
+"""Queries: what a server is asked, each aggregated and cut off there, so that no fleet is too large to be asked for.
+
+Only PromQL that Prometheus 2.42 and VictoriaMetrics 1.79 take alike: no `@`, no negative offset, no native histogram;
+aggregated by labels that are named, since MetricsQL keeps names of metrics where PromQL drops them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+
+from sdstop.fleet.promql import one_of, quoted, series
+
+MOST_NODES = 500
+"""Nodes that are listed, the worst first; all are counted."""
+MOST_ROWS = 100
+"""Rows of other lists."""
+MOST_TRAITS = 10_000
+STALE_SECONDS = 120.0
+"""Age of a node's last sample from which it is silent: eight scrapes of 15 s."""
+LOOKBACK = "6h"
+"""For how long a node that is gone is remembered."""
+AT_LIMIT = 0.9
+"""Share of a limit from which a volume is listed."""
+
+RECORDED_SKEW = "sdstop:array_skew:ratio5m"
+RECORDED_USE = "sdstop:limit_used:ratio5m"
+
+ON_ARRAYS = ("hot-stripe-member", "slow-stripe-member", "stripe-convoy", "device-hung", "array-degraded")
+"""Rules whose subject is an array, or a member of it behind a slash."""
+ON_VOLUMES = ("volume-qos-saturated", "qos-multiplied", "qos-partial", "volume-below-promise")
+
+_NODE = "job, instance"
+
+FAST, SLOW, RARE = 1, 2, 10
+"""Every refresh, every second one, every tenth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A question: its name in the picture, how often it is asked, and its text for matchers and recorded names."""
+
+    name: str
+    pace: int
+    text: Callable[[str, Collection[str]], str]
+
+
+def skew(match: str) -> str:
+    """Return how busy the busiest member of each array is, beside the mean of its members: 1 is even.
+
+    The many are the members and the one is the disk, since a disk may have parts in several arrays. Arrays that do
+    next to nothing are left out: of ten requests an hour one member has them all.
+    """
+    busy = (
+        f"({series('sdstop_array_member_state', match, _is('state', 'in_sync'))} * on ({_NODE}, device) group_left () "
+        f"max by ({_NODE}, device) (rate({series('sdstop_disk_io_time_seconds_total', match)}[5m])))"
+    )
+    most = f"max without (device, state) {busy}"
+    return f"{most} / avg without (device, state) {busy} and {most} > 0.05"
+
+
+def limit_used(match: str) -> str:
+    """Return the share of its limit that each volume uses, 0 to 1, with `binds` saying which limit: iops, bandwidth."""
+    parts = []
+    for binds, unit in (("iops", "requests"), ("bandwidth", "bytes")):
+        counted = f"rate({series(f'sdstop_limit_used_{unit}_total', match)}[5m])"
+        told = series(f"sdstop_limit_used_{unit}_per_second", match)
+        alone = f"{told} unless {series('sdstop_limit_sharers', match)} > 1"  # else it is the use of several owners
+        used = f"({counted} or ({alone})) / {series(f'sdstop_limit_{unit}_per_second', match)}"
+        parts.append(f'label_replace({used}, "binds", "{binds}", "", "")')
+    return " or ".join(parts)
+
+
+def _is(label: str, value: str) -> str:
+    return f"{label}={quoted(value)}"
+
+
+def _in(label: str, values: Collection[str]) -> str:
+    return f"{label}=~{one_of(values)}"
+
+
+def _top(count: int, expression: str) -> str:
+    return f"topk({count}, {expression})"
+
+
+def _nodes(match: str, _: Collection[str]) -> str:
+    return _top(MOST_NODES, f"time() - max by ({_NODE}) ({series('sdstop_frame_timestamp_seconds', match)})")
+
+
+def _total(match: str, _: Collection[str]) -> str:
+    return f"count({series('sdstop_frame_timestamp_seconds', match)})"
+
+
+def _severities(match: str, _: Collection[str]) -> str:
+    each = (
+        _top(MOST_NODES, f"sum by ({_NODE}, severity) ({series('sdstop_findings', match, _is('severity', word))}) > 0")
+        for word in ("critical", "warning", "info")
+    )
+    return " or ".join(each)
+
+
+def _counts(match: str, _: Collection[str]) -> str:
+    return f"count by (severity) (sum by ({_NODE}, severity) ({series('sdstop_findings', match)}) > 0)"
+
+
+def _worst(match: str, _: Collection[str]) -> str:
+    """One finding of each node: a critical one, else a warning."""
+    critical, warning = (series("sdstop_finding_active", match, _is("severity", w)) for w in ("critical", "warning"))
+    return (
+        f"{_top(MOST_NODES, f'topk by ({_NODE}) (1, {critical})')} or "
+        f"{_top(MOST_NODES, f'topk by ({_NODE}) (1, {warning}) unless on ({_NODE}) {critical}')}"
+    )
+
+
+def _rules(match: str, _: Collection[str]) -> str:
+    return f"count by (rule, severity) (sum by ({_NODE}, rule, severity) ({series('sdstop_findings', match)}) > 0)"
+
+
+def _of_rules(rules: Collection[str]) -> Callable[[str, Collection[str]], str]:
+    by = f"{_NODE}, rule, severity, subject"
+
+    def text(match: str, _: Collection[str]) -> str:
+        each = (
+            _top(MOST_ROWS, f"max by ({by}) ({series('sdstop_finding_active', match, _in('rule', rules), severity)})")
+            for severity in (_is("severity", "critical"), _is("severity", "warning"))
+        )
+        return " or ".join(each)
+
+    return text
+
+
+def _findings(match: str, _: Collection[str]) -> str:
+    by = f"{_NODE}, rule, severity, subject"
+    each = (
+        _top(MOST_ROWS, f"max by ({by}) ({series('sdstop_finding_active', match, _is('severity', word))})")
+        for word in ("critical", "warning")
+    )
+    return " or ".join(each)
+
+
+def _skew(match: str, recorded: Collection[str]) -> str:
+    source = series(RECORDED_SKEW, match) if RECORDED_SKEW in recorded else skew(match)
+    return _top(MOST_ROWS, f"max by ({_NODE}, array) ({source})")
+
+
+def _volumes(match: str, recorded: Collection[str]) -> str:
+    source = series(RECORDED_USE, match) if RECORDED_USE in recorded else limit_used(match)
+    return _top(MOST_ROWS, f"max by ({_NODE}, volume, owner, kind, direction, binds) ({source}) > {AT_LIMIT}")
+
+
+def _rebuilds(match: str, _: Collection[str]) -> str:
+    """Every figure of the rebuilds that run, told apart by the label `what`.
+
+    Those with most left to do come first where there are too many; one that does not know how much that is, is there
+    by its state.
+    """
+    by = f"{_NODE}, array, operation"
+    done, total = series("sdstop_rebuild_done_bytes", match), series("sdstop_rebuild_total_bytes", match)
+    figures = {
+        "done": f"max by ({by}) ({done} / {total})",
+        "remaining": f"max by ({by}) ({series('sdstop_rebuild_remaining_seconds', match)})",
+        "speed": f"max by ({by}) ({series('sdstop_rebuild_speed_bytes_per_second', match)})",
+        "state": f"max by ({by}, state) ({series('sdstop_rebuild_state', match)} == 1)",
+    }
+    parts = (f'label_replace({_top(MOST_ROWS, each)}, "what", "{what}", "", "")' for what, each in figures.items())
+    return " or ".join(parts)
+
+
+def _down(match: str, _: Collection[str]) -> str:
+    """Targets that do not answer: those of a job that has sdstop in its name, and those where sdstop was lately."""
+    lately = f"max by ({_NODE}) (max_over_time({series('sdstop_build_info', match)}[{LOOKBACK}]))"
+    named = series("up", match, 'job=~".*sdstop.*"')
+    return _top(MOST_NODES, f"(1 - (({series('up', match)} and on ({_NODE}) {lately}) or {named})) > 0")
+
+
+def _silent(match: str, _: Collection[str]) -> str:
+    last = f"max by ({_NODE}) (max_over_time({series('sdstop_frame_timestamp_seconds', match)}[{LOOKBACK}]))"
+    return _top(MOST_NODES, f"(time() - {last}) > {STALE_SECONDS:g}")
+
+
+def _recorded(match: str, _: Collection[str]) -> str:
+    del match  # a recorded name may have lost the labels
+    return f"count by (__name__) ({{__name__=~{one_of((RECORDED_SKEW, RECORDED_USE))}}})"
+
+
+QUERIES: tuple[Query, ...] = (
+    Query("total", FAST, _total),
+    Query("recorded", RARE, _recorded),
+    Query("nodes", FAST, _nodes),
+    Query("severities", FAST, _severities),
+    Query("counts", FAST, _counts),
+    Query("worst", FAST, _worst),
+    Query("rules", SLOW, _rules),
+    Query("findings", FAST, _findings),
+    Query("arrays", FAST, _of_rules(ON_ARRAYS)),
+    Query("rebuilds", FAST, _rebuilds),
+    Query("saturated", SLOW, _of_rules(ON_VOLUMES)),
+    Query("volumes", SLOW, _volumes),
+    Query("skew", SLOW, _skew),
+    Query("down", FAST, _down),
+    Query("silent", SLOW, _silent),
+)
+
+
+def history(match: str, instances: Collection[str]) -> str:
+    """Return how many findings that matter these nodes had, over a range."""
+    chosen = series("sdstop_findings", match, 'severity=~"critical|warning"', _in("instance", instances))
+    return f"sum by ({_NODE}) ({chosen})"
+
+
+def of_node(match: str, job: str, instance: str) -> dict[str, str]:
+    """Return what is asked of one node, when somebody looks at it."""
+    node = ",".join(part for part in (match, _is("job", job), _is("instance", instance)) if part)
+    applicable = series("sdstop_collector_applicable", node)
+    return {
+        "findings": f"max by (rule, severity, subject) ({series('sdstop_finding_active', node)})",
+        "sources": f"max by (collector) ({series('sdstop_collector_success', node)} == 0) and on (collector) "
+        f"max by (collector) ({applicable} == 1)",
+        "unchecked": f"max by (rule) ({series('sdstop_rule_unchecked', node)} > 0)",
+        "info": f"max by (hostname, kernel) ({series('sdstop_node_info', node)})",
+        "version": f"max by (version) ({series('sdstop_build_info', node)})",
+        "load": f"max({series('sdstop_node_load1', node)})",
+    }
+
+
+def node_history(match: str, job: str, instance: str) -> str:
+    """Return the findings of one node by rule, over a range."""
+    node = ",".join(part for part in (match, _is("job", job), _is("instance", instance)) if part)
+    return f"max by (rule, severity) ({series('sdstop_findings', node)}) > 0"

@@ -1,0 +1,174 @@
+"""The fleet as text, for whoever has no terminal, and as JSON. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sdstop.finding import Severity
+from sdstop.fleet.picture import Claim, Node, Picture
+from sdstop.format import duration, number, percent, rate, safe, timestamp
+
+SCHEMA = "sdstop.fleet/1"
+MARKS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO", None: "     "}
+UNKNOWN = "?UNKN"
+
+
+def heading(picture: Picture, url: str) -> str:
+    """Return who was asked, and when."""
+    server = f" ({picture.server})" if picture.server else ""
+    return f"{url}{server}, {timestamp(picture.asked)}"
+
+
+def summary(picture: Picture) -> str:
+    """Return how many nodes there are, and how bad it is: `298 nodes: 1 critical, 6 with warnings, 2 silent`."""
+    if picture.failed:
+        return "nothing is known"
+    if picture.total is None:
+        return "how many nodes there are is not known"
+    parts = [
+        f"{count} {word}"
+        for severity, word in ((Severity.CRITICAL, "critical"), (Severity.WARNING, "with warnings"))
+        if (count := picture.counts.get(severity, 0))
+    ]
+    if picture.silent:
+        parts.append(f"{len(picture.silent)} silent")
+    nodes = f"{picture.total} node{'' if picture.total == 1 else 's'}"
+    return f"{nodes}: {', '.join(parts) or 'nothing that matters'}"
+
+
+def remarks(picture: Picture) -> list[str]:
+    """Return what makes the picture doubtful, the worst first."""
+    return [
+        *(f"not answered: {line}" for line in picture.troubles),
+        *(f"warning of the server: {line}" for line in picture.warnings),
+        *(f"remark of the server: {line}" for line in picture.infos),
+    ]
+
+
+def said(claim: Claim | None) -> str:
+    """Return a finding in a few words: `hot-stripe-member md0/sd3`."""
+    return "" if claim is None else safe(f"{claim.rule} {claim.subject}".strip())
+
+
+def counts(node: Node) -> str:
+    """Return how many findings a node has: `1 critical, 2 warnings`."""
+    parts = [f"{node.critical} critical"] if node.critical else []
+    if node.warning:
+        parts.append(f"{node.warning} warning{'' if node.warning == 1 else 's'}")
+    return ", ".join(parts)
+
+
+def fleet_text(picture: Picture, url: str) -> str:
+    """Return all that matters, a section for each kind; what is empty is left out."""
+    lines = [f"sdstop fleet: {summary(picture)}", heading(picture, url), *remarks(picture)]
+    for title, rows in _sections(picture):
+        if rows:
+            lines += ["", title, *_aligned(rows)]
+    if not picture.failed and picture.total is not None:
+        calm = sum(1 for node in picture.nodes if not node.severity and not node.silence)
+        more = picture.total - sum(1 for node in picture.nodes if node.age is not None)
+        if calm or more > 0:
+            lines += ["", f"{calm + max(more, 0)} nodes more, without a finding that matters"]
+    return "\n".join([*lines, ""])
+
+
+def _sections(picture: Picture) -> Iterator[tuple[str, list[Sequence[str]]]]:
+    def name(key: tuple[str, str]) -> str:
+        return safe(picture.name(key), 60)
+
+    yield "Nodes, the worst first", [
+        (UNKNOWN if n.silence and not n.severity else MARKS[n.severity], safe(n.name, 60), counts(n) or n.silence,
+         said(n.worst))
+        for n in picture.nodes if n.severity or n.silence
+    ]  # fmt: skip
+    yield (
+        "Silent nodes",
+        [
+            (UNKNOWN, safe(n.name, 60), f"for {duration(n.age)}" if n.age is not None else "not seen lately", n.silence)
+            for n in picture.silent
+        ],
+    )
+    yield "Arrays", [
+        (MARKS[a.severity], name(a.node), safe(a.array, 60), "" if a.skew is None else f"skew {number(a.skew)}",
+         ", ".join(said(c) for c in a.claims))
+        for a in picture.arrays
+    ]  # fmt: skip
+    yield "Rebuilds, the longest first", [
+        ("     ", name(r.node), safe(r.array, 60), safe(r.operation, 40), safe(r.state, 40), f"{percent(r.done)} %",
+         f"{rate(r.speed)}/s", f"{duration(r.remaining)} left")
+        for r in picture.rebuilds
+    ]  # fmt: skip
+    yield "Volumes at their limit", [
+        (MARKS[v.severity], name(v.node), safe(v.volume, 60), safe(v.owner, 60),
+         "" if v.used is None else f"{percent(v.used)} % of {safe(v.binds, 40)}", ", ".join(said(c) for c in v.claims))
+        for v in picture.volumes
+    ]  # fmt: skip
+    yield (
+        "Nodes that differ from their peers",
+        [(MARKS[f.severity], safe(f.subject, 80), safe(f.rule), safe(f.summary, 200)) for f in picture.differing],
+    )
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True) if width).rstrip()
+
+
+def fleet_json(picture: Picture, url: str) -> str:
+    """Return the picture as JSON: sdstop.fleet/1. Numbers are in base units; null is what is not known."""
+    told: dict[str, Any] = {
+        "schema": SCHEMA,
+        "server": {"url": url, "is": picture.server or None},
+        "asked": picture.asked,
+        "answered": not picture.failed,
+        "total": picture.total,
+        "nodes_by_severity": {severity.value: picture.counts.get(severity, 0) for severity in Severity},
+        "troubles": list(picture.troubles),
+        "warnings": list(picture.warnings),
+        "infos": list(picture.infos),
+        "nodes": [
+            {
+                **_node(n.key), "critical": n.critical, "warning": n.warning, "info": n.info, "age_seconds": n.age,
+                "silent": n.silence or None, "worst": None if n.worst is None else _claim(n.worst),
+            }
+            for n in picture.nodes
+        ],
+        "findings": [{**_node(c.node), **_claim(c)} for c in picture.findings],
+        "arrays": [
+            {**_node(a.node), "array": a.array, "skew": a.skew, "findings": [_claim(c) for c in a.claims]}
+            for a in picture.arrays
+        ],
+        "rebuilds": [
+            {
+                **_node(r.node), "array": r.array, "operation": r.operation, "state": r.state or None, "done": r.done,
+                "remaining_seconds": r.remaining, "bytes_per_second": r.speed,
+            }
+            for r in picture.rebuilds
+        ],
+        "volumes": [
+            {
+                **_node(v.node), "volume": v.volume, "owner": v.owner or None, "binds": v.binds or None,
+                "used": v.used, "findings": [_claim(c) for c in v.claims],
+            }
+            for v in picture.volumes
+        ],
+        "differing": [
+            {
+                "rule": f.rule, "severity": f.severity.value, "subject": f.subject, "summary": f.summary,
+                "values": {value.name: value.value for value in f.values}, "advice": list(f.advice),
+            }
+            for f in picture.differing
+        ],
+    }  # fmt: skip
+    return json.dumps(told, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _node(key: tuple[str, str]) -> dict[str, str]:
+    return {"job": key[0], "instance": key[1]}
+
+
+def _claim(claim: Claim) -> dict[str, str]:
+    return {"rule": claim.rule, "severity": claim.severity.value, "subject": claim.subject}

@@ -1,0 +1,235 @@
+"""Watcher: asks a server, refresh after refresh, and keeps what is asked more seldom in between."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from sdstop.finding import Verdict
+from sdstop.fleet import traits
+from sdstop.fleet.answer import Answer, Series
+from sdstop.fleet.picture import (
+    HISTORY_SECONDS,
+    HISTORY_STEP,
+    Claim,
+    Key,
+    Picture,
+    claim,
+    on_grid,
+    picture,
+)
+from sdstop.fleet.problem import ServerError
+from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
+from sdstop.format import number
+from sdstop.outlier import outliers
+
+INTERVAL = 30.0
+"""Seconds between two refreshes, unless something else is chosen."""
+SPARKS = 60
+"""Nodes whose course over the last hour is asked for, the worst."""
+LONGEST_PAUSE = 300.0
+"""Seconds between two attempts where nothing is answered."""
+NODE_SECONDS = 6 * 3600.0
+NODE_STEP = 360.0
+"""What the course of one node's findings shows."""
+
+
+class Asker(Protocol):
+    """Whoever answers questions."""
+
+    def query(self, expression: str) -> Answer:
+        """Evaluate now. Raises ServerError."""
+
+    def query_range(self, expression: str, start: float, end: float, step: float) -> Answer:
+        """Evaluate over a time. Raises ServerError."""
+
+    def server(self) -> str:
+        """Return what the server says it is. Raises ServerError."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodePicture:
+    """One node: its findings, the rules' courses over NODE_SECONDS, sources that fail, and what else it says.
+
+    `courses` are by rule and severity, one value every NODE_STEP seconds. `facts` are titles and words.
+    """
+
+    key: Key
+    asked: float
+    claims: tuple[Claim, ...] = ()
+    courses: Mapping[tuple[str, str], tuple[float | None, ...]] | None = None
+    failing: tuple[str, ...] = ()
+    unchecked: Mapping[str, int] | None = None
+    facts: tuple[tuple[str, str], ...] = ()
+    troubles: tuple[str, ...] = ()
+
+
+class Watcher:
+    """One server, asked for the nodes that `match` selects (matchers as they stand between braces)."""
+
+    def __init__(
+        self, asker: Asker, match: str = "", groups: Sequence[str] = ("job",), clock: Callable[[], float] = time.time
+    ) -> None:
+        """Ask nothing yet; `groups` are labels whose values tell apart who is whose peer."""
+        self._asker = asker
+        self._match = match
+        self._groups = tuple(groups)
+        self._clock = clock
+        self._round = 0
+        self._failures = 0
+        self._strikes = 0
+        self._server = ""
+        self._answers: dict[str, Answer] = {}
+        self._troubles: dict[str, str] = {}
+        self._outliers: tuple[Verdict, ...] = ()
+
+    def pause(self, interval: float) -> float:
+        """Return the seconds until the next refresh: longer and longer where nothing is answered."""
+        return max(interval, min(interval * 2.0**self._failures, LONGEST_PAUSE))
+
+    def refresh(self) -> Picture:
+        """Ask what is due and return the picture. Raises SettingsError; a server that fails is told in the picture.
+
+        Where the first question gets no answer, the others are not asked.
+        """
+        asked, begun = self._clock(), time.monotonic()
+        self._strikes = 0
+        try:
+            if self._round % RARE == 0:
+                self._server = self._asker.server()
+            for query in QUERIES:
+                if self._round % query.pace == 0 or query.name not in self._answers:
+                    self._ask(query.name, query.text(self._match, self._recorded()))
+        except ServerError as error:
+            self._failures += 1
+            self._round = 0
+            self._answers.clear()  # what was so is not what is so
+            self._troubles.clear()
+            return Picture(asked, time.monotonic() - begun, self._server, troubles=(str(error),), failed=True)
+        self._failures = 0
+        if self._round % RARE == 0:
+            self._compare()
+        if self._round % SLOW == 0:
+            self._look_back(asked)
+        self._round += 1
+        shown = picture(self._answers, outliers=self._outliers)
+        told = tuple(self._answers.values())
+        return replace(
+            shown, asked=asked, took=time.monotonic() - begun, server=self._server,
+            troubles=tuple(f"{name}: {line}" for name, line in self._troubles.items()),
+            warnings=_unique(a.warnings for a in told), infos=_unique(a.infos for a in told),
+        )  # fmt: skip
+
+    def _recorded(self) -> frozenset[str]:
+        known = self._answers.get("recorded")
+        return frozenset() if known is None else frozenset(row.label("__name__") for row in known.series)
+
+    def _ask(self, name: str, expression: str) -> None:
+        """Keep the answer. Raises ServerError where not one question is answered; else what fails is noted."""
+        self._keep(name, lambda: self._asker.query(expression))
+
+    def _keep(self, name: str, ask: Callable[[], Answer]) -> None:
+        try:
+            self._answers[name] = ask()
+        except ServerError as error:
+            # One question may be too much for a server that answers the others; a second in a row is waste.
+            self._strikes += error.status is None or error.status in OVERLOADED
+            if error.lasting or not self._answers or self._strikes > 1:
+                raise
+            self._answers.pop(name, None)
+            self._troubles[name] = str(error)
+        else:
+            self._strikes = 0
+            self._troubles.pop(name, None)
+
+    def _compare(self) -> None:
+        """Ask for traits and compare them; what cannot be asked now is asked another time."""
+        for name, expression in traits.queries(self._match, self._groups).items():
+            with contextlib.suppress(ServerError):
+                self._ask(f"{_TRAITS}{name}", expression)
+        told = {
+            name.removeprefix(_TRAITS): answer.series
+            for name, answer in self._answers.items()
+            if name.startswith(_TRAITS)
+        }
+        self._outliers = tuple(outliers(traits.traits(told, self._groups)))
+
+    def _look_back(self, asked: float) -> None:
+        """Ask for the course of the worst nodes."""
+        worst = [node for node in picture(self._answers).nodes if node.severity or node.silence][:SPARKS]
+        self._answers.pop(HISTORY, None)
+        if worst:
+            expression = history(self._match, sorted({node.key[1] for node in worst}))
+            # On a grid that stays: a server that caches ranges has most of the points already.
+            end = asked // HISTORY_STEP * HISTORY_STEP
+            with contextlib.suppress(ServerError):
+                self._keep(
+                    HISTORY, lambda: self._asker.query_range(expression, end - HISTORY_SECONDS, end, HISTORY_STEP)
+                )
+
+    def node(self, key: Key) -> NodePicture:
+        """Ask for one node. Raises SettingsError; what is not answered is told in the picture."""
+        asked = self._clock()
+        answers: dict[str, Answer] = {}
+        troubles: list[str] = []
+        for name, expression in of_node(self._match, *key).items():
+            try:
+                answers[name] = self._asker.query(expression)
+            except ServerError as error:
+                troubles.append(f"{name}: {error}")
+                if error.status is None:
+                    return NodePicture(key, asked, troubles=tuple(troubles))
+        courses = None
+        end = asked // NODE_STEP * NODE_STEP
+        try:
+            told = self._asker.query_range(node_history(self._match, *key), end - NODE_SECONDS, end, NODE_STEP)
+        except ServerError as error:
+            troubles.append(f"history: {error}")
+        else:
+            count = int(NODE_SECONDS / NODE_STEP) + 1
+            courses = {
+                (row.label("rule"), row.label("severity")): on_grid(row.points, end, NODE_STEP, count)
+                for row in told.series
+            }
+        return node_picture(key, asked, answers, courses, troubles)
+
+
+HISTORY = "history"
+OVERLOADED = frozenset({429, 502, 503, 504})
+"""Status codes of a server that is not to be asked on."""
+_TRAITS = "traits: "
+
+
+def node_picture(
+    key: Key,
+    asked: float,
+    answers: Mapping[str, Answer],
+    courses: Mapping[tuple[str, str], tuple[float | None, ...]] | None,
+    troubles: Sequence[str],
+) -> NodePicture:
+    """Put the answers on one node together."""
+
+    def rows(name: str) -> tuple[Series, ...]:
+        return answers[name].series if name in answers else ()
+
+    facts = [
+        (title, said)
+        for name, label, title in (("info", "hostname", "Host"), ("info", "kernel", "Kernel"),
+                                   ("version", "version", "sdstop"))
+        for row in rows(name)[:1]
+        if (said := row.label(label))
+    ]  # fmt: skip
+    facts += [("Load", number(row.value)) for row in rows("load")[:1]]
+    claims = sorted((claim(row, key) for row in rows("findings")), key=lambda c: (-c.severity.rank, c.rule, c.subject))
+    return NodePicture(
+        key, asked, tuple(claims), courses,
+        tuple(sorted(row.label("collector") for row in rows("sources"))),
+        {row.label("rule"): int(row.value) for row in rows("unchecked")}, tuple(facts), tuple(troubles),
+    )  # fmt: skip
+
+
+def _unique(lists: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line for lines in lists for line in lines))

@@ -1,0 +1,29 @@
+"""What may be sent to a gateway: methods and paths that read, and those that log in and out."""
+
+from __future__ import annotations
+
+import re
+
+_TO_ASK = (
+    ("GET", re.compile(r"/api/instances/?")),
+    ("GET", re.compile(r"/api/types/[A-Z][A-Za-z]{1,40}/instances")),
+    ("POST", re.compile(r"/api/instances/querySelectedStatistics")),
+)
+_TO_BE_LET_IN = (
+    ("GET", re.compile(r"/api/(?:login|version)")),
+    ("POST", re.compile(r"/rest/auth/(?:login|update-token)")),
+)
+
+
+def may_ask(method: str, path: str) -> bool:
+    """Whether a collector may ask this: it reads, and changes nothing."""
+    return _listed(_TO_ASK, method, path)
+
+
+def may_send(method: str, path: str) -> bool:
+    """Whether this may be sent at all: what may be asked, and what it takes to be let in."""
+    return _listed(_TO_ASK + _TO_BE_LET_IN, method, path)
+
+
+def _listed(known: tuple[tuple[str, re.Pattern[str]], ...], method: str, path: str) -> bool:
+    return any(method == its and pattern.fullmatch(path) is not None for its, pattern in known)

@@ -1,0 +1,154 @@
+"""Secrets: the password of a gateway and what it is changed for. They are read late, and shown nowhere."""
+
+from __future__ import annotations
+
+import base64
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from typing import NoReturn
+
+VARIABLE = "SDSTOP_POWERFLEX_PASSWORD"
+CREDENTIAL = "powerflex"
+"""Name of the systemd credential."""
+HIDDEN = "***"
+_LONGEST = 4096
+_SHORTEST = 6
+"""Characters from which on a secret is looked for in what others say: shorter ones are part of anything."""
+
+
+class SecretError(Exception):
+    """There is no password that may be used; one line that says why, and how to mend it."""
+
+
+class Secret:
+    """A text that is shown as `***`, whoever shows it. `reveal` gives it to the one who sends it."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        """Keep it."""
+        self._text = text
+
+    def reveal(self) -> str:
+        """Return the text itself."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return HIDDEN
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return HIDDEN
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and self._text == other._text
+
+    def __hash__(self) -> int:
+        return hash(("secret", self._text))
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a secret is not written anywhere")
+
+
+Finder = Callable[[], Secret]
+"""Returns the password as it is now: files may change. Raises SecretError."""
+
+
+def finder(file: str | None, environment: Mapping[str, str], given: Secret | None = None) -> Finder | None:
+    """Return how the password is found: systemd's credential, then the file, then what was given; None: not at all."""
+    folder = environment.get("CREDENTIALS_DIRECTORY")
+    credential = os.path.join(folder, CREDENTIAL) if folder else None  # noqa: PTH118
+    if credential is not None and os.path.exists(credential):  # noqa: PTH110
+        return lambda: _content(credential, guarded=True)
+    if file is not None:
+        return lambda: _content(file, guarded=False)
+    return None if given is None else lambda: given
+
+
+def of_environment() -> Secret | None:
+    """Take the password out of this process's environment, None if it is not there.
+
+    What was there is overwritten where it stood: /proc/PID/environ of this process, and of all that it forks from now
+    on, no longer shows it.
+    """
+    text = os.environ.pop(VARIABLE, None)
+    prefix = f"{VARIABLE}=".encode()
+    if text is None:
+        return None
+    _overwrite(prefix, os.fsencode(text))
+    return Secret(text) if text else None
+
+
+def _overwrite(prefix: bytes, value: bytes) -> None:
+    """Overwrite a variable among the strings that the kernel handed over (proc(5): /proc/PID/stat, env_start)."""
+    try:
+        with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
+            words = file.read().rpartition(b")")[2].split()
+        start, end = int(words[47]), int(words[48])
+        if not 0 < end - start < 1 << 21:
+            return
+        block = ctypes.string_at(start, end - start)
+    except (OSError, ValueError, IndexError):
+        return
+    at = 0
+    for entry in block.split(b"\0"):
+        if entry == prefix + value:
+            ctypes.memset(start + at + len(prefix), ord("*"), len(value))
+        at += len(entry) + 1
+
+
+def _content(path: str, *, guarded: bool) -> Secret:
+    """Return the first line of a file that nobody else may read; systemd guards the folder of its own."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+    except OSError as error:
+        hint = "" if error.errno != errno.ENOENT else f": umask 077; put the password into {path}"
+        raise SecretError(f"{path}: {error.strerror}{hint}") from None
+    try:
+        about = os.fstat(descriptor)
+        if not stat.S_ISREG(about.st_mode):
+            raise SecretError(f"{path} is no file")
+        if not guarded and about.st_mode & 0o077:
+            mode = stat.S_IMODE(about.st_mode)
+            raise SecretError(f"{path} may be read by others (mode {mode:04o}): chmod 600 {path}")
+        if not guarded and about.st_uid not in {os.geteuid(), 0}:
+            raise SecretError(f"{path} belongs to somebody else (uid {about.st_uid}): chown {os.geteuid()} {path}")
+        data = os.read(descriptor, _LONGEST + 1)
+    except OSError as error:
+        raise SecretError(f"{path}: {error.strerror}") from None
+    finally:
+        os.close(descriptor)
+    line = data.partition(b"\n")[0].rstrip(b"\r")
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        text = ""
+    if not text or len(data) > _LONGEST:
+        raise SecretError(f"{path} holds no password in its first line")
+    return Secret(text)
+
+
+def cleaned(data: bytes, secrets: Iterable[Secret]) -> bytes:
+    """Return what somebody else said without the secrets: as they are, in Base64, and as URLs and JSON write them."""
+    for secret in secrets:
+        text = secret.reveal()
+        if len(text) < _SHORTEST:
+            continue
+        for form in _forms(text.encode("utf-8", "surrogatepass")):
+            if form in data:
+                data = data.replace(form, HIDDEN.encode())
+    return data
+
+
+def _forms(text: bytes) -> set[bytes]:
+    quoted = b"".join(bytes([c]) if (chr(c).isalnum() and c < 128) or c in b"-._~" else b"%%%02X" % c for c in text)
+    escaped = text.replace(b"\\", b"\\\\").replace(b'"', b'\\"')
+    coded = base64.b64encode(text).rstrip(b"=")
+    return {text, quoted, quoted.lower(), escaped, escaped.replace(b"/", b"\\/"), coded, coded.translate(_URL_SAFE)}
+
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")

@@ -1,0 +1,193 @@
+"""Outliers: a node that differs from its peers. Pure functions over traits, wherever those come from.
+
+A trait is one thing that nodes are compared by, as text or number, of one node:
+
+    Trait("n07", "mtu", "eth2", 1500)    beside 11 peers that say 9000
+
+Peers are nodes of one group that have a trait of the same aspect and item. Only where nearly all of them agree is
+the one that differs an outlier: two generations of hardware in one rack are no fault of either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sdstop.evidence import Cite
+from sdstop.finding import Finding, Limits, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.format import quantity
+
+NODE_OUTLIER = "node-outlier"
+MTU_MISMATCH = "mtu-mismatch"
+
+THRESHOLDS = (
+    Threshold("peers", 3, "peers that a node must have to be held against them"),
+    Threshold("agree", 0.75, "share of a group's nodes that must agree on a value", "ratio"),
+)
+LIMITS: Limits = {t.name: t.default for t in THRESHOLDS}
+
+_NAMED = 4
+"""Peers that a finding cites."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aspect:
+    """What is compared: its title, the rule that speaks, how bad a difference is, its unit, and what to do."""
+
+    name: str
+    title: str
+    severity: Severity
+    advice: tuple[str, ...]
+    unit: str = ""
+    rule: str = NODE_OUTLIER
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """What a node says of an aspect. `item` is which of several (`eth2`, a network), "" for the node as a whole.
+
+    `group` is whom it is a peer of: a job, a cluster, a role. `value` is in the aspect's unit. `cite` is where it was
+    read.
+    """
+
+    node: str
+    aspect: str
+    item: str
+    value: str | float
+    group: str = ""
+    cite: Cite | None = None
+
+
+ASPECTS: Mapping[str, Aspect] = {
+    aspect.name: aspect
+    for aspect in (
+        Aspect("kernel", "Kernel", Severity.INFO, ("uname -r   # was it updated, and not booted since?",)),
+        Aspect(
+            "mtu",
+            "MTU",
+            Severity.WARNING,
+            (
+                "ip link show   # set the MTU of the peers where the network is configured, or a reboot undoes it",
+                "ping -M do -c 3 -s SIZE PEER   # SIZE is the MTU less 28: does a full frame arrive?",
+            ),
+            rule=MTU_MISMATCH,
+        ),
+        Aspect(
+            "nic-speed",
+            "Line speed",
+            Severity.WARNING,
+            ("ethtool INTERFACE   # cable, transceiver, port of the switch, autonegotiation",),
+            "bytes_per_second",
+        ),
+        Aspect(
+            "nics",
+            "Network ports with a link",
+            Severity.WARNING,
+            ("ip -br link   # which port is down, or not there?",),
+        ),
+        Aspect(
+            "dimms",
+            "Memory modules",
+            Severity.WARNING,
+            ("dmidecode -t memory   # a module that is missing, disabled, of another size or in another slot",),
+        ),
+        Aspect(
+            "dimm-speed",
+            "Speed of the memory",
+            Severity.WARNING,
+            ("dmidecode -t memory   # Configured Memory Speed; one slow module slows all",),
+            "per_second",
+        ),
+        Aspect(
+            "channels",
+            "Memory channels in use",
+            Severity.WARNING,
+            ("dmidecode -t memory   # each channel should have a module",),
+        ),
+        Aspect(
+            "hba-firmware",
+            "Firmware of the HBA",
+            Severity.WARNING,
+            ("cat /sys/class/scsi_host/host*/version_fw   # update it, or the peers",),
+        ),
+        Aspect(
+            "disk-firmware",
+            "Firmware of the disks",
+            Severity.INFO,
+            ("cat /sys/block/*/device/rev   # compare with the vendor's notes",),
+        ),
+        Aspect(
+            "arrays",
+            "Arrays",
+            Severity.INFO,
+            ("cat /proc/mdstat   # level, chunk and number of members of the peers",),
+        ),
+    )
+}
+"""What is compared, by name."""
+
+
+def outliers(
+    traits: Iterable[Trait], limits: Limits = LIMITS, aspects: Mapping[str, Aspect] = ASPECTS
+) -> Iterator[Verdict]:
+    """Judge each aspect and item of each group, in their order: who differs, who all agree, where nobody can tell.
+
+    A trait whose aspect is unknown raises KeyError.
+    """
+    groups: dict[tuple[str, str, str], dict[str, Trait]] = defaultdict(dict)
+    for trait in traits:
+        groups[trait.group, trait.aspect, trait.item][trait.node] = trait
+    for (group, name, item), by_node in sorted(groups.items()):
+        yield from _judged(group, item, aspects[name], [by_node[node] for node in sorted(by_node)], limits)
+
+
+def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limits: Limits) -> Iterator[Verdict]:
+    subject = "/".join(part for part in (group, aspect.name, item) if part)
+    counts = Counter(trait.value for trait in traits)
+    common, agree = min(counts.items(), key=lambda counted: (-counted[1], str(counted[0])))
+    if len(counts) == 1:
+        if len(traits) > 1:
+            yield RuledOut(aspect.rule, subject, f"{_what(aspect, item)} is the same on all {len(traits)}: "
+                           f"{shown(common, aspect)}")  # fmt: skip
+    elif len(traits) <= limits["peers"]:
+        yield Unchecked(aspect.rule, f"{len(traits)} nodes differ: too few to tell who is right", subject)
+    elif agree < limits["agree"] * len(traits):
+        kinds = f"{len(counts)} values on {len(traits)} nodes"
+        yield Unchecked(aspect.rule, f"{kinds}, the commonest on {agree}: nothing that a node should be like", subject)
+    else:
+        like = [trait for trait in traits if trait.value == common][:_NAMED]
+        for trait in traits:
+            if trait.value != common:
+                yield _finding(trait, aspect, like, common, agree, len(traits) - 1)
+
+
+def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | float, agree: int, peers: int) -> Finding:
+    others = f"its {peers} peers" if agree == peers else f"{agree} of its {peers} peers"
+    here, there = shown(odd.value, aspect), shown(common, aspect)
+    return Finding(
+        aspect.rule,
+        aspect.severity,
+        f"{odd.node}/{odd.item}" if odd.item else odd.node,
+        f"{_what(aspect, odd.item)}: {here}, on {others} {there}",
+        (
+            Value("here", f"{aspect.title} here", odd.value, aspect.unit),
+            Value("peers", f"{aspect.title} of {others}", common, aspect.unit),
+        ),
+        cites(odd.cite, *(trait.cite for trait in like)),
+        aspect.advice,
+        "a node that is meant to differ from these: give it a group of its own",
+    )
+
+
+def _what(aspect: Aspect, item: str) -> str:
+    return f"{aspect.title} of {item}" if item else aspect.title
+
+
+def shown(value: str | float, aspect: Aspect) -> str:
+    """Return a value as a person reads it; an MTU in full."""
+    if isinstance(value, str):
+        return quantity(value, "")
+    if not aspect.unit and value == int(value):
+        return f"{value:.0f}"
+    return quantity(value, aspect.unit)

@@ -1,0 +1,168 @@
+"""Pseudonyms: HMAC-SHA256 of a key, the kind and the value, in the shape of what they stand for.
+
+Two captures made with one key say the same of the same disk, and nothing has to be exchanged but that key. Without the
+key nobody can try whether a guess was right.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import hmac
+import ipaddress
+import string
+from collections.abc import Iterator
+
+_HEX = "0123456789abcdef"
+
+
+class Kind(enum.StrEnum):
+    """What a name names."""
+
+    HOST = "host"
+    IPV4 = "ipv4"
+    IPV6 = "ipv6"
+    MAC = "mac"
+    SERIAL = "serial"
+    WWN = "wwn"
+    IQN = "iqn"
+    UUID = "uuid"
+    VOLUME = "volume"
+
+
+class Pseudonyms:
+    """What stands for what. `known` is the map, {kind: {value: pseudonym}}, which only the node's owner is to have."""
+
+    def __init__(self, key: bytes) -> None:
+        """Start with a key; one that is not empty."""
+        if not key:
+            raise ValueError("a key is needed")
+        self._key = key
+        self.known: dict[Kind, dict[str, str]] = {kind: {} for kind in Kind}
+        self._octets: dict[str, tuple[int, ...]] = {}
+        self._taken: set[str] = set()
+
+    def of(self, kind: Kind, value: str) -> str:
+        """Return what stands for a value: as long and of the same kind of characters where that matters."""
+        known = self.known[kind].get(value)
+        if known is None:
+            known = self._make(kind, value)
+            self.known[kind][value] = known
+            self._taken.add(known)
+        return known
+
+    def made(self, text: str) -> bool:
+        """Whether a text is one of the pseudonyms."""
+        return text in self._taken
+
+    def _make(self, kind: Kind, value: str) -> str:
+        if kind is Kind.IPV4:
+            return self._ipv4(value)
+        if kind is Kind.IPV6:
+            return self._ipv6(value)
+        if kind is Kind.MAC:
+            return self._mac(value)
+        made = value
+        for attempt in range(64):  # of a name of three letters there are not many others
+            digits = self._digits(kind, f"{value}\0{attempt}" if attempt else value)
+            if kind is Kind.HOST:
+                made = "host-" + "".join(_HEX[next(digits) % 16] for _ in range(8))
+            elif kind is Kind.WWN:
+                made = value[:1] + "".join(_HEX[next(digits) % 16] for _ in value[1:])
+            elif kind is Kind.IQN:
+                made = self._iqn(value, digits)
+            else:
+                made = "".join(_alike(c, next(digits), hexadecimal=kind is Kind.UUID) for c in value)
+            if made != value and made not in self._taken:
+                return made
+        return made
+
+    def _digits(self, kind: Kind, value: str) -> Iterator[int]:
+        """Yield as many numbers of 16 bits as anybody asks for."""
+        message = f"{kind}\0{value}".encode("utf-8", "surrogateescape")
+        block = 0
+        while True:
+            found = hmac.new(self._key, message + block.to_bytes(4, "big"), hashlib.sha256).digest()
+            yield from (int.from_bytes(found[at : at + 2], "big") for at in range(0, 32, 2))
+            block += 1
+
+    def _ipv4(self, value: str) -> str:
+        """Keep which addresses share a network: an octet depends on those before it."""
+        address = ipaddress.IPv4Address(value)
+        if kept_ipv4(address):
+            return value
+        made: list[str] = []
+        for at, octet in enumerate(value.split(".")):
+            prefix = ".".join(value.split(".")[:at])
+            made.append(str(self._octet(prefix, first=at == 0)[int(octet)]))
+        return ".".join(made)
+
+    def _octet(self, prefix: str, *, first: bool) -> tuple[int, ...]:
+        """Return what stands for each octet after a prefix; 0 and 255 keep their meaning."""
+        known = self._octets.get(prefix)
+        if known is None:
+            last = 223 if first else 254  # from 224 on no host has the address
+            middle = [octet for octet in range(1, last + 1) if not first or octet not in {10, 127}]
+            order = dict(zip(middle, self._digits(Kind.IPV4, prefix), strict=False))
+            shuffled = sorted(middle, key=lambda octet: (order[octet], octet))
+            table = list(range(256))
+            for octet, other in zip(middle, shuffled, strict=True):
+                table[octet] = other
+            known = self._octets[prefix] = tuple(table)
+        return known
+
+    def _ipv6(self, value: str) -> str:
+        address = ipaddress.IPv6Address(value)
+        if kept_ipv6(address):
+            return value
+        groups = address.exploded.split(":")
+        kept = 1 if address.is_link_local else 0
+        made = groups[:kept]
+        for at in range(kept, 8):
+            if int(groups[at], 16) == 0:
+                made.append("0")
+                continue
+            prefix = ":".join(groups[: at + 1])
+            made.append(f"{next(self._digits(Kind.IPV6, prefix)) % 0xFFFE + 1:x}")
+        return str(ipaddress.IPv6Address(":".join(made)))
+
+    def _mac(self, value: str) -> str:
+        octets = value.lower().split(":")
+        if set(octets) <= {"00"} or set(octets) <= {"ff"} or int(octets[0], 16) & 1:
+            return value  # nobody's, everybody's, a group's
+        digits = self._digits(Kind.MAC, value.lower())
+        return ":".join(["02", *(f"{next(digits) % 256:02x}" for _ in octets[1:])])
+
+    @staticmethod
+    def _iqn(value: str, digits: Iterator[int]) -> str:
+        """Keep the kind, the month and what separates: iqn.2026-11.com.example:disk1."""
+        parts = value.split(".", 2)
+        head, rest = (
+            (".".join(parts[:2]) + ".", parts[2]) if len(parts) == 3 and parts[0] == "iqn" else (value[:4], value[4:])
+        )
+        return head + "".join(_alike(c, next(digits)) for c in rest)
+
+
+def kept_ipv4(address: ipaddress.IPv4Address) -> bool:
+    """Whether an address tells nothing of anybody: no host's, this host's, a group's, a netmask."""
+    number = int(address)
+    inverted = number ^ 0xFFFFFFFF
+    mask = number >= 0xFF000000 and inverted & (inverted + 1) == 0
+    return address.is_loopback or address.is_multicast or mask or number < 0x01000000 or number >= 0xE0000000
+
+
+def kept_ipv6(address: ipaddress.IPv6Address) -> bool:
+    """Whether an address tells nothing of anybody."""
+    return address.is_loopback or address.is_unspecified or address.is_multicast
+
+
+def _alike(c: str, number: int, *, hexadecimal: bool = False) -> str:
+    """Return a character of the same kind; what is neither letter nor digit stays."""
+    if hexadecimal and c in string.hexdigits:
+        return _HEX[number % 16] if c in _HEX else _HEX[number % 16].upper()
+    if c.isdecimal() and c.isascii():
+        return str(number % 10)
+    if not c.isascii() or not c.isalpha():
+        return c if c.isascii() else "x"
+    letters = string.ascii_uppercase if c.isupper() else string.ascii_lowercase
+    return letters[number % 26]

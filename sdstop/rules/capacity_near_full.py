@@ -1,0 +1,63 @@
+"""A pool of a cluster that is nearly full: of ScaleIO, of what is not spare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.cluster import ClusterPool
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "capacity-near-full"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for pool in window.rows(ClusterPool).values():
+        near, full = pool.near_full or limits["near_full"], pool.full or limits["full"]
+        if pool.filled is None:
+            yield Unchecked(_ID, "how much of it is in use is not told", pool.name)
+            continue
+        spare = f" (without {human.quantity(pool.spare, 'bytes')} of spare)" if pool.spare else ""
+        told = f"{human.percent(pool.filled)} % full{spare}"
+        if pool.filled < near:
+            yield RuledOut(_ID, pool.name, f"{told}, warned from {human.percent(near)} %")
+            continue
+        critical = pool.filled >= full
+        yield Finding(
+            _ID,
+            Severity.CRITICAL if critical else Severity.WARNING,
+            pool.name,
+            f"{told}: {'writes will soon be refused' if critical else 'it is time to free space or add devices'}",
+            (
+                Value("filled", "filled", pool.filled, "ratio", full if critical else near),
+                Value("used", "in use", pool.used, "bytes"),
+                Value("capacity", "raw capacity", pool.capacity, "bytes"),
+                Value("spare", "spare", pool.spare, "bytes"),
+            ),
+            cites(window.cite(pool, "used"), window.cite(pool)),
+            _advice(pool),
+            f"less than {human.percent(near)} %",
+        )
+
+
+def _advice(pool: ClusterPool) -> tuple[str, ...]:
+    if pool.kind == "ceph":
+        return ("ceph df; ceph osd df tree   # one OSD that is full stops the pool", "delete, or add OSDs")
+    return (
+        "delete volumes and snapshots that nobody needs; thin volumes give back what was discarded in whole MiB",
+        "add devices; do not lower the spare for it: spare-below-fault-set says what it is for",
+    )
+
+
+CAPACITY_NEAR_FULL = Rule(
+    _ID,
+    "a pool of a cluster is nearly full",
+    Severity.CRITICAL,
+    _check,
+    (ClusterPool,),
+    (
+        Threshold("near_full", 0.8, "share filled that is a warning, where the pool has no such threshold", "ratio"),
+        Threshold("full", 0.9, "share filled that is critical, where the pool has no such threshold", "ratio"),
+    ),
+)

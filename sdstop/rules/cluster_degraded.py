@@ -1,0 +1,150 @@
+"""A cluster whose data lacks copies, or whose nodes, devices or managers are not all well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
+from sdstop.evidence import Cite
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.model import Reading
+from sdstop.scaleio import Gateway
+
+_ID = "cluster-degraded"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    for gateway in window.rows(Gateway).values():
+        if gateway.state == "stale":
+            age = human.duration(gateway.age) if gateway.age is not None else "some time"
+            why = gateway.trouble or "no gateway answers"
+            yield Unchecked(_ID, f"what is shown of the cluster is {age} old: {why}")
+    for cluster in window.rows(Cluster).values():
+        yield _judged(window, cluster)
+
+
+def _judged(window: Window, cluster: Cluster) -> Verdict:
+    nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
+    devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
+    down = [n for n in nodes if n.healthy == 0]
+    away = [n for n in nodes if n.maintenance is not None]
+    switched = _switched(window, cluster)
+    severity, said = Severity.INFO, []
+    if cluster.failed:
+        severity = Severity.CRITICAL
+        said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
+    if cluster.degraded:
+        severity = Severity.CRITICAL if _last_copy(window, cluster) else _worse(severity, Severity.WARNING)
+        left = "one copy is left" if _last_copy(window, cluster) else "copies are missing"
+        said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
+    if down:
+        severity = _worse(severity, Severity.WARNING)
+        said.append(f"{_listed([f'{n.node} is {n.state}' for n in down])}")
+    if devices:
+        severity = _worse(severity, Severity.WARNING)
+        said.append(f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}")
+    if cluster.healthy == 0 and not down:
+        severity = _worse(severity, Severity.WARNING)
+        said.append(f"it says {cluster.state}{f': {cluster.says}' if cluster.says else ''}")
+    if away:
+        said.append(f"in maintenance: {_listed([n.node for n in away])}")
+    if switched:
+        said.append(f"its managers began anew (session {switched[0]} -> {switched[1]}): the leader is {cluster.leader}")
+    if not said:
+        return _good(cluster, nodes)
+    worst: list[Reading] = [*down[:3], *devices[:3], *away[:2]]
+    return Finding(
+        _ID,
+        severity,
+        cluster.cluster,
+        "; ".join(said),
+        (
+            Value("failed", "data that cannot be reached", cluster.failed, "bytes", 0),
+            Value("degraded", "data with too few copies", cluster.degraded, "bytes", 0),
+            Value("nodes", "nodes that are well", cluster.nodes_up, "", cluster.nodes),
+            Value("managers", "managers that are there", cluster.managers_up, "", cluster.managers),
+            Value("devices", "devices that are not well", len(devices), "", 0),
+            Value("state", "state", cluster.state),
+            Value("epoch", "session of the managers", cluster.epoch),
+        ),
+        cites(*(window.cite(row) for row in worst), window.cite(cluster), *_pools(window, cluster)),
+        _advice(cluster, down, devices),
+        "all nodes and devices well, and no data with too few copies",
+    )
+
+
+def _worse(one: Severity, other: Severity) -> Severity:
+    return max(one, other, key=lambda severity: severity.rank)
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _last_copy(window: Window, cluster: Cluster) -> bool:
+    """Whether degraded data has one copy left: of two copies that is so, of three nobody says."""
+    if cluster.kind == "powerflex":
+        return True
+    copies = [
+        pool.copies for pool in window.rows(ClusterPool).values()
+        if pool.cluster == cluster.cluster and pool.copies is not None and pool.degraded != 0
+    ]  # fmt: skip
+    return bool(copies) and max(copies) <= 2
+
+
+def _switched(window: Window, cluster: Cluster) -> tuple[int, int] | None:
+    """Return the managers' session before and now, if it changed while it was watched; of ScaleIO alone."""
+    if cluster.kind != "powerflex":
+        return None
+    known = [row.epoch for _, row in window.series(Cluster, cluster.cluster) if row is not None]
+    epochs = [epoch for epoch in known if epoch is not None]
+    return (epochs[0], epochs[-1]) if epochs and epochs[-1] != epochs[0] else None
+
+
+def _pools(window: Window, cluster: Cluster) -> list[Cite | None]:
+    return [
+        window.cite(pool, "degraded") for pool in window.rows(ClusterPool).values()
+        if pool.cluster == cluster.cluster and (pool.degraded or pool.failed)
+    ][:2]  # fmt: skip
+
+
+def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
+    if cluster.state is None and cluster.degraded is None and not nodes:
+        return Unchecked(_ID, "neither its state nor its nodes nor its copies are told", cluster.cluster)
+    parts = [cluster.state or "its managers are not told"]
+    if cluster.nodes is not None:
+        parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes well")
+    parts.append("all data has its copies" if cluster.degraded == 0 else "how much is degraded is not told")
+    return RuledOut(_ID, cluster.cluster, ", ".join(parts))
+
+
+def _advice(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice]) -> tuple[str, ...]:
+    said = []
+    if down:
+        address = (down[0].address or down[0].node).split(" ")[0]
+        said.append(f"ping {address}; on it: systemctl list-units | grep -i -E 'sds|mdm|ceph|drbd'; journalctl -p err")
+    if devices:
+        said.append(
+            f"on {devices[0].node}: journalctl -k | grep -i -E 'I/O error|reset'; smartctl -x {devices[0].device}"
+        )
+    if cluster.degraded or cluster.failed:
+        said.append("touch no other node or disk until all data has its copies again: rebuild-running says when")
+    tell = {
+        "powerflex": "scli --query_cluster; scli --query_all_sds",
+        "ceph": "ceph health detail; ceph osd tree down",
+        "drbd": "drbdadm status --verbose",
+    }
+    said.append(tell.get(cluster.kind, "ask the cluster's own tools"))
+    return tuple(said)
+
+
+CLUSTER_DEGRADED = Rule(
+    _ID,
+    "data of a cluster lacks copies, or nodes, devices or managers of it are not well",
+    Severity.CRITICAL,
+    _check,
+    (Cluster,),
+)

@@ -1,0 +1,147 @@
+"""A link to clients that is full because too many of them want something at once: what is left for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.collectors.clients import StorageClient, StorageClientActivity
+from sdstop.collectors.network import Interface, InterfaceActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "link-oversubscribed"
+_GB = 1e9
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One direction of a link: what clients move, by address, and the rest that is no client's."""
+
+    word: str
+    clients: dict[str, float]
+    line: float
+
+    def heavy(self, capacity: float) -> dict[str, float]:
+        """Return who moves at least half of an even share: less is no client that presses."""
+        even = capacity / len(self.clients)
+        return {name: rate for name, rate in self.clients.items() if rate >= even / 2}
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    by_interface: dict[str, list[StorageClient]] = {}
+    lost = 0
+    for row in window.rows(StorageClient).values():
+        if row.interface is None:
+            lost += 1
+        else:
+            by_interface.setdefault(row.interface, []).append(row)
+    if lost:
+        yield Unchecked(_ID, f"by which interface {lost} clients are reached is not known")
+    for name, rows in sorted(by_interface.items()):
+        if len({row.client for row in rows}) < limits["clients"]:
+            continue
+        speed = _speed(window, name)
+        if speed is None:
+            yield Unchecked(_ID, "the speed of its link is not known", name)
+        else:
+            yield from _judge(window, name, rows, speed, limits)
+
+
+def _speed(window: Window, name: str) -> float | None:
+    """Return the bytes a second of a link: of a bond all its active slaves together, of a vlan what it is made on."""
+    row = window.get(Interface, name)
+    if row is None:
+        return None
+    if row.kind == "vlan" and row.parent is not None and row.parent != name:
+        below = window.get(Interface, row.parent)
+        return None if below is None or below.kind == "vlan" else _speed(window, row.parent)
+    if row.kind == "bond":
+        slaves = [other for other in window.rows(Interface).values() if other.master == name and other.active]
+        speeds = [slave.speed for slave in slaves]
+        return float(sum(speed or 0 for speed in speeds)) if speeds and None not in speeds else None
+    return None if row.speed is None else float(row.speed)
+
+
+def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, limits: Limits) -> Iterator[Verdict]:
+    capacity = speed * limits["usable"]
+    moments = window.moments(InterfaceActivity)[-int(limits["readings"]) :]
+    lines = [found for moment in moments if (found := moment.rows.get(name)) is not None]
+    known = [(row, window.get(StorageClientActivity, (row.client, row.service, row.address))) for row in rows]
+    if len(lines) < limits["readings"] or not any(moved for _, moved in known):
+        yield Unchecked(_ID, "what its clients move is known after two readings", name)
+        return
+    sides = []
+    for word, field, line in (
+        ("reading", "sent_per_second", min(found.tx_bytes_per_second for found in lines)),
+        ("writing", "received_per_second", min(found.rx_bytes_per_second for found in lines)),
+    ):
+        clients: dict[str, float] = {}
+        for row, moved in known:
+            clients[row.client] = clients.get(row.client, 0.0) + (getattr(moved, field) if moved is not None else 0.0)
+        sides.append(_Side(word, clients, line))
+    full = [side for side in sides if side.line > limits["full"] * speed and len(side.heavy(capacity)) > 1]
+    if full:
+        yield from (_finding(window, name, side, speed, capacity, rows) for side in full[:1])
+        return
+    most = max(side.line for side in sides)
+    count = len(sides[0].clients)
+    yield RuledOut(
+        _ID,
+        name,
+        f"{count} clients, {human.percent(most / speed)} % of {human.quantity(speed, 'bytes_per_second')} is in use; "
+        f"all at once they would get {human.quantity(capacity / count, 'bytes_per_second')} each",
+    )
+
+
+def _finding(
+    window: Window, name: str, side: _Side, speed: float, capacity: float, rows: list[StorageClient]
+) -> Finding:
+    heavy = side.heavy(capacity)
+    light = sum(rate for client, rate in side.clients.items() if client not in heavy)
+    each = max(0.0, capacity - light) / len(heavy)
+    share, whole = (human.quantity(rate, "bytes_per_second") for rate in (each, capacity))
+    others = len(side.clients) - len(heavy)
+    left = f"what the other {others} leave of " if others else ""
+    first = sorted(heavy, key=lambda client: -heavy[client])[:4]
+    return Finding(
+        _ID,
+        Severity.WARNING,
+        name,
+        f"{side.word}: {len(heavy)} of {len(side.clients)} clients share {left}"
+        f"{whole}: {share} each, so that 1 GB takes {human.duration(_GB / each) if each else 'for ever'}",
+        (
+            Value("clients", "clients that are connected", len(side.clients)),
+            Value("heavy", "clients that move at least half of an even share", len(heavy)),
+            Value("light", "what the others move together", light, "bytes_per_second"),
+            Value("each", "what is left for each of the heavy ones", each, "bytes_per_second"),
+            Value("capacity", "what of the link is left for data", capacity, "bytes_per_second"),
+            Value("line", "what goes through now", side.line, "bytes_per_second", speed),
+        ),
+        cites(
+            *(window.cite(row) for client in first for row in rows if row.client == client),
+            *(window.cite(row) for row in [window.get(InterfaceActivity, name)] if row is not None),
+        ),
+        (
+            "a faster link, or one more with clients spread over both (a bond gives one client no more than one slave)",
+            f"ss -tinO state established   # who takes most: {', '.join(first)}",
+        ),
+        "clients that get no more over a faster link: then disks or they themselves are the limit",
+        explains=(f"link-saturated:{name}",),
+    )
+
+
+LINK_OVERSUBSCRIBED = Rule(
+    _ID,
+    "a link to storage clients is full, and too many of them share it",
+    Severity.WARNING,
+    _check,
+    (StorageClient, Interface, InterfaceActivity),
+    (
+        Threshold("clients", 2.0, "fewest clients that are worth a word"),
+        Threshold("usable", 0.941, "share of the line that is left for data: TCP at an MTU of 1500", "ratio"),
+        Threshold("full", 0.85, "share of the line from which it is full", "ratio"),
+        Threshold("readings", 3.0, "successive readings of the link that must show it"),
+    ),
+)

@@ -1,0 +1,174 @@
+"""Memory that errs: corrected errors that keep coming, and any that could not be corrected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.collectors.dimms import Dimm
+from sdstop.collectors.edac import (
+    MemoryController,
+    MemoryControllerActivity,
+    MemoryErrorActivity,
+    MemoryErrors,
+)
+from sdstop.ecc import module_of
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "memory-errors"
+_HOUR, _DAY = 3600.0, 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Errors of one place: all that were counted, for so many seconds, and the new ones between two readings."""
+
+    row: MemoryErrors | MemoryController
+    subject: str
+    what: str
+    corrected: int
+    uncorrected: int
+    counted_for: float | None
+    new: MemoryErrorActivity | None
+
+    @property
+    def daily(self) -> float | None:
+        """Corrected errors a day, on the average since the count began."""
+        return self.corrected / self.counted_for * _DAY if self.counted_for else None
+
+
+def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
+    """Judge each run once: between two of them nothing of it changes, and modules are many."""
+    slots = window.now.run_of(Dimm)
+    key = (_ID, None if slots is None else slots.started, *limits.values())
+    return window.of_run(MemoryController, key, lambda: list(_said(window, limits)))
+
+
+def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
+    controllers = window.rows(MemoryController)
+    places = window.rows(MemoryErrors).values()
+    for controller in sorted(controllers.values(), key=lambda row: row.controller):
+        own = [row for row in places if row.controller == controller.controller]
+        counts = [*_placed(window, controller, own), *_unplaced(window, controller, own)]
+        if not counts:
+            yield Unchecked(_ID, "its driver does not say how many errors there were", controller.controller)
+        bad = [count for count in counts if count.corrected or count.uncorrected]
+        for count in bad:
+            yield _finding(window, count, limits)
+        if counts and not bad:
+            for_ = f" in {human.duration(controller.counted_for)}" if controller.counted_for else ""
+            yield RuledOut(_ID, controller.controller, f"0 errors of its {len(own) or 1} modules or ranks{for_}")
+
+
+def _placed(window: Window, controller: MemoryController, rows: list[MemoryErrors]) -> Iterator[_Count]:
+    for row in rows:
+        if row.corrected is None and row.uncorrected is None:
+            continue
+        module = module_of(window, row)
+        name = human.safe(row.label or row.location or row.place)
+        what = name if module is None else f"{human.safe(module.slot)} ({human.safe(module.part or 'part unknown')})"
+        yield _Count(
+            row, row.place, what, row.corrected or 0, row.uncorrected or 0, controller.counted_for,
+            window.get(MemoryErrorActivity, row.place),
+        )  # fmt: skip
+
+
+def _unplaced(window: Window, controller: MemoryController, rows: list[MemoryErrors]) -> Iterator[_Count]:
+    """Yield what the controller counted and no place did."""
+    if controller.corrected is None and controller.uncorrected is None:
+        return
+    corrected = (controller.corrected or 0) - sum(row.corrected or 0 for row in rows)
+    uncorrected = (controller.uncorrected or 0) - sum(row.uncorrected or 0 for row in rows)
+    new = window.get(MemoryControllerActivity, controller.controller)
+    if rows and new is not None:
+        placed = [window.get(MemoryErrorActivity, row.place) for row in rows]
+        known = [row for row in placed if row is not None]
+        new = MemoryControllerActivity(
+            new.place,
+            new.seconds,
+            max(0, new.corrected - sum(row.corrected for row in known)),
+            max(0, new.uncorrected - sum(row.uncorrected for row in known)),
+        )
+    yield _Count(
+        controller, controller.controller, "memory of which the hardware does not say the module",
+        max(0, corrected), max(0, uncorrected), controller.counted_for, new,
+    )  # fmt: skip
+
+
+def _severity(count: _Count, limits: Limits) -> Severity:
+    """Return how bad it is: a bit that could not be corrected, errors in a storm, errors that keep coming, or old."""
+    new, seconds = (count.new.corrected, count.new.seconds) if count.new is not None else (0, 0.0)
+    if count.uncorrected:
+        return Severity.CRITICAL
+    if new >= limits["storm"] and new / seconds * _HOUR >= limits["critical_per_hour"]:
+        return Severity.CRITICAL
+    if new >= limits["count"]:
+        return Severity.WARNING
+    often = count.daily is not None and count.daily >= limits["per_day"] and count.corrected >= limits["count"]
+    # At this average some should have come while they were waited for: then they are of another time.
+    over = not new and (count.daily or 0.0) / _DAY * seconds >= limits["expected"]
+    return Severity.WARNING if often and not over else Severity.INFO
+
+
+def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
+    severity = _severity(count, limits)
+    parts = [
+        f"{human.number(count.uncorrected, 0)} errors that could not be corrected" if count.uncorrected else "",
+        f"{human.number(count.corrected, 0)} corrected" if count.corrected else "",
+    ]
+    since = f" in {human.duration(count.counted_for)}" if count.counted_for else ""
+    new = count.new
+    grown = ""
+    if new is not None:
+        most = human.number(new.corrected + new.uncorrected, 0)
+        grown = f", {most} of them in the last {human.duration(new.seconds)}"
+    daily = f" ({human.number(count.daily, 1)} a day)" if count.daily is not None and count.corrected else ""
+    return Finding(
+        _ID,
+        severity,
+        count.subject,
+        f"{count.what}: {' and '.join(filter(None, parts))}{since}{daily}{grown}",
+        (
+            Value("uncorrected", "errors that could not be corrected", count.uncorrected, "", 1),
+            Value("corrected", "corrected errors", count.corrected, "", limits["count"]),
+            Value("daily", "corrected errors a day, since the count began", count.daily, "", limits["per_day"]),
+            Value("new", "corrected errors since the reading before", new.corrected if new else None),
+        ),
+        cites(
+            window.cite(count.row, "uncorrected") if count.uncorrected else None,
+            window.cite(count.row, "corrected"),
+            window.cite(count.row, "label") if isinstance(count.row, MemoryErrors) and count.row.label else None,
+        ),
+        _advice(count, severity),
+        "a count that belongs to a module that was replaced since: it begins anew with the driver, or by writing to "
+        "reset_counters",
+        totals=severity is Severity.WARNING and new is None,
+    )
+
+
+def _advice(count: _Count, severity: Severity) -> tuple[str, ...]:
+    look = "ras-mc-ctl --errors; journalctl -k | grep -iE 'edac|mce|hardware error'   # when, and of which address"
+    if severity is Severity.INFO:
+        return (look, f"look at {count.subject} again in a day: single corrected errors are usual")
+    return (
+        f"replace the module, or move it first: {count.what}. If the errors stay in the slot, clean the slot",
+        look,
+    )
+
+
+MEMORY_ERRORS = Rule(
+    _ID,
+    "memory modules err: corrected errors that keep coming, or any that could not be corrected",
+    Severity.CRITICAL,
+    _check,
+    (MemoryController, MemoryErrors),
+    (
+        Threshold("count", 10.0, "corrected errors, and"),
+        Threshold("per_day", 10.0, "so many of them a day since the count began (mcelog's default for a module)"),
+        Threshold("expected", 3.0, "errors that should have come by that average and did not: then they are old"),
+        Threshold("storm", 100.0, "corrected errors between two readings, and"),
+        Threshold("critical_per_hour", 1000.0, "so many of them an hour, that are critical"),
+    ),
+)

@@ -1,0 +1,98 @@
+"""Devices that are known by a name of the kernel's, /dev/sdX: after the next start another one may bear it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.device_names import DevicePath, unstable
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.history import Window
+
+_ID = "unstable-device-path"
+_SHOWN = 4
+_LETTERS = re.compile("sd|hd|xvd|vd|nvme")
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    holders: dict[str, list[DevicePath]] = defaultdict(list)
+    for row in window.rows(DevicePath).values():
+        holders[row.holder].append(row)
+    for holder, rows in sorted(holders.items()):
+        named = [row for row in rows if unstable(row.path)]
+        if named and rows[0].kind == "file" and _alone(window, named):
+            yield RuledOut(
+                _ID, holder, f"{named[0].path} is named as it may change, and is of the node's only such disk"
+            )
+        elif named:
+            yield _found(window, holder, named, len(rows))
+        else:
+            yield RuledOut(_ID, holder, f"all {len(rows)} devices are known by names that stay")
+
+
+def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
+    """Whether each name is of a kind of which this node has one disk: then no other one can bear it."""
+    disks = [row.device for row in window.rows(BlockDevice).values() if row.kind == "disk"]
+    kinds = {_LETTERS.match(row.device or "") for row in named}
+    found = {match[0] for match in kinds if match is not None}
+    return bool(disks) and all(sum(disk.startswith(kind) for disk in disks) == 1 for kind in found)
+
+
+def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int) -> Finding:
+    moved = [row for row in named if row.moved]
+    listed = ", ".join(f"{row.path} ({row.place})" for row in named[:_SHOWN])
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    now = f"; {len(moved)} moved: {moved[0].path} ({moved[0].place}) is {moved[0].now} now" if moved else ""
+    return Finding(
+        _ID,
+        Severity.CRITICAL if any(row.healthy == 0 for row in moved) else Severity.WARNING,
+        holder,
+        f"{len(named)} of {count} devices are looked for by names that others may bear after the next start: "
+        f"{listed}{more}{now}",
+        (
+            Value("unstable", "devices by a name that may change", len(named), "", 0),
+            Value("devices", "devices", count),
+            Value("moved", "of these under another name now", len(moved), "", 0),
+        ),
+        cites(*(window.cite(row) for row in [*moved, *named][:_SHOWN])),
+        tuple(_advice(window, holder, named)),
+        "udev rules that keep the names, or a node with one disk",
+    )
+
+
+def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterator[str]:
+    mine = [(row, name) for row in named if (name := _stable(window, row.device)) is not None]
+    for row, name in mine[:_SHOWN]:
+        yield f"{row.now or row.path} is {name}"
+    if named[0].kind == "powerflex":
+        yield (
+            "one by one, while all data has its copies: scli --remove_sds_device, wait for the rebuild, then "
+            "scli --add_sds_device --device_path /dev/disk/by-path/NAME   # ls -l /dev/disk/by-path on that node"
+        )
+        yield "by-path, not by-id, where a RAID controller makes a RAID-0 of each disk: made anew it has another WWN"
+    elif "fstab" in holder:
+        yield f"blkid -o export {named[0].path}   # put UUID= of its file system into {holder}"
+    else:
+        yield "mdadm --detail --scan   # ARRAY lines with UUID=, and DEVICE partitions in place of names"
+
+
+def _stable(window: Window, device: str | None) -> str | None:
+    """Return the name of a device of this node that stays: of its slot, else of the disk in it."""
+    row = window.get(BlockDevice, device) if device is not None else None
+    if row is None:
+        return None
+    if row.by_path:
+        return f"/dev/disk/by-path/{row.by_path}"
+    return f"/dev/disk/by-id/{row.by_id}" if row.by_id else None
+
+
+UNSTABLE_DEVICE_PATH = Rule(
+    _ID,
+    "devices are known by names that another one may bear after the next start",
+    Severity.CRITICAL,
+    _check,
+    (DevicePath,),
+)

@@ -1,0 +1,57 @@
+"""A ScaleIO pool that gives out space as it is: who reads a block that nobody wrote gets what was there before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.scaleio import ScaleioPool
+
+_ID = "zero-padding-off"
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    del limits
+    for pool in window.rows(ScaleioPool).values():
+        if pool.zero_padding is None:
+            yield Unchecked(_ID, "whether it is on is not told", pool.name)
+        elif pool.zero_padding == "on":
+            yield RuledOut(_ID, pool.name, "zero padding is on")
+        else:
+            yield _found(window, pool)
+
+
+def _found(window: Window, pool: ScaleioPool) -> Finding:
+    thin = pool.thin_volumes
+    concerns = "" if not thin else f" of {thin} thin volume{'' if thin == 1 else 's'}"
+    return Finding(
+        _ID,
+        Severity.WARNING if thin != 0 else Severity.INFO,
+        pool.name,
+        f"zero padding is off: a block{concerns} that was never written, or was discarded, may read as old data of "
+        "another volume",
+        (
+            Value("zero_padding", "zero padding", pool.zero_padding),
+            Value("thin_volumes", "thin volumes and snapshots", thin, "", 0),
+            Value("devices", "devices in the pool", pool.devices, "", 0),
+        ),
+        cites(window.cite(pool, "zero_padding")),
+        (
+            (
+                "it can be switched on only while a pool has no devices: make a new pool with zero padding, move the "
+                "volumes, then the devices"
+            ),
+            "first writes are up to 15 % slower with it; until then overwrite volumes before they are given to others",
+        ),
+        "a pool whose volumes all belong to one who may see all of it",
+    )
+
+
+ZERO_PADDING_OFF = Rule(
+    _ID,
+    "a ScaleIO pool hands out space without zeroing it",
+    Severity.WARNING,
+    _check,
+    (ScaleioPool,),
+)

@@ -1,0 +1,132 @@
+"""Applications that wait for ZFS's intent log, which lies on rotating disks: each wait takes a turn of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop import format as human
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.pooling import Whole, disk_of, rotates, wholes
+from sdstop.zpool import Dataset, DatasetActivity, DatasetSettings, IntentLog, PoolState, Vdev, VdevLoad
+
+_ID = "zfs-no-slog"
+SECONDS = 60.0
+"""How far back commits are averaged."""
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    pools = wholes(window)
+    for whole in pools:
+        if whole.pool is None:
+            yield Unchecked(_ID, "which devices the pool has is not known: zpool status has not answered", whole.name)
+            continue
+        rate, whose = _commits(window, whole, len(pools))
+        logs = whole.group("logs")
+        if rate is None:
+            yield Unchecked(_ID, f"needs {limits['seconds']:g} s of what the intent log counts", whole.name)
+        elif rate < limits["commits"]:
+            yield RuledOut(_ID, whole.name, f"{human.number(rate)} waits for the intent log a second")
+        elif logs and any(v.state == "ONLINE" for v in logs):
+            yield RuledOut(
+                _ID, whole.name, f"{human.number(rate)} waits for the intent log a second; it is on {_names(logs)}"
+            )
+        else:
+            yield _judge(window, whole, rate, whose)
+
+
+def _commits(window: Window, whole: Whole, pools: int) -> tuple[float | None, str]:
+    """Return waits a second, and whose they are: by dataset since OpenZFS 2.2, else of all pools together."""
+    recent = window.last(SECONDS)
+    own: dict[str, list[float]] = {}
+    for moment in recent.moments(DatasetActivity):
+        for row in moment.rows.values():
+            if row.pool == whole.name and row.commits is not None:
+                own.setdefault(row.dataset, []).append(row.commits)
+    if own:
+        means = {name: sum(rates) / len(rates) for name, rates in own.items()}
+        return sum(means.values()), max(means, key=lambda name: means[name])
+    moments = [(m.started, log) for m in recent.moments(IntentLog) if (log := m.rows.get("zil"))]
+    told = [(started, log.commits) for started, log in moments if log.commits is not None]
+    if pools > 1 or len(told) < 2 or told[-1][0] - told[0][0] < _LEAST or told[-1][1] < told[0][1]:
+        return None, ""
+    return (told[-1][1] - told[0][1]) / (told[-1][0] - told[0][0]), ""
+
+
+_LEAST = 9.5
+"""Seconds that the counters must lie apart."""
+
+
+def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
+    disks = [v for v in whole.leaves if v.group == "data"]
+    slow = rotates(window, disks)
+    if slow is None:
+        return Unchecked(_ID, "whether the pool's disks rotate is not known", whole.name)
+    if not slow:
+        return RuledOut(
+            _ID, whole.name, f"{human.number(rate)} waits a second, and none of its {len(disks)} disks rotates"
+        )
+    load = window.get(VdevLoad, (whole.name, whole.name))
+    queued = load.sync_writes if load is not None else None
+    broken = [v for v in whole.group("logs") if v.state != "ONLINE"]
+    lacks = f"its log device {_names(broken)} is {broken[0].state}" if broken else "it has no log device"
+    by = f", most of them by {whose}" if whose else ""
+    log = next(iter(window.rows(IntentLog).values()), None)
+    counted = next((d for d in window.rows(Dataset).values() if d.pool == whole.name and d.dataset == whose), None)
+    forced = [s.dataset for s in window.rows(DatasetSettings).values() if s.pool == whole.name and s.sync == "always"]
+    disk = next((d for v in disks if (d := disk_of(window, v.device)) is not None and d.rotational), None)
+    wait = load.write_wait / 1e9 if load is not None and load.write_wait is not None else None
+    return Finding(
+        _ID,
+        Severity.WARNING,
+        whole.name,
+        f"applications wait for the intent log {human.number(rate)} times a second{by}, and {lacks}: each wait takes a "
+        f"turn of rotating disks, some {human.quantity(_TURN, 'seconds')} and more when they are busy",
+        (
+            Value("commits", "waits for the intent log", rate, "per_second"),
+            Value("disks", "rotating disks that it is on", len(disks)),
+            Value("queued", "writes in the queue that somebody waits for", queued),
+            Value("write_wait", "mean time of a write since the import", wait, "seconds"),
+            Value("always", "datasets with sync=always", len(forced)),
+        ),
+        cites(
+            window.cite(counted, "commits") if counted is not None else None,
+            window.cite(log, "commits") if log is not None and counted is None else None,
+            window.cite(log, "slog_writes") if log is not None and counted is None else None,
+            *(window.cite(v) for v in (broken or disks[:1])),
+            window.cite(disk, "rotational") if disk is not None else None,
+        ),
+        (
+            f"zpool add {whole.name} log mirror /dev/disk/by-id/A /dev/disk/by-id/B   # with power-loss protection",
+            *((f"is sync=always meant? zfs get sync {forced[0]}",) if forced else ()),
+            "who writes so? NFS and iSCSI wait for what their clients flush; sync=disabled would lose it",
+        ),
+        "the same wait of the applications with a log device",
+        explains=tuple(f"zvol-slow-path:{s.dataset}" for s in _volumes(window, whole, whose)),
+    )
+
+
+_TURN = 0.008
+"""Seconds of one turn at 7200 a minute."""
+
+
+def _volumes(window: Window, whole: Whole, whose: str) -> list[DatasetSettings]:
+    rows = [row for row in window.rows(DatasetSettings).values() if row.pool == whole.name and row.kind == "volume"]
+    return [row for row in rows if not whose or row.dataset == whose]
+
+
+def _names(vdevs: Sequence[Vdev]) -> str:
+    return ", ".join(v.vdev for v in vdevs[:3])
+
+
+ZFS_NO_SLOG = Rule(
+    _ID,
+    "applications wait for ZFS's intent log on rotating disks, and the pool has no log device",
+    Severity.WARNING,
+    _check,
+    (PoolState,),
+    (
+        Threshold("commits", 20.0, "waits for the intent log from which it matters", "per_second"),
+        Threshold("seconds", 10.0, "that its counters must have been watched", "seconds"),
+    ),
+)

@@ -1,0 +1,247 @@
+"""A ZFS pool that is not whole: states, lost redundancy, lost data, errors of its devices."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sdstop import format as human
+from sdstop.evidence import Cite
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.pooling import Top, Whole, wholes
+from sdstop.rebuilding import REPAIRS, Rebuilding, rebuildings
+from sdstop.zpool import Pool, PoolState, Vdev
+
+_ID = "zfs-pool-degraded"
+_OUT = {
+    "SUSPENDED": "I/O to the pool is suspended: all that use it wait, and so does every command about it",
+    "UNAVAIL": "the pool is not available: its data is out of reach",
+    "FAULTED": "the pool is faulted: its data is out of reach",
+}
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    for whole in wholes(window):
+        bad = [*_out(window, whole), *_degraded(window, whole), *_lost(window, whole)]
+        yield from bad
+        leaves = list(_errors(window, whole, limits))
+        yield from leaves
+        if whole.pool is None:
+            if not bad:
+                yield Unchecked(_ID, f"the kernel says {whole.state}; {_why(window)}", whole.name)
+        elif not bad and not any(isinstance(said, Finding) for said in leaves):
+            yield _good(whole)
+
+
+def _why(window: Window) -> str:
+    run = window.now.runs.get("zfs")
+    if run is None:
+        return "zpool status has not answered yet"
+    return f"zpool status: {run.outcome.value}, {run.reason}"
+
+
+def _good(whole: Whole) -> RuledOut:
+    least = min((top.tolerates for top in whole.tops if top.tolerates is not None), default=None)
+    more = f", {least} more may fail in each group" if least is not None else ""
+    return RuledOut(_ID, whole.name, f"{whole.state}, {len(whole.leaves)} devices without errors{more}")
+
+
+def _out(window: Window, whole: Whole) -> Iterator[Finding]:
+    if whole.state not in _OUT:
+        return
+    said = whole.pool.status if whole.pool is not None else None
+    advice = {
+        "SUSPENDED": (
+            "journalctl -k: did disks, HBA, cable or enclosure go away? Bring them back first",
+            f"zpool clear {whole.name}   # lets the pool go on once its devices are there again",
+        )
+    }
+    state = window.get(PoolState, whole.name)
+    yield Finding(
+        _ID,
+        Severity.CRITICAL,
+        whole.name,
+        _OUT[whole.state] + (f"; {said}" if said else ""),
+        (Value("state", "state", whole.state),),
+        cites(window.cite(state) if state is not None else None, *_cited(window, whole.pool, "state")),
+        advice.get(whole.state, (f"zpool status -v {whole.name}; zpool import: which devices are missing?",)),
+        "the state ONLINE or DEGRADED again",
+    )
+
+
+def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
+    if whole.state != "DEGRADED":
+        return
+    hurt = [top for top in whole.tops if top.missing or top.replaced]
+    worst = min((top.tolerates for top in hurt if top.tolerates is not None), default=None)
+    missing = [child for top in hurt for child in top.missing]
+    replaced = [child for top in hurt for child in top.replaced]
+    devices = [v for v in whole.leaves if v.state not in {"ONLINE", "DEGRADED"}]
+    doing, running = _doing(window, whole)
+    state = window.get(PoolState, whole.name)
+    # With a spare at work all data is as safe as ever: that is another matter than a pool that lacks some.
+    spared = f"/{replaced[0].vdev}" if replaced and not missing else ""
+    yield Finding(
+        _ID,
+        Severity.CRITICAL if missing and worst is not None and worst <= 0 else Severity.WARNING,
+        f"{whole.name}{spared}",
+        f"{_what(devices, missing, replaced)}; {_risk(hurt, worst, missing)}; {doing}",
+        (
+            Value("missing", "children of vdevs without good data", len(missing) if hurt else None, "", 0),
+            Value("spares_in_use", "children that a spare stands in for", len(replaced) if hurt else None),
+            Value("tolerates", "further failures that lose no data, in the worst vdev", worst, "", 1),
+            Value("state", "state", whole.state),
+        ),
+        cites(
+            *(window.cite(v) for v in devices[:6]),
+            *_cited(window, whole.pool, "state"),
+            window.cite(state) if state is not None else None,
+        ),
+        tuple(_advice(whole, devices, running=running)),
+        f"state ONLINE of {whole.name} and all its vdevs in zpool status",
+    )
+
+
+def _what(devices: list[Vdev], missing: list[Vdev], replaced: list[Vdev]) -> str:
+    if not devices:
+        return "the pool is degraded; which device it is, zpool status has not told yet"
+    names = ", ".join(_named(v) for v in devices[:3])
+    more = f" and {len(devices) - 3} more" if len(devices) > 3 else ""
+    spare = ", a spare has all its data" if replaced and not missing else ""
+    return f"{names}{more}{spare}"
+
+
+def _named(vdev: Vdev) -> str:
+    note = re.sub(r" ?\([^)]*\)", "", vdev.note or "")  # what of trim and scans stands beside it
+    return f"{vdev.vdev} ({vdev.state}{f', {note}' if note else ''})"
+
+
+def _risk(hurt: list[Top], worst: int | None, missing: list[Vdev]) -> str:
+    if worst is None:
+        return "how many more may fail is not known"
+    where = next(top.vdev.vdev for top in hurt if top.tolerates == worst)
+    if worst < 0:
+        return f"{where} lacks more than it can spare"
+    if worst == 0:
+        return f"no redundancy is left in {where}: the next failure there loses data"
+    return f"{worst} more may fail in {where}" + ("" if missing else " without loss")
+
+
+def _doing(window: Window, whole: Whole) -> tuple[str, bool]:
+    """Return what is done about it, and whether something is."""
+    known = next((k for k in rebuildings(window) if _of(k, whole) and k.rebuild.operation in REPAIRS), None)
+    if known is not None:
+        if known.stands:
+            return f"the {known.what} stands still at {known.done} %", False
+        return f"the {known.what} is running, {known.done} % done", True
+    spares = sum(v.state == "AVAIL" for v in whole.group("spares"))
+    return "nothing is resilvering" + (f", spares that are free: {spares}" if spares else ""), False
+
+
+def _of(known: Rebuilding, whole: Whole) -> bool:
+    return known.rebuild.kind == "zfs" and known.name.partition("/")[0] == whole.name
+
+
+def _advice(whole: Whole, devices: list[Vdev], *, running: bool) -> Iterator[str]:
+    name = whole.name
+    if running:
+        yield f"let it finish: zpool status {name}; put no other load on {name} that can wait"
+    for vdev in devices[:2]:
+        known = vdev.path or vdev.vdev
+        if vdev.state == "OFFLINE":
+            yield f"an administrator took it out: zpool online {name} {known}, or replace it"
+            continue
+        look = (
+            f"journalctl -k | grep -w {vdev.device}; smartctl -x /dev/{vdev.device}" if vdev.device else "journalctl -k"
+        )
+        yield f"find out why {vdev.vdev} is {vdev.state}: {look}"
+        if vdev.state in {"REMOVED", "UNAVAIL"}:
+            yield f"if it is back: zpool online {name} {known}"
+        spare = next((v for v in whole.group("spares") if v.state == "AVAIL"), None)
+        if not running and spare is not None:
+            yield f"zpool replace {name} {known} {spare.path or spare.vdev.partition('/')[2]}   # a spare is free"
+        else:
+            yield f"zpool replace {name} {known} /dev/disk/by-id/NEW   # a spare in use is set free when that is done"
+    if not devices:
+        yield f"zpool status -v {name}"
+
+
+def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
+    pool = whole.pool
+    if pool is None or not (pool.data_errors or (pool.errors and pool.data_errors is None)):
+        return
+    count = f"{pool.data_errors} blocks or files" if pool.data_errors else "some files"
+    yield Finding(
+        _ID,
+        Severity.CRITICAL,
+        f"{whole.name}/data",
+        f"data is lost: of {count} no copy was good",
+        (Value("data_errors", "blocks or files that are lost", pool.data_errors, "", 0),),
+        _cited(window, pool, "errors"),
+        (
+            f"zpool status -v {whole.name}   # which files; restore them from the backup",
+            f"then zpool clear {whole.name} and zpool scrub {whole.name}: the list is emptied after two clean scrubs",
+        ),
+        "errors: No known data errors, after a scrub",
+    )
+
+
+def _errors(window: Window, whole: Whole, limits: Limits) -> Iterator[Verdict]:
+    """Judge devices that count errors: those that grow now, and those of before, which may be old."""
+    before = [moment.rows for moment in window.moments(Vdev)]
+    for vdev in whole.leaves:
+        total = vdev.errors
+        if not total:
+            continue
+        first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
+        grown = total - (first.errors or 0) if first is not None and len(before) > 1 else 0
+        if grown <= 0 and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
+            continue  # it is said to be out, and why
+        yield _failing(window, vdev, total, max(grown, 0), limits)
+
+
+def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits) -> Finding:
+    kinds = {"read": vdev.read_errors, "write": vdev.write_errors, "checksum": vdev.checksum_errors}
+    listed = ", ".join(f"{number} {kind}" for kind, number in kinds.items() if number)
+    many = total >= limits["many"]
+    growing = f", {grown} of them in the last minute" if grown else ", none of them while this was watched"
+    cable = vdev.checksum_errors and not vdev.read_errors and not vdev.write_errors
+    return Finding(
+        _ID,
+        Severity.WARNING if grown or many else Severity.INFO,
+        f"{vdev.pool}/{vdev.vdev}",
+        f"{human.number(total)} errors of {vdev.vdev} since they were last cleared ({listed}){growing}",
+        (
+            Value("errors", "errors", total, "", limits["many"]),
+            Value("grown", "of them while this was watched", grown, "", 0),
+            Value("read", "reads that failed", vdev.read_errors),
+            Value("write", "writes that failed", vdev.write_errors),
+            Value("checksum", "checksum errors", vdev.checksum_errors),
+        ),
+        cites(window.cite(vdev)),
+        (
+            _look(vdev),
+            *(("checksum errors alone: suspect cable, backplane, HBA and memory before the disk",) if cable else ()),
+            f"zpool clear {vdev.pool} {vdev.path or vdev.vdev}; zpool scrub {vdev.pool}   # do they come back?",
+        ),
+        "no new errors after zpool clear and a scrub",
+    )
+
+
+def _look(vdev: Vdev) -> str:
+    return f"journalctl -k | grep -w {vdev.device}; smartctl -x /dev/{vdev.device}" if vdev.device else "journalctl -k"
+
+
+def _cited(window: Window, pool: Pool | None, field: str) -> tuple[Cite, ...]:
+    return cites(window.cite(pool, field)) if pool is not None else ()
+
+
+ZFS_POOL_DEGRADED = Rule(
+    _ID,
+    "a ZFS pool is suspended, lacks devices, has lost data, or its devices count errors",
+    Severity.CRITICAL,
+    _check,
+    (PoolState,),
+    (Threshold("many", 100.0, "errors of one device from which they matter even if they do not grow"),),
+)

@@ -1,0 +1,181 @@
+"""A volume (zvol) whose block does not fit what lies below: padding of RAID-Z and dRAID, or parts of blocks written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.disk import DiskActivity
+from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.history import Window
+from sdstop.pooling import Whole, disk_of, wholes
+from sdstop.zpool import DatasetActivity, DatasetSettings, Vdev, draid
+
+_ID = "zvol-slow-path"
+SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Where a block is cut: `data` disks of a group, `parity` of them more, sectors of `sector` bytes."""
+
+    vdev: str
+    data: int
+    parity: int
+    sector: int
+    fixed: bool
+    """dRAID: each block takes whole groups. RAID-Z: only what it needs, to a multiple of parity + 1."""
+
+    def takes(self, block: int) -> int:
+        """Return the bytes that a block takes on the disks (module/zfs/vdev_{raidz,draid}.c: *_asize)."""
+        sectors = -(-block // self.sector)
+        rows = -(-sectors // self.data)
+        if self.fixed:
+            return rows * (self.data + self.parity) * self.sector
+        whole = sectors + rows * self.parity
+        unit = self.parity + 1
+        return -(-whole // unit) * unit * self.sector
+
+    def share(self, block: int) -> float:
+        """Return how much of what a block takes is data, 0..1."""
+        return block / self.takes(block)
+
+
+def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
+    layouts = {whole.name: _layout(window, whole) for whole in wholes(window)}
+    for row in sorted(window.rows(DatasetSettings).values(), key=lambda row: row.dataset):
+        if row.kind != "volume" or not row.volblocksize:
+            continue
+        load = _load(window, row)
+        if load is None:
+            yield Unchecked(_ID, "what the volume does is not known yet", row.dataset)
+            continue
+        if load.read_bytes + load.written_bytes < limits["load"]:
+            yield RuledOut(
+                _ID, row.dataset, f"{human.quantity(load.written_bytes, 'bytes_per_second')} written: no load"
+            )
+            continue
+        yield _judge(window, row, row.volblocksize, load, layouts.get(row.pool), limits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    read_bytes: float
+    written_bytes: float
+    request: float | None
+    device: DiskActivity | None
+
+
+def _load(window: Window, row: DatasetSettings) -> _Load | None:
+    """Return the mean of the last minute: by the dataset's counters, and by those of its device for request sizes."""
+    recent = window.last(SECONDS)
+    disk = [a for m in recent.moments(DiskActivity) if row.device and (a := m.rows.get(row.device)) is not None]
+    own = [b for m in recent.moments(DatasetActivity) if (b := m.rows.get((row.pool, row.dataset)))]
+    written = [b.written_bytes for b in own if b.written_bytes is not None]
+    read = [b.read_bytes for b in own if b.read_bytes is not None]
+    writes = sum(a.writes_per_second for a in disk)
+    request = sum(a.write_bytes_per_second for a in disk) / writes if writes else None
+    if not written or not read:
+        if not disk:
+            return None
+        read, written = [a.read_bytes_per_second for a in disk], [a.write_bytes_per_second for a in disk]
+    return _Load(sum(read) / len(read), sum(written) / len(written), request, disk[-1] if disk else None)
+
+
+def _layout(window: Window, whole: Whole) -> Layout | None:
+    """Return the layout of the pool's first group of disks, None for mirrors and single disks."""
+    for top in whole.tops:
+        if top.vdev.group != "data":
+            continue
+        sector = _sector(window, whole.leaves)
+        found = draid(top.vdev.vdev)
+        if found:
+            return Layout(top.vdev.vdev, found.data, found.parity, sector, fixed=True)
+        if top.vdev.kind.startswith("raidz"):
+            parity = int(top.vdev.kind.removeprefix("raidz") or 1)
+            data = len(top.children) - parity
+            return Layout(top.vdev.vdev, data, parity, sector, fixed=False) if data > 0 else None
+    return None
+
+
+def _sector(window: Window, leaves: tuple[Vdev, ...]) -> int:
+    """Return the largest sector of the disks, which ZFS takes for all; 4096 where it is not known."""
+    sizes = [disk.physical_block_size or 0 for v in leaves if (disk := disk_of(window, v.device)) is not None]
+    return min(max(max(sizes, default=0), 512), 16384) if any(sizes) else 4096
+
+
+def _judge(
+    window: Window, row: DatasetSettings, block: int, load: _Load, layout: Layout | None, limits: Limits
+) -> Verdict:
+    said, values, advice = [], [], []
+    part = load.request is not None and load.request <= block * limits["part"] and load.written_bytes >= limits["load"]
+    if part:
+        said.append(
+            f"writes come in pieces of {human.bytes_(load.request or 0)} on average: ZFS reads each block, changes "
+            "it and writes it whole"
+        )
+        advice.append("use a volblocksize like what its users write, or have them write whole, aligned blocks")
+    fits = layout is None or layout.share(block) >= limits["share"] * layout.data / (layout.data + layout.parity)
+    if layout is not None and not fits:
+        whole_row = layout.data * layout.sector
+        said.append(
+            f"on {layout.vdev} each of its blocks takes {human.bytes_(layout.takes(block))}: a row of data there is "
+            f"{human.bytes_(whole_row)}"
+        )
+        advice.append(
+            f"zfs create -V SIZE -o volblocksize={_power(whole_row)} {row.pool}/NEW   # and copy it: the block of a "
+            "volume is fixed"
+        )
+        values += [
+            Value("takes", "what a block takes on the disks", layout.takes(block), "bytes"),
+            Value("share", "of that, data", layout.share(block), "ratio", limits["share"]),
+            Value("row", "data of one row of the group", whole_row, "bytes"),
+        ]
+    moved = f"{human.quantity(load.written_bytes, 'bytes_per_second')} written"
+    if not said:
+        return RuledOut(_ID, row.dataset, f"blocks of {human.bytes_(block)} fit what lies below; {moved}")
+    files = [s for s in window.rows(DatasetSettings).values() if s.pool == row.pool and (s.recordsize or 0) > block]
+    if files:
+        advice.append(f"or a file in a file system with recordsize {human.bytes_(files[0].recordsize or 0)} behind it")
+    return Finding(
+        _ID,
+        Severity.WARNING,
+        row.dataset,
+        f"the volume has blocks of {human.bytes_(block)}, and {'; '.join(said)}",
+        (
+            Value("volblocksize", "block of the volume", block, "bytes"),
+            *values,
+            Value("request", "mean size of a write that comes", load.request, "bytes"),
+            Value("written", "written", load.written_bytes, "bytes_per_second", limits["load"]),
+            Value("read", "read", load.read_bytes, "bytes_per_second"),
+        ),
+        cites(
+            window.cite(row, "volblocksize"),
+            window.cite(load.device) if load.device is not None else None,
+            *(window.cite(v) for v in window.rows(Vdev).values() if layout is not None and v.vdev == layout.vdev),
+        ),
+        tuple(advice),
+        "the same speed of a volume with larger blocks on the same pool",
+    )
+
+
+def _power(size: int) -> int:
+    """Return the next power of two, which a volume's block must be, at most 128 KiB: larger ones need a feature."""
+    return min(1 << (size - 1).bit_length(), 128 << 10)
+
+
+ZVOL_SLOW_PATH = Rule(
+    _ID,
+    "a ZFS volume under load has blocks that do not fit its RAID-Z or dRAID, or are written in parts",
+    Severity.WARNING,
+    _check,
+    (DatasetSettings,),
+    (
+        Threshold("load", 1048576.0, "bytes a second from which a volume is under load", "bytes_per_second"),
+        Threshold(
+            "share", 0.67, "share of data in a block, of what full rows have, below which it is too small", "ratio"
+        ),
+        Threshold("part", 0.5, "mean size of writes, of the volume's block, up to which they are parts of it", "ratio"),
+    ),
+)

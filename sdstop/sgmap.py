@@ -1,0 +1,43 @@
+"""What `sg_map -i -x` prints (sg3_utils, src/sg_map.c): SCSI devices by host, where somebody kept that and no sysfs."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LINE = re.compile(
+    r"/dev/sg\d{1,5}  (?P<host>\d{1,5}) \d{1,5} \d{1,6} \d{1,10}  (?P<type>\d{1,2})"
+    r"(?:  (?P<device>/dev/\S{1,40}))?(?:  (?P<vendor>.{1,8}?)  (?P<model>.{1,16}?)  (?P<revision>.{1,4}))?",
+    re.ASCII,
+)
+DISK, ENCLOSURE = 0, 13
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped:
+    """A SCSI device: number of its host, peripheral type (0 a disk, 13 an enclosure), kernel name of a disk, names."""
+
+    host: int
+    type: int
+    device: str | None
+    vendor: str | None
+    model: str | None
+
+
+def parse(text: str) -> list[Mapped]:
+    """Return the devices that have an answer; lines of those that are busy or gone (`-1 -1 -1 -1`) are left out.
+
+    /dev/sg0  0 0 0 0  0  /dev/sda  TOSHIBA   MG07SCA14TA       0101
+    /dev/sg30  0 0 30 0  13  NEWISYS   NDS-4602-CS       0112
+
+    With -x the four numbers are host, channel, id and lun. Vendor and model have fixed widths, and may be missing.
+    """
+    found = []
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line.rstrip())
+        if match is None:
+            continue
+        words = [(match[name] or "").strip() or None for name in ("device", "vendor", "model")]
+        device = words[0].removeprefix("/dev/") if words[0] is not None else None
+        found.append(Mapped(int(match["host"]), int(match["type"]), device, words[1], words[2]))
+    return found

@@ -1,0 +1,328 @@
+"""The dashboard of a fleet: tables, sheets and keys."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+from typing import ClassVar
+
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.screen import Screen
+
+from sdstop.finding import Finding
+from sdstop.fleet.picture import Picture
+from sdstop.fleet.watcher import NodePicture, Watcher
+from sdstop.tui.driver import TerminalDriver
+from sdstop.tui.fleet.asking import Asking, Told
+from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet
+from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
+from sdstop.tui.fleet.tables import COLUMNS, EMPTY, TABS, Painted, rows_of
+from sdstop.tui.foot import Foot, Question
+from sdstop.tui.palette import FAINT, Palette, text
+from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.table import LineTable
+from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
+
+HINTS = (
+    ("?", "help"), ("Enter", "node"), ("/", "filter"), ("s", "sort"), ("r", "ask now"), ("Space", "pause"),
+    ("+ -", "pace"), ("q", "quit"), ("Tab", "next pane"),
+)  # fmt: skip
+INTERVALS = (5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0)
+_BESIDE = ("2", "3", "4", "5", "6")
+"""Tables that stand beside the nodes where there is room."""
+
+
+class FleetMain(Screen[None]):
+    """Tables, one at a time; on a wide screen the nodes with all others beside them."""
+
+    def __init__(self) -> None:
+        """Start with the nodes."""
+        super().__init__()
+        self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]
+        self.status, self.tabs = Pane(cursor=False, id="status"), Pane(cursor=False, id="tabs")
+        self.remarks = Pane(cursor=False, id="remarks")
+        self.tables = {key: LineTable(title, COLUMNS[key], id=f"table-{title.lower()}") for key, title in TABS}
+        self.foot = Foot(HINTS)
+        self.shown = "1"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the parts."""
+        yield self.status
+        yield self.tabs
+        yield self.remarks
+        with Container(id="fleet"):
+            with Container(id="nodes"):
+                yield self.tables["1"]
+            with Container(id="others"):
+                yield from (table for key, table in self.tables.items() if key != "1")
+        yield self.foot
+
+    def on_mount(self) -> None:
+        """Show the nodes."""
+        self.show("1")
+
+    def show(self, key: str) -> None:
+        """Show a table."""
+        self.shown = key
+        self.set_class(key == "1", "-overview")
+        self.set_class(key != "1", "-single")
+        for each, table in self.tables.items():
+            table.set_class(each == key, "-shown")
+        self.set_focus(self.tables[key])
+
+    def table(self) -> LineTable:
+        """Return the table that keys mean."""
+        focused = self.focused
+        return focused if isinstance(focused, LineTable) else self.tables[self.shown]
+
+    def paint(self, picture: Picture | None, condition: Condition, palette: Palette) -> None:
+        """Paint what is known."""
+        self.foot.show(palette)
+        self.status.put([Row(line=lambda width: status_line(picture, condition, palette, width))], palette)
+        self.tabs.put([Row(line=lambda _: tabs_line(self.shown))], palette)
+        lines = remark_lines(picture, condition, palette)
+        self.remarks.styles.height = min(len(lines), 3)
+        self.remarks.put([Row(line=lambda _, line=line: line) for line in lines], palette)  # type: ignore[misc]
+        if picture is None:
+            return
+        for key, table in self.tables.items():
+            rows = rows_of(key, picture, palette)
+            known = "nothing is known" if picture.failed else EMPTY[key]
+            note = (
+                f"the worst {len(rows)} of {picture.total}" if key == "1" and len(rows) < (picture.total or 0) else ""
+            )
+            table.put(rows or [words(text((f" {known}", FAINT)))], palette, note)
+
+
+class FleetDashboard(App[None]):
+    """One server, watched."""
+
+    TITLE = "sdstop fleet"
+    ENABLE_COMMAND_PALETTE = False
+    CSS = """
+    Screen { layout: vertical; overflow: hidden; }
+    #status, #tabs { height: 1; }
+    #remarks { height: 0; }
+    #fleet { height: 1fr; layout: vertical; }
+    #nodes, #others { height: 1fr; display: none; }
+    #others LineTable { display: none; }
+    #others LineTable.-shown { display: block; }
+    .-overview #nodes { display: block; }
+    .-single #others { display: block; }
+    .-wide.-overview #fleet { layout: horizontal; }
+    .-wide.-overview #nodes { width: 3fr; margin-right: 1; }
+    .-wide.-overview #others { width: 2fr; display: block; }
+    .-wide.-overview #others LineTable { display: block; }
+    .-wide.-overview #others #table-findings { display: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(keys, action, show=False)
+        for keys, action in (
+            ("q,f10", "leave"), ("question_mark,f1", "keys"), *((key, f"view('{key}')") for key in "123456"),
+            ("exclamation_mark", "view('!')"), ("enter", "choose"), ("escape,backspace", "away"),
+            ("slash,f3,f4", "filter"), ("n", "match(1)"), ("N", "match(-1)"), ("space", "pause"), ("r", "again"),
+            ("plus,equals_sign", "pace(1)"), ("minus", "pace(-1)"), ("a", "ascii"), ("c", "colour"),
+        )
+    ]  # fmt: skip
+
+    def __init__(self, watcher: Watcher, url: str, interval: float, options: Options) -> None:
+        """Watch a server."""
+        super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
+        self.options = options
+        self.url = url
+        self.palette = Palette(
+            ascii=needs_ascii() if options.ascii is None else options.ascii, colour=not wants_no_colour(options)
+        )
+        self.theme = options.theme if options.theme in self.available_themes else "ansi-dark"
+        self.animation_level = "none"
+        self.asking = Asking(watcher, interval, self._told)
+        self.picture: Picture | None = None
+        self.trouble = ""
+        self.failure: Exception | None = None
+        self.main = FleetMain()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    def get_default_screen(self) -> FleetMain:
+        """Return the screen of tables."""
+        return self.main
+
+    def on_mount(self) -> None:
+        """Begin to ask, and listen to signals and the terminal."""
+        self._loop = asyncio.get_running_loop()
+        for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                self._loop.add_signal_handler(number, self._end, code)
+        self.asking.start()
+        self.set_interval(1.0, self._watch)
+        self.paint()
+
+    def on_unmount(self) -> None:
+        """Leave the thread behind."""
+        self.asking.end()
+
+    def _end(self, code: int) -> None:
+        self.exit(return_code=code)
+
+    def _watch(self) -> None:
+        """Once a second: is the terminal there; and how old is what is shown."""
+        if not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0):
+            self._end(129)
+        else:
+            self.paint()
+
+    def _told(self, told: Told) -> None:
+        """Hand over an answer from the thread."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self.receive, told)
+
+    def receive(self, told: Told) -> None:
+        """Take an answer; what is known stays on the screen while the server does not answer."""
+        match told:
+            case Exception():
+                self.failure = told
+                self.exit(return_code=1)
+            case NodePicture():
+                sheet = self.screen
+                if isinstance(sheet, NodeSheet) and sheet.key == told.key:
+                    sheet.told = told
+                    sheet.fleet = self.picture or Picture()
+            case Picture():
+                self.trouble = told.troubles[0] if told.failed else ""
+                if not told.failed or self.picture is None or self.picture.failed:
+                    self.picture = told
+        self.paint()
+
+    def _handle_exception(self, error: Exception) -> None:
+        self.failure = self.failure or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
+
+    def paint(self) -> None:
+        """Paint the screen that is seen."""
+        if not self.is_running:
+            return
+        screen = self.screen
+        if isinstance(screen, FleetSheet):
+            screen.paint(self.palette)
+        elif screen is self.main and self.main.is_mounted:
+            condition = Condition(self.url, self.asking.interval, self.asking.paused, self.asking.busy, self.trouble)
+            self.main.paint(self.picture, condition, self.palette)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take keys one after the other, in the order in which they were typed (see sdstop.tui.app)."""
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            foot = self.foot
+            foot.hush()
+            if event.key == "ctrl+c":
+                self.action_leave()
+            elif foot.question is not None:
+                foot.edit(event.key, event.character)
+            else:
+                await self._check_bindings(event.key)
+        elif isinstance(event, events.Paste) and not event.is_forwarded:
+            self.foot.paste(event.text)
+        else:
+            await super().on_event(event)
+
+    @property
+    def foot(self) -> Foot:
+        """The last line of the screen that is seen."""
+        screen = self.screen
+        return screen.foot if isinstance(screen, FleetMain | FleetSheet) else self.main.foot
+
+    # -- keys -------------------------------------------------------------------------------------------------
+
+    def action_leave(self) -> None:
+        """Quit."""
+        self.exit(return_code=0)
+
+    async def action_keys(self) -> None:
+        """Show the keys."""
+        if not isinstance(self.screen, KeySheet):
+            await self._lay(KeySheet(self.options.version))
+
+    async def _lay(self, sheet: FleetSheet) -> None:
+        sheet.palette = self.palette
+        await self.push_screen(sheet)
+        self.call_after_refresh(self.paint)
+
+    async def action_view(self, key: str) -> None:
+        """Show a table, whatever lies over it."""
+        while isinstance(self.screen, FleetSheet):
+            await self.pop_screen()
+        self.main.show(key)
+        self.call_after_refresh(self.paint)
+
+    async def action_choose(self) -> None:
+        """Open what stands under the cursor: a node, or how it differs."""
+        row = self.main.table().chosen if self.screen is self.main else None
+        painted = row.item if row is not None else None
+        if not isinstance(painted, Painted):
+            return
+        if painted.key is not None:
+            self.asking.node(painted.key)
+            await self._lay(NodeSheet(painted.key, painted.name))
+        elif isinstance(painted.item, Finding):
+            await self._lay(DifferenceSheet(painted.item))
+
+    async def action_away(self) -> None:
+        """Take the sheet away, or clear the filter, or go to the nodes."""
+        table = self.main.table()
+        if isinstance(self.screen, FleetSheet):
+            await self.pop_screen()
+            self.call_after_refresh(self.paint)
+        elif table.needle:
+            table.search("")
+        elif self.main.shown != "1":
+            await self.action_view("1")
+
+    def action_filter(self) -> None:
+        """Ask what rows must hold."""
+        if self.screen is self.main:
+            table = self.main.table()
+            self.foot.ask(Question("filter", table.needle, lambda said: table.search(said or ""), table.search))
+
+    def action_match(self, step: int) -> None:
+        """Go to the next or the previous row that holds what was searched."""
+        table = self.main.table()
+        if self.screen is self.main and not table.match(table.needle, step):
+            self.foot.say("no row holds what was searched; / searches")
+
+    def action_again(self) -> None:
+        """Ask now, of a node that is looked at, too."""
+        if isinstance(self.screen, NodeSheet):
+            self.asking.node(self.screen.key)
+        self.asking.now()
+        self.foot.say("asked again")
+
+    def action_pause(self) -> None:
+        """Ask no more, or again."""
+        self.asking.set(paused=not self.asking.paused)
+        self.paint()
+
+    def action_pace(self, direction: int) -> None:
+        """Ask less or more often."""
+        at = min(range(len(INTERVALS)), key=lambda i: abs(INTERVALS[i] - self.asking.interval))
+        self.asking.set(interval=INTERVALS[max(0, min(at + direction, len(INTERVALS) - 1))])
+        self.foot.say(f"every {self.asking.interval:g} s")
+        self.paint()
+
+    def action_ascii(self) -> None:
+        """Leave out all glyphs but ASCII, or not."""
+        self.palette = Palette(not self.palette.ascii, self.palette.colour)
+        self.paint()
+
+    def action_colour(self) -> None:
+        """Leave out colours, or not."""
+        self.palette = Palette(self.palette.ascii, not self.palette.colour)
+        self.paint()

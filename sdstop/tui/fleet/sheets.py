@@ -1,0 +1,208 @@
+"""Sheets over the fleet's tables: one node, one difference, the keys."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from textual.app import ComposeResult
+from textual.screen import Screen
+
+from sdstop.finding import Finding, Severity
+from sdstop.fleet.picture import Picture, short
+from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
+from sdstop.format import duration, quantity, timestamp
+from sdstop.tui.foot import Foot, Hint
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
+from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.strip import spark
+
+_BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "ask again"), ("q", "quit"))
+
+KEYS = (
+    ("1 2 3 4", "nodes, arrays, rebuilds, volumes at their limit"),
+    ("5 6 !", "silent nodes, nodes that differ from their peers, findings by rule"),
+    ("Enter", "a node: its findings and their last six hours"),
+    ("Esc Backspace", "back"),
+    ("Tab", "next pane"),
+    ("j k arrows", "up and down; g G first and last; PgUp PgDn"),
+    ("/", "filter; Esc clears it; n N next and previous match"),
+    ("s S", "sort by the next column; the other way round"),
+    ("r", "ask now"),
+    ("Space", "pause and go on"),
+    ("+ -", "longer and shorter time between refreshes"),
+    ("a c", "ASCII, colour: on and off"),
+    ("q Ctrl-C", "quit"),
+)
+
+
+class FleetSheet(Screen[None]):
+    """One pane below a line that says whose it is."""
+
+    def __init__(self, title: str) -> None:
+        """Start empty."""
+        super().__init__()
+        self.pane = Pane(title)
+        self.foot = Foot(_BACK)
+        self.palette = Palette()
+
+    def compose(self) -> ComposeResult:
+        """Lay out the parts."""
+        yield self.pane
+        yield self.foot
+
+    def on_mount(self) -> None:
+        """Let the keys go to the pane."""
+        self.pane.focus()
+
+    def on_resize(self) -> None:
+        """Wrap lines anew."""
+        self.call_after_refresh(self.paint, self.palette)
+
+    def paint(self, palette: Palette) -> None:
+        """Put the rows."""
+        self.palette = palette
+        self.foot.show(palette)
+        self.pane.put(list(self.fill(palette, max(self.size.width, 20))), palette)
+
+    def fill(self, palette: Palette, width: int) -> Iterator[Row]:
+        """Yield the rows."""
+        raise NotImplementedError
+
+
+class KeySheet(FleetSheet):
+    """The keys."""
+
+    def __init__(self, version: str) -> None:
+        """Remember the version that is shown."""
+        super().__init__("Help")
+        self.version = version
+
+    def fill(self, palette: Palette, width: int) -> Iterator[Row]:
+        """Yield the keys, and what the marks mean."""
+        yield words(())
+        for key, what in KEYS:
+            yield from _wrapped(f"  {key:<15}", what, width)
+        yield words(())
+        yield from _wrapped("  LAST HOUR      ", "critical findings and warnings of a node, over the last hour", width)
+        yield from _wrapped("  SKEW           ", "busiest member of an array beside the mean of all; 1 is even", width)
+        yield from _wrapped("  ?UNKN          ", "could not be seen, and why; never the same as good", width)
+        yield words(())
+        yield words(text((f"  sdstop {palette.word(self.version)}: it asks the server, and no node.", FAINT)))
+
+
+class DifferenceSheet(FleetSheet):
+    """What differs, and what to do."""
+
+    def __init__(self, finding: Finding) -> None:
+        """Remember what differs."""
+        super().__init__("Differs")
+        self.finding = finding
+
+    def fill(self, palette: Palette, width: int) -> Iterator[Row]:
+        """Yield summary, values, advice and the series they rest on."""
+        found = self.finding
+        self.pane.title = f"{WORDS[found.severity].strip()} {palette.word(found.subject, 60)}"
+        yield words(())
+        yield from _wrapped("  ", palette.word(found.summary, 600), width)
+        yield words(())
+        for value in found.values:
+            shown = quantity(value.value, value.unit)
+            yield words(text(f"  {palette.word(value.title, 40):<42}", (palette.word(shown), STRONG)))
+        yield from _listed("To do", [palette.word(line, 300) for line in found.advice], width)
+        yield from _listed("Series", [palette.word(f"{c.key} {c.excerpt}", 600) for c in found.evidence], width)
+        yield from _listed("Refuted by", [palette.word(found.refuted_by, 300)], width)
+
+
+class NodeSheet(FleetSheet):
+    """One node: findings, their last hours, and what could not be seen."""
+
+    def __init__(self, key: tuple[str, str], name: str) -> None:
+        """Wait for the answers."""
+        super().__init__("Node")
+        self.key = key
+        self.label = name
+        self.told: NodePicture | None = None
+        self.fleet = Picture()
+
+    def fill(self, palette: Palette, width: int) -> Iterator[Row]:
+        """Yield all that the server knows of the node."""
+        self.pane.title = f"Node {palette.word(self.label, 60)}"
+        told = self.told
+        yield words(())
+        if told is None:
+            yield words(text(("  asking ...", FAINT)))
+            return
+        facts = [("Job", self.key[0]), ("Instance", self.key[1]), *told.facts]
+        said = "   ".join(f"{title} {palette.word(fact, 60)}" for title, fact in facts if fact)
+        yield from _wrapped("  ", f"{said}   asked {timestamp(told.asked)}", width)
+        for line in told.troubles:
+            yield words(text((f"  not answered: {palette.word(line, 300)}", palette.severity(None))))
+        node = next((n for n in self.fleet.nodes if n.key == self.key), None)
+        if node is not None and node.silence:
+            age = f" for {duration(node.age)}" if node.age is not None else ""
+            yield words(text((f"  ?UNKN silent{age}: {palette.word(node.silence)}", palette.severity(None))))
+        yield from self._findings(told, palette)
+        yield from self._courses(told, palette, width)
+        yield from _listed("Sources that fail", [palette.word(name, 60) for name in told.failing], width)
+        unchecked = [f"{palette.word(rule, 60)} ({count})" for rule, count in sorted((told.unchecked or {}).items())]
+        yield from _listed("Rules that could not look", unchecked, width)
+        yield from _listed("Differs from its peers", self._differs(palette), width)
+        host = palette.word(short(self.key[1]), 100)
+        yield from _listed("More", [f"ssh {host} sdstop   # the node itself, with the evidence"], width)
+
+    def _findings(self, told: NodePicture, palette: Palette) -> Iterator[Row]:
+        yield words(())
+        yield words(text(("  Findings in force", STRONG), (f"  {len(told.claims)}", FAINT)))
+        if not told.claims:
+            yield words(text(("    none that the server knows of", FAINT)))
+        for claim in told.claims:
+            mark = (WORDS[claim.severity], palette.severity(claim.severity))
+            line = text("    ", mark, f" {palette.word(claim.rule, 40):<26} ", palette.word(claim.subject, 120))
+            yield words(line, (claim.rule, claim.subject))
+
+    def _courses(self, told: NodePicture, palette: Palette, width: int) -> Iterator[Row]:
+        if told.courses is None:
+            return
+        yield words(())
+        yield words(
+            text(("  Findings over time", STRONG), (f"  the last {duration(NODE_SECONDS)}, now at the right", FAINT))
+        )
+        room = max(width - 42, 10)
+        for (rule, severity), values in sorted(told.courses.items(), key=_worse):
+            known = Severity(severity) if severity in set(Severity) else Severity.INFO
+            drawn = spark(values[-room:], max((v for v in values if v is not None), default=1.0), ascii=palette.ascii)
+            style = palette.severity(known) if known is not Severity.INFO else PLAIN
+            yield words(
+                text("    ", (WORDS[known], style), f" {palette.fit(palette.word(rule, 40), 28)} ", (drawn, style))
+            )
+        if not told.courses:
+            yield words(text(("    none", FAINT)))
+
+    def _differs(self, palette: Palette) -> list[str]:
+        name = self.fleet.name(self.key)
+        found = (f for f in self.fleet.differing if f.subject == name or f.subject.startswith(f"{name}/"))
+        return [palette.word(f"{f.rule}: {f.summary}", 300) for f in found]
+
+
+def _worse(course: tuple[tuple[str, str], Sequence[float | None]]) -> tuple[int, str]:
+    (rule, severity), _ = course
+    return -(Severity(severity).rank if severity in set(Severity) else 0), rule
+
+
+def _wrapped(lead: str, said: str, width: int) -> Iterator[Row]:
+    lines = textwrap.wrap(said, max(width - len(lead) - 1, 10)) or [""]
+    for place, line in enumerate(lines):
+        yield words(_line(lead if not place else " " * len(lead), line))
+
+
+def _line(lead: str, said: str) -> Line:
+    return text((lead, STRONG if lead.strip() else PLAIN), said)
+
+
+def _listed(title: str, lines: Sequence[str], width: int) -> Iterator[Row]:
+    if lines:
+        yield words(())
+        yield words(text((f"  {title}", STRONG)))
+        for line in lines:
+            yield from _wrapped("    ", line, width)

@@ -1,0 +1,89 @@
+"""The first lines of the fleet's screen: who was asked and when, how bad it is, and what makes that doubtful."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from rich.segment import Segment
+
+from sdstop.finding import Severity
+from sdstop.fleet.picture import Picture
+from sdstop.fleet.text import remarks
+from sdstop.format import clock, duration
+from sdstop.tui.fleet.tables import TABS
+from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How the asking goes: of whom, every how many seconds, and why there is no answer, "" while there is one."""
+
+    url: str
+    interval: float
+    paused: bool = False
+    busy: bool = False
+    trouble: str = ""
+
+
+def status_line(picture: Picture | None, condition: Condition, palette: Palette, width: int) -> Line:
+    """Return the first line; where it is narrow, the address is cut first."""
+    right = counts_line(picture, palette)
+    brief = width < 100
+    if picture is None:
+        moment = text(("asking ...", FAINT))
+    elif condition.trouble:
+        old = f"no answer for {duration(time.time() - picture.asked)}" if not picture.failed else "no answer"
+        moment = text((old, palette.severity(None)))
+    elif condition.paused:
+        moment = text((f" PAUSED {clock(picture.asked)}Z ", BANNER))
+    else:
+        moment = text(("LIVE", STRONG), f" {clock(picture.asked)}Z")
+        if not brief:
+            moment = (*moment, *text((f" every {condition.interval:g} s", FAINT)))
+    left: list[Segment] = [Segment(" "), *text(("fleet " if brief else "sdstop fleet ", FAINT))]
+    room = max(width - width_of(left) - width_of(moment) - width_of(right) - 5, 8)
+    url = palette.word(condition.url, 120)
+    left += [*text((palette.fit(url, min(len(url), room)), STRONG), "  "), *moment]
+    if picture is not None and picture.server:
+        server = f"  {palette.word(picture.server, 40)}, {picture.took:.1f} s"
+        if width_of(left) + len(server) + width_of(right) + 2 < width:
+            left.append(Segment(server, FAINT))
+    gap = max(width - width_of(left) - width_of(right) - 1, 1)
+    return (*left, Segment(" " * gap), *right)
+
+
+def tabs_line(current: str) -> Line:
+    """Return the line of tables; the one that is shown stands in reverse video."""
+    parts: list[Segment] = []
+    for key, title in TABS:
+        parts += [Segment(" "), Segment(f"{key} {title}", BANNER if key == current else PLAIN), Segment(" ")]
+    return tuple(parts)
+
+
+def counts_line(picture: Picture | None, palette: Palette) -> Line:
+    """Return how many nodes there are, and how many have what; those that are silent are unknown."""
+    if picture is None or picture.failed:
+        return ()
+    parts: list[Segment] = [Segment(f"{'?' if picture.total is None else picture.total} nodes", FAINT)]
+    told = (
+        (Severity.CRITICAL, picture.counts.get(Severity.CRITICAL, 0), "CRIT"),
+        (Severity.WARNING, picture.counts.get(Severity.WARNING, 0), "WARN"),
+        (None, len(picture.silent), "?UNKN"),
+    )
+    for severity, count, word in told:
+        if count:
+            style = palette.severity(severity)
+            badge = severity is Severity.CRITICAL
+            parts += [
+                Segment("  "),
+                Segment(f" {count} {word} " if badge else f"{count} {word}", style + BANNER if badge else style),
+            ]
+    return tuple(parts)
+
+
+def remark_lines(picture: Picture | None, condition: Condition, palette: Palette) -> list[Line]:
+    """Return what makes the picture doubtful, a line each."""
+    said = [condition.trouble] if condition.trouble else []
+    said += remarks(picture) if picture is not None and not picture.failed else []
+    return [text((f" {palette.word(line, 300)}", palette.severity(None))) for line in said]

@@ -1,0 +1,191 @@
+"""A cluster at a glance: who leads, what is in use, spare against the largest failure domain, and what is rebuilt."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.segment import Segment
+
+from sdstop.cluster import Cluster, ClusterPool, FailureDomain
+from sdstop.finding import Severity
+from sdstop.format import bytes_, duration, number, percent, quantity
+from sdstop.rebuild_progress import Rebuild
+from sdstop.rebuilding import rebuildings
+from sdstop.tui.clusters import about, pools, rebuilds
+from sdstop.tui.drives import natural, rows
+from sdstop.tui.facts import Thing
+from sdstop.tui.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.scene import Scene
+from sdstop.tui.views.cells import counted, gauge
+from sdstop.tui.why import claim_mark
+
+_NAME = 12
+_SHADES = ("█", "░", "▒"), ("=", ".", "#")
+"""What is in use, free, and spare."""
+_SURE = 0.5
+"""Confidence from which an ETA is told without an `about`."""
+_RULE = "spare-below-fault-set"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A line, with what a choice of it leads to."""
+
+    opens: Thing
+
+
+def summary_rows(scene: Scene, width: int) -> list[Row]:
+    """Return the lines of every cluster, its pools and rebuilds."""
+    found: list[Row] = []
+    known = sorted(rows(scene, Cluster)[0].values(), key=lambda row: natural(row.cluster))
+    for cluster in known:
+        own = [pool for pool in pools(scene) if pool.cluster == cluster.cluster]
+        found += _cluster(cluster, scene)
+        for pool in own:
+            found += _pool(pool, scene, width)
+        names = {cluster.cluster, *(pool.name for pool in own)}
+        found += _claims(names, scene)
+    for rebuild in rebuilds(scene):
+        found += _rebuild(rebuild, scene, width)
+    return found
+
+
+def _claims(names: set[str], scene: Scene) -> Iterator[Row]:
+    """Yield what is said of a cluster and its pools, but for what is quiet."""
+    palette = scene.palette
+    for claim in scene.findings():
+        if claim.subject in names and claim.severity in MARKS:
+            said = text((f" {palette.word(claim.subject, 30)} ", STRONG), palette.word(claim.summary, 400))
+            yield words((*text(" "), *claim_mark(claim, palette), *said), claim.key, claim)
+
+
+def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
+    palette = scene.palette
+    word = palette.word
+    severity = scene.worst().get(cluster.cluster) or (Severity.WARNING if cluster.healthy == 0 else None)
+    style = PLAIN if severity is None else palette.severity(severity)
+    thing = Seen(Thing(cluster.cluster, ((Cluster, cluster.cluster),)))
+    facts = [word(fact, 60) for fact in (cluster.version or cluster.kind, cluster.state) if fact]
+    if cluster.nodes is not None:
+        facts.append(f"{_of(cluster.nodes_up, cluster.nodes)} nodes")
+    name = word(cluster.cluster, 40)
+    line = text((f" {name} ", style + STRONG), (f" {palette.dot} ".join(facts), FAINT if severity is None else style))
+    yield words(line, ("cluster", cluster.cluster), thing, name)
+    if cluster.managers is not None:
+        said = f"{_of(cluster.managers_up, cluster.managers)} managers"
+        if cluster.replicas is not None:
+            said += f", {_of(cluster.replicas_up, cluster.replicas)} copies"
+        if cluster.leader:
+            said += f", led by {word(cluster.leader, 30)}"
+        if cluster.tolerates is not None:
+            said += f", may lose {cluster.tolerates or 'none'} more"
+        bad = next(iter(about(scene, cluster.cluster, "mdm-")), None)
+        mark = PLAIN if bad is None else palette.severity(bad.severity)
+        yield words(text((f" {'quorum':<{_NAME}} ", FAINT), (said, mark)), ("quorum", cluster.cluster), thing)
+    if cluster.degraded or cluster.failed:
+        said = f"{bytes_(cluster.degraded)} lack a copy, {bytes_(cluster.failed)} cannot be reached"
+        yield words(text((f" {'data':<{_NAME}} ", FAINT), (said, style)), ("data", cluster.cluster), thing)
+
+
+def _of(there: int | None, all_: int) -> str:
+    return f"{number(there)} of {all_}"
+
+
+def _pool(pool: ClusterPool, scene: Scene, width: int) -> Iterator[Row]:
+    palette = scene.palette
+    own = scene.worst().get(pool.pool)
+    style = PLAIN if own is None else palette.severity(own)
+    key = (pool.cluster, pool.pool)
+    domain = ((FailureDomain, (pool.cluster, pool.pool, pool.largest_domain)),) if pool.largest_domain else ()
+    thing = Seen(Thing(pool.name, ((ClusterPool, key), *domain)))
+    name = f" {palette.fit(palette.word(pool.pool, 30), _NAME)} "
+    said = f" {bytes_(pool.used)} of {bytes_(pool.capacity)} in use"
+    said += f", spare {bytes_(pool.spare)}" if pool.spare is not None else ""
+    if not pool.capacity or pool.used is None:
+        yield words(text((name, style), (said, FAINT)), ("pool", *key), thing, pool.pool)
+        return
+    room = max(width - _NAME - 3 - max(len(said), _BESIDE), 12)
+    yield words((*text((name, style)), *_bar(pool, room, palette), *text(said)), ("pool", *key), thing, pool.pool)
+    if pool.largest:
+        yield words(_bracket(pool, room, scene), ("largest", *key), thing)
+
+
+_BESIDE = 34
+"""Cells right of a pool's bar."""
+
+
+def _bar(pool: ClusterPool, room: int, palette: Palette) -> Line:
+    """Draw what is in use from the left and the spare from the right."""
+    full, free, spare = _SHADES[palette.ascii]
+    capacity = pool.capacity or 1
+    kept = round(min((pool.spare or 0) / capacity, 1.0) * room)
+    used = min(round((pool.used or 0) / capacity * room), room)
+    over = max(used + kept - room, 0)
+    return text(full * used, (free * max(room - used - kept, 0), FAINT), (spare * (kept - over), FAINT))
+
+
+def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
+    """Draw below it, from the right, what its largest failure domain takes away, and say what the rule says of that."""
+    palette = scene.palette
+    lost = min(max(round((pool.largest or 0) / (pool.capacity or 1) * room), 1), room)
+    drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
+    found = next(iter(about(scene, pool.name, _RULE)), None)
+    good = any(r.rule == _RULE and r.subject == pool.name for r in scene.look.judgement.ruled_out)
+    said = "survives its loss" if good else "whether it survives is not known"
+    style = FAINT
+    if found is not None:
+        said, style = "does not survive its loss" if found.severity is Severity.CRITICAL else "not safe to lose", (
+            palette.severity(found.severity)
+        )  # fmt: skip
+    name = palette.word(pool.largest_domain or "-", 24)
+    leads = f"largest of {pool.domains}: {name} {bytes_(pool.largest)} ", f"{name} {bytes_(pool.largest)} ", f"{name} "
+    lead = next((lead for lead in leads if len(lead) <= room - lost), "")
+    return text(
+        " " * (_NAME + 2), (f"{lead:>{room - lost}}", FAINT), (drawn, style if found is not None else PLAIN),
+        (f" {said}", style),
+    )  # fmt: skip
+
+
+def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
+    palette = scene.palette
+    said = about(scene, rebuild.array, "rebuild-")
+    worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
+    style = PLAIN if worst is None else palette.severity(worst)
+    thing = Seen(Thing(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
+    key = ("rebuild", rebuild.array, rebuild.operation)
+    where = palette.word(rebuild.array, 30)
+    head = f" {palette.fit(palette.word(rebuild.operation, 20), _NAME)} "
+    tail = f" {'  '.join(_pace(rebuild, scene))}  {where}"
+    room = max(width - len(head) - len(tail) - 1, 8)
+    line: list[Segment] = [*text((head, style)), *gauge(rebuild.progress, min(room, 60), palette), *text(tail)]
+    yield words(tuple(line), key, thing, f"{where} {rebuild.operation}")
+    if rebuild.limited_by:
+        policy = f"held by {palette.word(rebuild.limited_by, 200)}"
+        for part in textwrap.wrap(policy, max(width - _NAME - 3, 20)):
+            yield words(text(" " * (_NAME + 2), (part, FAINT)))
+
+
+def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
+    known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
+    seen = known.pace if known is not None else None
+    if rebuild.progress is not None:
+        yield f"{percent(rebuild.progress)} %"
+    if rebuild.state != "running":
+        yield scene.palette.word(rebuild.state, 20)
+    speed = seen.rate if seen is not None and seen.rate is not None else rebuild.speed
+    if speed is not None:
+        yield quantity(speed, "bytes_per_second")
+    if seen is not None and seen.eta is not None:
+        yield f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}"
+    elif rebuild.remaining is not None:
+        yield f"it says {duration(rebuild.remaining)} left"
+
+
+def headline(scene: Scene) -> str:
+    """Return how many clusters and what they bring."""
+    known = list(rows(scene, Cluster)[0].values())
+    facts = [counted(len(known), "cluster")] if len(known) != 1 else []
+    return f" {scene.palette.dot} ".join(facts)

@@ -1,0 +1,74 @@
+"""Gauges of the node: each processor, memory, load, and what is stalled."""
+
+from __future__ import annotations
+
+import math
+
+from rich.segment import Segment
+
+from sdstop.collectors.node import CpuActivity, Pressure
+from sdstop.format import bytes_, number, percent
+from sdstop.tui.drives import natural, rows
+from sdstop.tui.palette import FAINT, PLAIN, Line, pairs, text
+from sdstop.tui.scene import Scene
+from sdstop.tui.views.cells import gauge
+from sdstop.tui.views.vitals import memory_used, node
+
+_CPU = 22
+"""Cells of one processor."""
+_CPU_LINES = 8
+
+
+def gauge_lines(scene: Scene, width: int) -> list[Line]:
+    """Return the lines of processors, memory, load and pressure."""
+    lines = _cpu_lines(scene, width)
+    n = node(scene)
+    used = memory_used(n)
+    if n is not None and n.memory_total:
+        facts = (
+            f"  {bytes_(n.memory_total)}  available {bytes_(n.memory_available)}"
+            f"  dirty {bytes_(n.memory_dirty)}  writeback {bytes_(n.memory_writeback)}"
+        )
+        lines.append((*text((" memory ", FAINT), f"{percent(used):>5} "), *gauge(used, 10, scene.palette),
+                      *text((facts, PLAIN))))  # fmt: skip
+        if n.swap_total:
+            swapped = 1 - (n.swap_free or 0) / n.swap_total
+            lines.append((*text((" swap   ", FAINT), f"{percent(swapped):>5} "), *gauge(swapped, 10, scene.palette),
+                          *text(f"  {bytes_(n.swap_total)}")))  # fmt: skip
+    if n is not None:
+        loads = " ".join(number(v) for v in (n.load1, n.load5, n.load15))
+        lines.append(
+            text(
+                (" load   ", FAINT),
+                f"  {loads}",
+                ("  running ", FAINT),
+                number(n.tasks_running),
+                ("  waiting for I/O ", FAINT),
+                number(n.tasks_blocked),
+            )
+        )
+    for row in sorted(rows(scene, Pressure)[0].values(), key=lambda p: p.resource):
+        some = " ".join(f"{percent(v):>5}" for v in (row.some_avg10, row.some_avg60, row.some_avg300))
+        full = " ".join(f"{percent(v):>5}" for v in (row.full_avg10, row.full_avg60, row.full_avg300))
+        name = scene.palette.word(row.resource, 7)
+        lines.append(
+            text((f" {name:<7}", FAINT), ("stalled %, 10 60 300 s:  some ", FAINT), some, ("   all ", FAINT), full)
+        )
+    return lines or [text((" nothing is known of the node yet", FAINT))]
+
+
+def _cpu_lines(scene: Scene, width: int) -> list[Line]:
+    cpus = sorted((c for c in rows(scene, CpuActivity)[0].values() if c.cpu != "all"), key=lambda c: natural(c.cpu))
+    most = max(1, (width - 1) // _CPU)
+    across = max(1, math.ceil(len(cpus) / math.ceil(len(cpus) / most))) if cpus else most
+    lines: list[Line] = []
+    for start in range(0, min(len(cpus), across * _CPU_LINES), across):
+        parts: list[Segment] = [Segment(" ")]
+        for c in cpus[start : start + across]:
+            drawn = pairs(gauge(c.busy, _CPU - 11, scene.palette))
+            parts.extend(text((f"{scene.palette.word(c.cpu, 4):>3} ", FAINT), *drawn, f"{percent(c.busy):>5}  "))
+        lines.append(tuple(parts))
+    hidden = len(cpus) - across * _CPU_LINES
+    if hidden > 0:
+        lines.append(text((f" and {hidden} more", FAINT)))
+    return lines

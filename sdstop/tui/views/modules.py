@@ -1,0 +1,245 @@
+"""A picture of the node's memory: sockets, their channels, and the slots of each, filled or empty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from textual.strip import Strip
+
+from sdstop.collectors.dimms import Dimm, MemorySocket
+from sdstop.finding import Severity
+from sdstop.format import bytes_, number, rate
+from sdstop.tui.drives import natural, rows
+from sdstop.tui.facts import Thing
+from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
+from sdstop.tui.pane import Row, words
+from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.views.cells import counted, gauge
+
+_LEAST = 2
+"""Sockets that stand beside each other at least, if the words of a slot can be cut for it."""
+_GAP = 2
+_SLOTS = ("▆▆", "░░"), ("##", "..")
+"""A slot with a module, and an empty one."""
+_NAME = 11
+"""Cells of a slot's name, where its channel is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bank:
+    """The slots of a channel, or some whose channel is not known; these are called by their own names."""
+
+    channel: str
+    slots: tuple[Dimm, ...]
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A socket with its banks; of slots that are `lost` nobody knows the socket."""
+
+    socket: MemorySocket | None
+    title: str
+    banks: tuple[Bank, ...]
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A line of the picture leads to what stands in it."""
+
+    opens: Thing
+
+
+def boards(scene: Scene) -> list[Board]:
+    """Return the sockets in order, then the slots of which nobody knows the socket."""
+    slots: dict[str | None, list[Dimm]] = {}
+    for dimm in rows(scene, Dimm)[0].values():
+        slots.setdefault(dimm.socket, []).append(dimm)
+    sockets = {row.socket: row for row in rows(scene, MemorySocket)[0].values()}
+    names = sorted({*sockets, *(name for name in slots if name is not None)}, key=natural)
+    found = [Board(sockets.get(name), f"socket {name}", banks(slots.get(name, ()))) for name in names]
+    if None in slots:
+        found.append(Board(None, "socket not known", banks(slots[None]), lost=True))
+    return found
+
+
+def banks(slots: Sequence[Dimm]) -> tuple[Bank, ...]:
+    """Return slots by channel; where that of one is not known, none is believed."""
+    if any(slot.channel is None for slot in slots):
+        return tuple(Bank("", (slot,), named=True) for slot in slots)
+    channels: dict[str, list[Dimm]] = {}
+    for slot in slots:
+        channels.setdefault(slot.channel or "", []).append(slot)
+    return tuple(Bank(name, tuple(channels[name])) for name in sorted(channels, key=natural))
+
+
+def module_rows(scene: Scene, width: int) -> tuple[list[Row], str]:
+    """Return the lines of the picture for a width, and a note on all modules together."""
+    found = boards(scene)
+    if not any(board.banks or board.socket for board in found):
+        return [words(text((f" {_nothing(scene)}", FAINT)))], ""
+    known = [board for board in found if not board.lost]
+    detail, across = _fit(known, width)
+    drawn = [_draw(board, detail, max((width - 1) // across - _GAP, 20), scene) for board in known]
+    listed: list[Row] = []
+    for start in range(0, len(drawn), across):
+        listed += _beside(drawn[start : start + across], (width - 1) // across)
+    for board in found[len(known) :]:
+        listed += _beside([_draw(board, 2, width - 1, scene)], width - 1)
+    return listed, _note(scene)
+
+
+def _fit(found: Sequence[Board], width: int) -> tuple[int, int]:
+    """Return how much is said of each slot (2 all, 0 its size) and how many sockets stand beside each other."""
+    wanted = min(len(found), _LEAST)
+    across = 1
+    for detail in (2, 1, 0):
+        widest = max((_bank_width(bank, detail) for board in found for bank in board.banks), default=20)
+        across = max(1, (width - 1) // (max(widest, 36) + _GAP))
+        if across >= wanted:
+            break
+    return detail, min(across, len(found))
+
+
+def _bank_width(bank: Bank, detail: int) -> int:
+    label = _NAME + 1 if bank.named else len(bank.channel) + 4
+    return label + len(bank.slots) * (_width(detail) + 1)
+
+
+def _width(detail: int) -> int:
+    """Return the cells of a slot: its picture, size, speed and ranks."""
+    return (7, 12, 15)[detail]
+
+
+Drawn = tuple[list[Line], list[Thing]]
+
+
+def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
+    palette = scene.palette
+    worst = scene.worst()
+    severity = worst.get("memory")
+    row = board.socket
+    title = text((board.title, STRONG))
+    if row is not None and row.cpu:
+        title = (*title, *text((f"  {palette.word(_model(row.cpu), max(room - len(board.title) - 2, 8))}", FAINT)))
+    lines = [title]
+    parts = ((MemorySocket, row.socket),) if row is not None else ()
+    things = [Thing(board.title, parts)]
+    if row is not None and board.banks:
+        lines.append(_channels(row, severity, palette, room))
+        things.append(things[0])
+    labels = max((len(_label(bank, palette)) for bank in board.banks), default=0)
+    per = max(room // (_NAME + 2 + _width(detail)), 1) if any(bank.named for bank in board.banks) else 1
+    for start in range(0, len(board.banks), per):
+        cells: list[Segment] = []
+        together = board.banks[start : start + per]
+        for bank in together:
+            cells += text((f"{_label(bank, palette):<{labels}} ", FAINT)) if not bank.named else ()
+            for slot in bank.slots:
+                cells += text((f"{palette.fit(palette.word(slot.slot, 40), _NAME)} ", FAINT)) if bank.named else ()
+                cells += _slot(slot, detail, worst.get(slot.slot), palette)
+        lines.append(tuple(cells))
+        named = " ".join(f"channel {bank.channel}" if not bank.named else bank.slots[0].slot for bank in together)
+        keys = tuple((Dimm, slot.slot) for bank in together for slot in bank.slots)
+        things.append(Thing(f"{board.title}, {named}", keys))
+    if not board.banks and row is not None:
+        lines.append(text(("which slots are its own is not known", FAINT)))
+        things.append(things[0])
+    return lines, things
+
+
+def _label(bank: Bank, palette: Palette) -> str:
+    shown = palette.word(bank.channel, 6)
+    return f"ch {shown}" if shown[:1].isdecimal() else shown
+
+
+def _model(cpu: str) -> str:
+    """Return a processor's name without what every name has."""
+    for noise in ("(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor", "Intel ", "AMD "):
+        cpu = cpu.replace(noise, "")
+    return " ".join(cpu.partition("@")[0].split())
+
+
+def _channels(row: MemorySocket, severity: Severity | None, palette: Palette, room: int) -> Line:
+    if row.channels is None or row.used is None:
+        known = counted(row.dimms, "module") if row.dimms is not None else "modules not known"
+        return text((f"{known}, channels not known", FAINT))
+    style = PLAIN if severity is None or row.used >= row.channels else palette.severity(severity)
+    most = "at most " if row.at_most else ""
+    said = f"{most}{row.used} of {row.channels} channels"
+    rates = f"{rate(row.peak)} of {rate(row.possible)}B/s" if row.peak is not None and row.possible is not None else ""
+    drawn = min(room - len(said) - len(rates) - 2, 12)
+    bar = pairs(gauge(row.used / row.channels, drawn, palette)) if drawn >= 3 else ()
+    return text((f"{said} ", style), *bar, (f" {rates}" if drawn >= 3 else rates, FAINT))
+
+
+def _slot(slot: Dimm, detail: int, severity: Severity | None, palette: Palette) -> Line:
+    full, empty = _SLOTS[palette.ascii]
+    wide = _width(detail)
+    if slot.size == 0:
+        return text((f"{empty} {'empty' if wide > 7 else '-':<{wide - 3}} ", FAINT))
+    if slot.size is None:
+        return text((f"?? {'?':<{wide - 3}} ", FAINT))
+    style = PLAIN if severity is None else palette.severity(severity)
+    speed = slot.configured if slot.configured is not None else slot.speed
+    said = f"{bytes_(slot.size):<4}"
+    if detail >= 1:
+        said += f" {'-' if speed is None else f'{speed:d}':>4}"
+    if detail >= 2:
+        said += f" {'' if slot.rank is None else f'{slot.rank}R':<2}"
+    return text((full, style), f" {palette.fit(said, wide - 3)} ")
+
+
+def _beside(drawn: Sequence[Drawn], width: int) -> list[Row]:
+    """Return lines of several sockets beside each other; each leads to what all of them have in it."""
+    found = []
+    for at in range(max(len(lines) for lines, _ in drawn)):
+        parts: list[Segment] = [Segment(" ", PLAIN)]
+        things: list[Thing] = []
+        for lines, known in drawn:
+            line = lines[at] if at < len(lines) else ()
+            if at < len(known):
+                things.append(known[at])
+            parts += Strip(line).adjust_cell_length(width, PLAIN)
+        name = ", ".join(dict.fromkeys(thing.name for thing in things))
+        thing = Thing(name, tuple(part for thing in things for part in thing.parts))
+        found.append(words(tuple(parts), ("memory", name, at), Looked(thing), name))
+    return found
+
+
+def _note(scene: Scene) -> str:
+    slots = list(rows(scene, Dimm)[0].values())
+    filled = [slot for slot in slots if slot.size]
+    facts = [f"{len(filled)} of {counted(len(slots), 'slot')} filled"] if slots else []
+    if filled:
+        facts.append(bytes_(sum(slot.size or 0 for slot in filled)))
+    facts += _kinds(slot.type for slot in filled)
+    facts += [f"{said} MT/s" for said in _kinds(_speed(slot) for slot in filled)]
+    if any(row.virtual for row in rows(scene, MemorySocket)[0].values()):
+        facts.append("as a hypervisor tells it")
+    return f" {scene.palette.dot} ".join(scene.palette.word(fact, 40) for fact in facts)
+
+
+def _speed(slot: Dimm) -> str | None:
+    """Return at what a module runs, and what it could where that is more."""
+    if slot.configured is None or slot.speed is None or slot.configured >= slot.speed:
+        return number(slot.configured if slot.configured is not None else slot.speed)
+    return f"{slot.configured} of {slot.speed}"
+
+
+def _kinds(said: Iterable[str | None]) -> list[str]:
+    known = sorted({word for word in said if word and word != "-"})
+    return ["/".join(known)] if known else []
+
+
+def _nothing(scene: Scene) -> str:
+    run = scene.now.runs.get("dimms")
+    if run is None:
+        return "memory modules are not known yet"
+    said = scene.palette.word(run.reason, 200)
+    if run.outcome in BAD:
+        return f"memory modules are not known: {run.outcome.value}, {said}"
+    return f"memory modules are not known: {said}" if said else "memory modules are not known"

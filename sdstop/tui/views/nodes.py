@@ -1,0 +1,199 @@
+"""NUMA nodes against devices: which HBAs, network cards and NVMe drives are near which, and how busy each node is."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.collectors.network import Interface
+from sdstop.collectors.node import CpuActivity
+from sdstop.collectors.numa import InterfaceNode, NumaActivity, NumaNode
+from sdstop.fabric import KINDS
+from sdstop.finding import Severity
+from sdstop.format import bytes_, number, percent
+from sdstop.model import Reading
+from sdstop.tui.drives import natural, rows
+from sdstop.tui.facts import Thing
+from sdstop.tui.palette import FAINT, Line, text
+from sdstop.tui.pane import Row
+from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.table import Cell, Column
+from sdstop.tui.views.cells import bar_cell, counted, pressed
+from sdstop.tui.views.claims import note_row
+
+_MOST_CPUS = 1 << 14
+"""Processors of a list that are believed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A node and what is near to it; `node` None: what the firmware does not place, or places at an unknown node."""
+
+    name: str
+    scene: Scene
+    node: NumaNode | None
+    activity: NumaActivity | None
+    busy: float | None
+    hbas: tuple[Hba, ...]
+    drives: tuple[DiskPath, ...]
+    cards: tuple[InterfaceNode, ...]
+    disks: Counter[str]
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst that is said of the node."""
+        return self.scene.worst().get(self.name)
+
+    @property
+    def used(self) -> float | None:
+        """Share of the node's memory that something uses, caches included."""
+        if self.node is None or not self.node.memory or self.node.free is None:
+            return None
+        return 1 - self.node.free / self.node.memory
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        parts: list[tuple[type[Reading], str]] = []
+        if self.node is not None:
+            parts += [(NumaNode, self.name), (NumaActivity, self.name)]
+        parts += [(Hba, row.hba) for row in self.hbas]
+        parts += [(Hba, path.hba) for path in self.drives]
+        return Thing(self.name, (*parts, *((InterfaceNode, row.interface) for row in self.cards)))
+
+
+def cpus(said: str | None) -> list[int] | None:
+    """Return the processors of `0-7,16-23`, None of what is no such list."""
+    found: list[int] = []
+    for part in (said or "").split(",") if said else ():
+        first, dash, last = part.strip().partition("-")
+        if not first.isdecimal() or (dash and not last.isdecimal()) or len(first) > 6 or len(last) > 6:
+            return None
+        found += range(int(first), min(int(last if dash else first), _MOST_CPUS) + 1)
+        if len(found) > _MOST_CPUS:
+            return None
+    return None if said is None else found
+
+
+def near(scene: Scene) -> list[Near]:
+    """Return the nodes by number; last, where there is any, what is near no known one."""
+    nodes = {row.number: row for row in rows(scene, NumaNode)[0].values()}
+    activities, _ = rows(scene, NumaActivity)
+    busy = rows(scene, CpuActivity)[0]
+    paths = list(rows(scene, DiskPath)[0].values())
+    disks = Counter(path.hba for path in paths)
+    hbas = {row.hba: row for row in rows(scene, Hba)[0].values()}
+    cards = sorted(rows(scene, InterfaceNode)[0].values(), key=lambda row: natural(row.interface))
+
+    def at(number_: int | None) -> Near:
+        row = nodes.get(number_) if number_ is not None else None
+        here = [h for h in hbas.values() if h.node == number_ and (disks[h.hba] or h.kind in KINDS)]
+        shares = [busy[str(cpu)].busy for cpu in (cpus(row.cpus) or ()) if str(cpu) in busy] if row else []
+        return Near(
+            "not known" if number_ is None else f"node{number_}",
+            scene,
+            row,
+            activities.get(f"node{number_}"),
+            sum(shares) / len(shares) if shares else None,
+            tuple(sorted((h for h in here if h.kind != "nvme"), key=lambda h: h.hba)),
+            tuple(sorted((p for p in paths if any(h.hba == p.hba and h.kind == "nvme" for h in here)),
+                         key=lambda p: natural(p.device))),
+            tuple(card for card in cards if card.node == number_),
+            disks,
+        )  # fmt: skip
+
+    placed = {*(row.node for row in hbas.values()), *(row.node for row in cards)}
+    found = [at(number_) for number_ in sorted({*nodes, *(n for n in placed if n is not None)})]
+    unknown = at(None)
+    return [*found, unknown] if unknown.hbas or unknown.drives or unknown.cards else found
+
+
+def _name(item: Near, width: int) -> Line:
+    del width
+    return pressed(item.name, item.severity, item.scene.palette)
+
+
+def _share(read: Callable[[Near], float | None]) -> dict[str, Any]:
+    def cell(item: Near, width: int) -> Cell:
+        found = read(item)
+        return text(("-".rjust(5), FAINT)) if found is None else bar_cell(found, width, item.scene.palette)
+
+    return {"cell": cell, "value": read}
+
+
+def _figure(read: Callable[[Near], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    def cell(item: Near, width: int) -> Cell:
+        del width
+        said = shown(read(item))
+        return text((said, FAINT)) if said in {"0", "-"} else said
+
+    return {"cell": cell, "value": read, "right": True}
+
+
+def _listed(names: Callable[[Near], Iterator[str]], brief: Callable[[Near], str]) -> Callable[[Near, int], Cell]:
+    """Return what paints names, or how many there are where they do not fit."""
+
+    def cell(item: Near, width: int) -> Cell:
+        said = " ".join(item.scene.palette.word(name, 40) for name in names(item))
+        if not said:
+            return text(("-", FAINT))
+        return said if len(said) <= width else brief(item)
+
+    return cell
+
+
+def _hbas(item: Near) -> Iterator[str]:
+    for hba in item.hbas:
+        count = item.disks[hba.hba]
+        yield f"{hba.hba.removeprefix('0000:')}{f'({count})' if count else ''}"
+
+
+def _few_hbas(item: Near) -> str:
+    return f"{counted(len(item.hbas), 'HBA')}, {counted(sum(item.disks[hba.hba] for hba in item.hbas), 'disk')}"
+
+
+def _drives(item: Near) -> Iterator[str]:
+    yield from (path.device for path in item.drives)
+
+
+def _cards(item: Near) -> Iterator[str]:
+    for card in item.cards:
+        row = rows(item.scene, Interface)[0].get(card.interface)
+        speed = f"({number(row.speed * 8 / 1e9)}G)" if row is not None and row.speed and row.carrier else ""
+        yield f"{card.interface}{speed}"
+
+
+def _cpus(item: Near, width: int) -> Cell:
+    del width
+    said = item.node.cpus if item.node is not None else None
+    return text((item.scene.palette.word(said or "-", 60), FAINT))
+
+
+COLUMNS = (
+    Column("node", "NODE", 9, _name, lambda i: natural(i.name), rising=True),
+    Column("busy", "%CPU", 5, keep=9, widest=11, **_share(lambda i: i.busy)),
+    Column("memory", "MEM", 5, keep=6, **_figure(lambda i: i.node.memory if i.node else None, bytes_)),
+    Column("used", "%USED", 5, keep=7, widest=11, **_share(lambda i: i.used)),
+    Column("remote", "%REMOTE", 7, keep=5, **_figure(lambda i: i.activity.remote if i.activity else None, percent)),
+    Column("missed", "MISS/s", 6, keep=1,
+           **_figure(lambda i: i.activity.missed_per_second if i.activity else None, number)),
+    Column("hbas", "HBAs (DISKS)", 18, _listed(_hbas, _few_hbas), widest=60),
+    Column("cards", "NETWORK", 14, _listed(_cards, lambda i: counted(len(i.cards), "card")), widest=40),
+    Column("drives", "NVMe", 9, _listed(_drives, lambda i: counted(len(i.drives), "drive")), widest=60),
+    Column("cpus", "CPUS", 9, _cpus, keep=2, widest=24),
+)  # fmt: skip
+
+
+def node_rows(scene: Scene) -> Sequence[Row]:
+    """Return a row for each node."""
+    found = near(scene)
+    if found and any(item.node is not None for item in found):
+        return [Row(item.name, item, None, f"{item.name} {' '.join((*_hbas(item), *_cards(item)))}") for item in found]
+    run = scene.now.runs.get("numa")
+    if run is None:
+        return [note_row("NUMA nodes are not known yet", scene)]
+    why = f"{run.outcome.value}, {run.reason}" if run.outcome in BAD else "this node does not say any"
+    return [note_row(f"NUMA nodes are not known: {why}", scene)]

@@ -1,0 +1,105 @@
+"""Rebuilds of all kinds in one line each: what, how far, how fast, when it is done, and what is said of it."""
+
+from __future__ import annotations
+
+from rich.style import Style
+
+from sdstop.finding import Finding
+from sdstop.format import bytes_, duration, percent, quantity
+from sdstop.rebuild_advice import advice
+from sdstop.rebuild_progress import Rebuild
+from sdstop.rebuilding import Rebuilding, rebuildings
+from sdstop.tui.drives import rows
+from sdstop.tui.facts import Thing
+from sdstop.tui.palette import PLAIN, Line, text, width_of
+from sdstop.tui.pane import Row
+from sdstop.tui.scene import Scene
+from sdstop.tui.views.cells import gauge
+
+_BAR, _SHORT = 24, 10
+_SURE = 0.5
+"""Confidence from which an ETA is told without an `about`."""
+
+
+def all_rebuilds(scene: Scene) -> list[Rebuild]:
+    """Return every rebuild, by what is rebuilt."""
+    return sorted(rows(scene, Rebuild)[0].values(), key=lambda row: (row.array, row.operation))
+
+
+def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
+    """Return the row of a rebuild; `named` where it does not stand below what is rebuilt. Enter shows all of it."""
+    known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
+    thing = _Opened(rebuild)
+    key = ("rebuild", rebuild.array, rebuild.operation)
+    search = f"{rebuild.array} {rebuild.operation} rebuild"
+    return Row(key, thing, lambda width: _line(rebuild, known, scene, width, named=named), search)
+
+
+class _Opened:
+    """A rebuild's row: what a choice of it leads to."""
+
+    __slots__ = ("opens",)
+
+    def __init__(self, rebuild: Rebuild) -> None:
+        """Lead to all fields of the rebuild."""
+        self.opens = Thing(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),))
+
+
+def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, *, named: bool) -> Line:
+    """Paint it; in a narrow place the bar is short, then amounts and range are left out."""
+    palette = scene.palette
+    said = [f for f in scene.look.judgement.findings if _about(f, rebuild)]
+    worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
+    style = palette.severity(worst) if worst is not None else PLAIN
+    flag = said[0].rule if said else ""
+    name = f"{palette.word(rebuild.array, 30)} " if named else ""
+    head = text((f"  {name}{palette.word(rebuild.operation, 20):<9} ", style))
+    fitted: Line = ()
+    for bar, full in ((_BAR, True), (_SHORT, True), (_SHORT, False)):
+        words = "  ".join(_words(rebuild, known, scene, full=full, ranged=bar == _BAR))
+        fitted = (*head, *gauge(rebuild.progress, bar, palette), *text(f" {words}", _flag(flag, style)))
+        if width_of(fitted) <= width:
+            break
+    return fitted
+
+
+def _flag(flag: str, style: Style) -> tuple[str, Style]:
+    return (f"  {flag}" if flag else "", style)
+
+
+def _about(finding: Finding, rebuild: Rebuild) -> bool:
+    return finding.rule.startswith("rebuild-") and finding.subject == rebuild.array
+
+
+def _words(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, *, full: bool, ranged: bool) -> list[str]:
+    found: list[str] = []
+    if rebuild.done is not None and rebuild.total:
+        found.append(f"{percent(rebuild.progress):>5} %")
+        if full:
+            found.append(f"{bytes_(rebuild.done)} of {bytes_(rebuild.total)}")
+    if rebuild.state != "running":
+        found.append(scene.palette.word(rebuild.state, 20))
+    return found + _pace(rebuild, known, ranged=ranged)
+
+
+def _pace(rebuild: Rebuild, known: Rebuilding | None, *, ranged: bool) -> list[str]:
+    """Return how fast it is and when it will be done, by what was seen; its source's figures only where that is little.
+
+    They mislead after a start, and when nothing moves.
+    """
+    seen = known.pace if known is not None else None
+    if known is not None and known.stands and known.motion is not None:
+        still = known.motion
+        return [f"no progress for {'' if still.moved else 'at least '}{duration(still.unchanged)}"]
+    if known is not None and known.at_end:
+        return ["all started, not all on the disks yet"]
+    rate = seen.rate if seen is not None and seen.rate is not None else rebuild.speed
+    told = [] if rate is None else [quantity(rate, "bytes_per_second")]
+    if seen is not None and seen.eta is not None and seen.latest is not None:
+        eta = f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}"
+        told.append(eta + (f" ({duration(seen.soonest)} to {duration(seen.latest)})" if ranged else ""))
+    elif seen is not None and seen.eta is not None and rebuild.kind != "md":
+        told.append(f"ETA about {duration(seen.eta)}")  # its source's is a mean since the start
+    elif rebuild.remaining is not None:
+        told.append(f"{advice(rebuild).teller} says {duration(rebuild.remaining)} left")
+    return told

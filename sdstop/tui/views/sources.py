@@ -1,0 +1,81 @@
+"""The table of sources of evidence: how each fares, how long it took, how often it is asked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from sdstop.evidence import Outcome
+from sdstop.format import clock, wait
+from sdstop.snapshot import Run
+from sdstop.tui.palette import FAINT, PLAIN, text
+from sdstop.tui.pane import Row
+from sdstop.tui.scene import BAD, Claim, Scene
+from sdstop.tui.table import Cell, Column
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A collector's latest run at a moment."""
+
+    run: Run
+    scene: Scene
+    pace: float
+
+    @property
+    def opens(self) -> Claim:
+        """What a choice of the row leads to."""
+        bad = self.run.outcome in BAD
+        said = f"{self.run.word}: {self.run.reason}" if self.run.reason else self.run.word
+        return Claim(f"{'run' if bad else 'source'}:{self.run.collector}", None, said, self.run.collector,
+                     self.run.since, run=self.run, began=self.run.began)  # fmt: skip
+
+
+def _outcome(item: Source, width: int) -> Cell:
+    del width
+    run, palette = item.run, item.scene.palette
+    if run.outcome in BAD:
+        return text((f"?{run.outcome.value}", palette.severity(None)))
+    unrecorded = not run.recorded and not item.scene.session.origin.live  # live, what nobody recorded is simply absent
+    return text(("not recorded" if unrecorded else run.word, PLAIN if run.outcome is Outcome.OK else FAINT))
+
+
+def _badness(item: Source) -> int:
+    """Return the place in the order from bad to good."""
+    return BAD.index(item.run.outcome) if item.run.outcome in BAD else len(BAD) + (not item.run.partial)
+
+
+def _reason(item: Source, width: int) -> Cell:
+    del width
+    return text((item.scene.palette.word(item.run.reason, 300), FAINT))
+
+
+def _pace(item: Source, width: int) -> Cell:
+    del width
+    return text(("once" if math.isinf(item.pace) else f"{item.pace:g} s", FAINT))
+
+
+SOURCES = (
+    Column("source", "SOURCE", 11, lambda i, _: i.scene.palette.word(i.run.collector, 30), lambda i: i.run.collector,
+           widest=14, rising=True),
+    Column("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
+    Column("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
+    Column("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4),
+    Column("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
+    Column("reason", "REASON", 16, _reason, widest=120),
+)  # fmt: skip
+
+
+def source_rows(scene: Scene) -> tuple[list[Row], str]:
+    """Return a row for each collector, and how many fare well."""
+    paces = {c.name: c.pace for c in scene.session.collectors}
+    listed = [
+        Row(run.collector, Source(run, scene, paces.get(run.collector, 0.0)), None, f"{run.collector} {run.reason}")
+        for run in scene.now.runs.values()
+    ]
+    partly = sum(run.partial for run in scene.now.runs.values())
+    good = sum(run.ok for run in scene.now.runs.values()) - partly
+    waiting = len(scene.session.collectors) - len(scene.now.runs)
+    note = f"{good} ok"
+    note += f", {partly} partly" if partly else ""
+    return listed, note + (f", {waiting} not answered yet" if waiting else "")

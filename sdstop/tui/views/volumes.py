@@ -1,0 +1,364 @@
+"""Volumes: how much of each limit is used, for how long, and which part of the wait is the limit's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from textual.app import ComposeResult
+
+from sdstop.cluster import ClusterVolume
+from sdstop.finding import Severity
+from sdstop.format import bytes_, duration, number, percent, quantity, rate, wait
+from sdstop.limit import Limit, LimitUse
+from sdstop.limiting import Limiting, limitings
+from sdstop.model import Reading
+from sdstop.tui.drives import rows
+from sdstop.tui.facts import Thing
+from sdstop.tui.palette import FAINT, STRONG, Line, Palette, text
+from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.strip import layers
+from sdstop.tui.table import Cell, Column, LineTable
+from sdstop.tui.views.cells import bar_cell, counted, pressed
+from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.view import View
+from sdstop.tui.why import claim_mark
+
+SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
+"""Collectors of volumes and limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A volume with a limit of its, or without any; `longest` is the scale of waits in seconds."""
+
+    scene: Scene
+    name: str
+    known: Limiting | None
+    volume: ClusterVolume | None
+    severity: Severity | None
+    longest: float
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit."""
+        return self.known.limit if self.known is not None else None
+
+    @property
+    def iops(self) -> float | None:
+        """Requests a second that passed."""
+        if self.known is not None and self.known.requests is not None:
+            return self.known.requests
+        return _sum(self.volume, "reads", "writes")
+
+    @property
+    def bytes(self) -> float | None:
+        """Bytes a second that passed."""
+        if self.known is not None and self.known.bytes is not None:
+            return self.known.bytes
+        return _sum(self.volume, "read", "write")
+
+    @property
+    def iops_share(self) -> float | None:
+        """Share of the limit of requests that was used."""
+        limit = self.limit
+        if limit is None or not limit.iops or self.known is None or self.known.requests is None:
+            return None
+        return self.known.requests * limit.weight(self.known.size) / limit.iops
+
+    @property
+    def bytes_share(self) -> float | None:
+        """Share of the limit of bytes that was used."""
+        limit = self.limit
+        if limit is None or not limit.bandwidth or self.known is None or self.known.bytes is None:
+            return None
+        return self.known.bytes / limit.bandwidth
+
+    @property
+    def at_limit(self) -> float | None:
+        """Share of the time at the limit."""
+        return self.known.at_limit if self.known is not None else None
+
+    @property
+    def wait(self) -> float | None:
+        """Mean time of a request in seconds, its limit's part included where that is seen."""
+        if self.known is not None and self.known.wait is not None:
+            return self.known.wait
+        if self.known is not None and self.known.disk_wait is not None:
+            return self.known.disk_wait
+        return _mean(self.volume)
+
+    @property
+    def pain(self) -> tuple[int, float, float, float]:
+        """What the worst is first by: what is said of it, time at the limit, wait of the limit's own, share used."""
+        rank = -1 if self.severity is None else self.severity.rank
+        own = self.known.limit_wait if self.known is not None else None
+        share = max(self.iops_share or 0.0, self.bytes_share or 0.0)
+        return rank, self.at_limit or 0.0, own or 0.0, share
+
+    @property
+    def opens(self) -> Thing:
+        """What a choice of the row leads to."""
+        parts: list[tuple[type[Reading], Hashable]] = []
+        if self.limit is not None:
+            key = (self.limit.volume, self.limit.owner, self.limit.kind, self.limit.direction)
+            parts += [(Limit, key), (LimitUse, key)]
+        if self.volume is not None:
+            parts.append((ClusterVolume, (self.volume.cluster, self.volume.volume)))
+        return Thing(self.name, tuple(parts))
+
+
+def _sum(volume: ClusterVolume | None, *fields: str) -> float | None:
+    known = [getattr(volume, field) for field in fields] if volume is not None else []
+    return None if not known or any(value is None for value in known) else float(sum(known))
+
+
+def _mean(volume: ClusterVolume | None) -> float | None:
+    if volume is None:
+        return None
+    pairs = ((volume.read_wait, volume.reads), (volume.write_wait, volume.writes))
+    known = [(time, count) for time, count in pairs if time is not None and count]
+    total = sum(count for _, count in known)
+    return sum(time * count for time, count in known) / total if total else None
+
+
+def held(scene: Scene) -> list[Held]:
+    """Return every limit with its use, then the volumes that have none."""
+    volumes = list(rows(scene, ClusterVolume)[0].values())
+    by_name = {row.volume: row for row in volumes}
+    worst = scene.worst()
+    found = limitings(scene.window)
+    waits = [known.wait or known.disk_wait or 0.0 for known in found]
+    longest = max([*waits, *(_mean(row) or 0.0 for row in volumes)], default=0.0)
+    limited = [
+        Held(scene, known.limit.volume, known, by_name.get(known.limit.volume), worst.get(known.limit.subject), longest)
+        for known in found
+    ]
+    named = {item.name for item in limited}
+    others = [row for row in volumes if row.volume not in named]
+    return limited + [Held(scene, r.volume, None, r, worst.get(f"vol:{r.volume}"), longest) for r in others]
+
+
+def _name(item: Held, width: int) -> Line:
+    del width
+    return pressed(item.name, item.severity, item.scene.palette)
+
+
+def _owner(item: Held, width: int) -> Cell:
+    del width
+    limit = item.limit
+    word = item.scene.palette.word
+    if limit is None:
+        return text(("no limit", FAINT))
+    way = "" if limit.direction == "total" else f" {limit.direction}s"
+    return text((f"{word(limit.owner or limit.kind, 60)}{way}", FAINT))
+
+
+def _share(read: Callable[[Held], float | None]) -> dict[str, Any]:
+    def cell(item: Held, width: int) -> Cell:
+        found = read(item)
+        if found is None:
+            return text(("-".rjust(5), FAINT))
+        return _colored(bar_cell(found, width, item.scene.palette), found, item)
+
+    return {"cell": cell, "value": read}
+
+
+def _colored(line: Line, share: float, item: Held) -> Line:
+    if item.severity is None or share < _NEAR:
+        return line
+    style = item.scene.palette.severity(item.severity)
+    return (line[0]._replace(style=style), *line[1:]) if line else line
+
+
+_NEAR = 0.9
+"""Share of a limit that is coloured where something is said of the volume."""
+
+
+def _figure(read: Callable[[Held], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    def cell(item: Held, width: int) -> Cell:
+        del width
+        said = shown(read(item))
+        return text((said, FAINT)) if said in {"0", "-", "0.00"} else said
+
+    return {"cell": cell, "value": read, "right": True}
+
+
+def _split(item: Held, width: int) -> Cell:
+    """Draw a request's wait: the disks' part, then the limit's own."""
+    known = item.known
+    if known is None or item.longest <= 0:
+        return ""
+    return split_bar(known.disk_wait, known.limit_wait, item.wait, item.longest, width, item.scene.palette)
+
+
+def split_bar(
+    disks: float | None, own: float | None, whole: float | None, longest: float, width: int, palette: Palette
+) -> Line:  # fmt: skip
+    """Return a bar of `width` for a wait of `longest` seconds; what nobody can tell apart is drawn as the rest."""
+    drawn = layers(ascii=palette.ascii)
+    full, light, rest = drawn[0], drawn[1], drawn[2]
+
+    def cells(seconds: float | None) -> int:
+        return max(round((seconds or 0.0) / longest * width), 1 if seconds else 0)
+
+    if own is None or disks is None:
+        return text((rest * min(cells(whole), width), FAINT))
+    first = min(cells(disks), width)
+    return text((full * first, FAINT), light * min(cells(own), width - first))
+
+
+_COLUMNS = (
+    Column("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
+    Column("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
+           rising=True),
+    Column("iops", "IOPS", 6, **_figure(lambda i: i.iops, number)),
+    Column("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
+    Column("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate)),
+    Column("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
+    Column("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent)),
+    Column("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
+    Column("wait", "await", 6, keep=8, **_figure(lambda i: i.wait, wait)),
+    Column("own", "limit", 6, keep=7, **_figure(lambda i: i.known.limit_wait if i.known else None, wait)),
+    Column("disks", "disks", 6, keep=7, **_figure(lambda i: i.known.disk_wait if i.known else None, wait)),
+    Column("pain", "WAIT: DISKS, LIMIT", 8, _split, lambda i: i.pain, keep=1, widest=30),
+)  # fmt: skip
+
+
+class Volumes(View):
+    """Volumes and their limits above, what is known of the one under the cursor below."""
+
+    key = "8"
+
+    def compose(self) -> ComposeResult:
+        """Lay out the panes."""
+        self.scene: Scene | None = None
+        self.main = LineTable("Volumes and their limits", _COLUMNS, id="volumes", sort="pain")
+        self.detail = Pane("Volume", id="volume-detail")
+        yield self.main
+        yield self.detail
+
+    def show(self, scene: Scene) -> None:
+        """Paint a moment."""
+        self.scene = scene
+        listed = held(scene)
+        found = [Row(_key(item), item, None, _searchable(item)) for item in listed]
+        self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, _note(listed, scene))
+        self.detail.display = bool(found) and self.app.size.height >= 18
+        self.detail.styles.height = min(max(self.app.size.height // 3, 6), 12)
+        self._show_chosen()
+
+    def on_pane_moved(self, event: Pane.Moved) -> None:
+        """Show what is under the cursor."""
+        event.stop()
+        if event.pane is self.main:
+            self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        row = self.main.chosen
+        item = row.item if row is not None else None
+        if isinstance(item, Held):
+            self.detail.title = item.scene.palette.word(item.name, 60)
+            self.detail.put(list(_detail(item)), item.scene.palette)
+
+
+def _key(item: Held) -> Hashable:
+    limit = item.limit
+    return (item.name, *((limit.owner, limit.kind, limit.direction) if limit is not None else ()))
+
+
+def _searchable(item: Held) -> str:
+    limit, volume = item.limit, item.volume
+    facts = [item.name]
+    if limit is not None:
+        facts += [limit.owner, limit.kind, limit.direction, limit.group or "", limit.device or ""]
+    if volume is not None:
+        facts += [volume.pool or "", volume.cluster, volume.mapped or ""]
+    return " ".join(facts)
+
+
+def _note(listed: list[Held], scene: Scene) -> str:
+    limited = {item.name for item in listed if item.limit is not None and item.limit.limited not in {None, "none"}}
+    names = {item.name for item in listed}
+    facts = [counted(len(names), "volume"), f"{len(limited)} limited"] if names else []
+    return f" {scene.palette.dot} ".join(facts)
+
+
+def _detail(item: Held) -> Iterator[Row]:
+    palette = item.scene.palette
+    subject = item.limit.subject if item.limit is not None else f"vol:{item.name}"
+    for claim in item.scene.findings():
+        if claim.subject in {subject, f"vol:{item.name}"}:
+            line = text((f" {palette.word(claim.finding.rule if claim.finding else '', 30)} ", STRONG),
+                        palette.word(claim.summary, 400))  # fmt: skip
+            yield words((*text(" "), *claim_mark(claim, palette), *line), claim.key, claim)
+    for title, facts in (("limit", list(_limits(item))), ("use", list(_use(item))), ("is", list(_is(item)))):
+        if facts:
+            yield words(text((f" {title:<8}", FAINT), f" {palette.dot} ".join(palette.word(f, 90) for f in facts)))
+
+
+def _limits(item: Held) -> Iterator[str]:
+    limit, known = item.limit, item.known
+    if limit is None or known is None:
+        yield "none is known"
+        return
+    yield f"{limit.kind}, {limit.direction}"
+    if limit.limited == "none":
+        yield "none is set"
+    if limit.iops is not None:
+        yield f"{number(limit.iops)} IOPS"
+    if limit.bandwidth is not None:
+        yield quantity(limit.bandwidth, "bytes_per_second")
+    if limit.break_even is not None:
+        yield f"from requests of {bytes_(limit.break_even)} on the bandwidth binds"
+    if limit.iops_size:
+        yield f"a request counts once per {bytes_(limit.iops_size)}"
+    if limit.group:
+        yield f"shared in group {limit.group}"
+    if limit.unheld:
+        yield f"nobody enforces it: {limit.unheld}"
+    if known.burst_left is not None:
+        yield f"a burst, {duration(known.burst_left)} left at most"
+
+
+def _use(item: Held) -> Iterator[str]:
+    known = item.known
+    if known is None or not known.samples:
+        if known is not None and known.limit.limited not in {None, "none"}:
+            yield "nothing that is read counts what passes" if not known.measured else "not known yet"
+        return
+    if known.binding:
+        share = percent(known.share) if known.certain else f"{percent(known.low)} to {percent(known.share)}"
+        yield f"{share} % of its {known.binding} limit"
+    if not known.certain:
+        yield f"told for {known.limit.sharers} together"
+    yield f"at it {percent(known.at_limit)} % of {duration(known.seconds)}"
+    if known.size is not None:
+        yield f"requests of {bytes_(known.size)}"
+    if known.headroom is not None:
+        yield f"{number(known.headroom)} more a second would pass"
+    if known.wait is not None and known.limit_wait is not None:
+        yield f"await {wait(known.wait)} ms: limit {wait(known.limit_wait)}, disks {wait(known.disk_wait)}"
+
+
+def _is(item: Held) -> Iterator[str]:
+    volume, limit = item.volume, item.limit
+    if volume is not None:
+        yield " ".join(word for word in (volume.provisioning or "", quantity(volume.size, "bytes")) if word)
+        yield f"pool {volume.pool or '-'} of {volume.cluster}"
+        if volume.mapped:
+            yield f"mapped to {volume.mapped}"
+        if volume.local:
+            yield f"here: {volume.local}"
+    if limit is not None and limit.device:
+        yield f"device {limit.device}"
+
+
+def _nothing(scene: Scene) -> str:
+    runs = [run for name in SOURCES if (run := scene.now.runs.get(name)) is not None]
+    bad = next((run for run in runs if run.outcome in BAD), None)
+    if bad is not None:
+        return f"volumes are not known: {bad.collector}: {bad.outcome.value}, {bad.reason}"
+    return "no volume of a cluster is known here, and nothing limits the I/O of anybody"

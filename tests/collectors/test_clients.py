@@ -1,0 +1,118 @@
+"""Clients of storage over TCP, by /proc/net/tcp and ss."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.collectors.clients import (
+    ADDRESSES6,
+    ASK,
+    CLIENTS,
+    ROUTES,
+    SOCKETS,
+    Connection,
+    StorageClient,
+    activity,
+    parse_addresses,
+    parse_connections,
+    parse_routes,
+    served,
+)
+from sdstop.commands import COMMANDS
+from sdstop.evidence import command_key
+from sdstop.host import Absent
+from sdstop.replay import EvidenceHost
+
+HEAD = "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
+MORE = "cubic wscale:7,7 rto:204 rtt:0.4/0.2 mss:1448 cwnd:10 bytes_sent:900"
+TCP = (
+    "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
+    "   0: 010200C0:0801 1F0200C0:032C 01 00000000:00000000 00:00000000 00000000     0        0 31337 1\n"
+)
+ROUTE = (
+    "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+    "eth0\t00000000\t010200C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+    "eth1\t000200C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+)
+
+
+def line(client: str, received: int = 456, sent: int = 123, port: int = 2049, local: str = "192.0.2.1") -> str:
+    acked = f" bytes_acked:{sent}" if sent else ""
+    return f"0      0       {local}:{port}     {client}:812  {MORE}{acked} bytes_received:{received} segs_out:7\n"
+
+
+def node(*lines: str) -> dict[str, str]:
+    return {
+        SOCKETS[0]: TCP, command_key(ASK): HEAD + "".join(lines), ROUTES: ROUTE,
+        ADDRESSES6: "20010db8000000000000000000000001 03 40 00 80     eth2\n",
+    }  # fmt: skip
+
+
+def rows(found: dict[str, str]) -> list[StorageClient]:
+    return [row for row in CLIENTS.read(EvidenceHost.of(found)) if isinstance(row, StorageClient)]
+
+
+def test_connections_of_a_client_are_counted_together() -> None:
+    (row,) = rows(node(line("192.0.2.31"), line("192.0.2.31", 1, 0)))
+    assert row == StorageClient("192.0.2.31", "nfs", "192.0.2.1", "eth1", 2, 457, 123)
+    source = row.source()
+    assert source is not None
+    assert source.needle == "192.0.2.31:"
+
+
+def test_services_and_ways() -> None:
+    found = rows(
+        node(line("198.51.100.7", port=3260), line("[2001:db8::9]", local="[2001:db8::1]", port=445),
+             line("[::ffff:192.0.2.8]", local="[::ffff:192.0.2.1]", port=10809), line("192.0.2.9", port=80))
+    )  # fmt: skip
+    assert [(row.client, row.service, row.interface) for row in found] == [
+        ("198.51.100.7", "iscsi", "eth0"), ("2001:db8::9", "smb", "eth2"), ("192.0.2.8", "nbd", "eth1"),
+    ]  # fmt: skip
+
+
+def test_what_runs_on_the_node_itself_is_no_client() -> None:
+    assert rows(node(line("127.0.0.1", local="127.0.0.1"), line("[::1]", local="[::1]"))) == []
+
+
+def test_an_old_kernel_does_not_count_bytes() -> None:
+    (row,) = rows(node("0 0 192.0.2.1:2049 192.0.2.31:812 cubic rto:204\n"))
+    assert (row.received, row.sent) == (None, None)
+    assert activity(row, row, 1.0) is None
+
+
+def test_nobody_is_asked_where_there_is_no_client() -> None:
+    for text in (TCP.replace(":0801 ", ":0050 "), TCP.replace(" 01 ", " 0A ")):
+        host = EvidenceHost.of({SOCKETS[0]: text})
+        with pytest.raises(Absent, match="nobody is connected"):
+            CLIENTS.read(host)
+        assert command_key(ASK) not in host.touched
+
+
+def test_the_command_is_one_that_sdstop_runs() -> None:
+    assert any(command.allows(ASK) for command in COMMANDS)
+
+
+@pytest.mark.parametrize(("text", "said"), [(TCP, True), (TCP.replace("0801", "0CBC"), True), ("", False)])
+def test_clients_of_storage(text: str, said: bool) -> None:  # noqa: FBT001  # a case
+    assert served(text) is said
+
+
+def test_what_a_client_moves() -> None:
+    (before,), (after,) = rows(node(line("192.0.2.31", 100, 50))), rows(node(line("192.0.2.31", 300, 1050)))
+    moved = activity(before, after, 10.0)
+    assert moved is not None
+    assert (moved.received_per_second, moved.sent_per_second) == (20.0, 100.0)
+    assert activity(after, before, 10.0) is None
+    (more,) = rows(node(line("192.0.2.31", 300, 1050), line("192.0.2.31", 9, 9)))
+    assert activity(before, more, 10.0) is None
+
+
+@given(st.text(max_size=60), st.text(max_size=12))
+def test_no_text_raises_anything(text: str, word: str) -> None:
+    for said in (text, line(word or "x"), f"0 0 {word}:2049 {text}:1 x", TCP + text, ROUTE + text.replace(" ", "\t")):
+        served(said)
+        assert all(isinstance(row, Connection) for row in parse_connections(said))
+        parse_routes(said)
+        parse_addresses(said)

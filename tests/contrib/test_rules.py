@@ -1,0 +1,117 @@
+"""contrib/prometheus: rules are understood, each alert is tested both ways, and is about metrics that exist."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from sdstop.fleet.queries import RECORDED_SKEW, RECORDED_USE, limit_used, skew
+from tests.contrib.known import known
+
+FOLDER = Path(__file__).resolve().parent.parent.parent / "contrib" / "prometheus"
+FILES = sorted(FOLDER.glob("sdstop-*.yml"))
+CASES = sorted((FOLDER / "tests").glob("*.yml"))
+THRESHOLD = "sdstop:threshold:"
+
+
+def promtool(*arguments: str | Path) -> tuple[int, str]:
+    result = subprocess.run(["promtool", *map(str, arguments)], capture_output=True, text=True, check=False)
+    return result.returncode, result.stdout + result.stderr
+
+
+def rules() -> Iterator[dict[str, Any]]:
+    for path in FILES:
+        for group in yaml.safe_load(path.read_text())["groups"]:
+            yield from group["rules"]
+
+
+def test_rules_are_understood() -> None:
+    code, said = promtool("check", "rules", *FILES)
+    assert code == 0, said
+
+
+def test_the_whole_configuration_finds_rules_and_targets() -> None:
+    code, said = promtool("check", "config", FOLDER / "prometheus.yml")
+    assert code == 0, said
+    assert all(str(path) in said for path in FILES)
+    code, said = promtool("check", "service-discovery", FOLDER / "prometheus.yml", "sdstop")
+    assert '"instance": "127.0.0.1"' in said
+
+
+def test_rules_do_what_their_cases_say() -> None:
+    code, said = promtool("test", "rules", *CASES)
+    assert code == 0, said
+
+
+def test_every_alert_has_a_case_where_it_fires_and_one_where_it_must_not() -> None:
+    alerts = {rule["alert"] for rule in rules() if "alert" in rule}
+    fires: set[str] = set()
+    silent: set[str] = set()
+    for path in CASES:
+        for case in yaml.safe_load(path.read_text())["tests"]:
+            alert = case["name"].partition(":")[0]
+            expected = [
+                *(test["exp_samples"] for test in case.get("promql_expr_test", ())),
+                *(test["exp_alerts"] for test in case.get("alert_rule_test", ())),
+            ]
+            (fires if ": fires" in case["name"] else silent).add(alert)
+            assert any(expected) is (": is silent" not in case["name"]), case["name"]
+    assert alerts
+    assert (alerts - fires, alerts - silent) == (set(), set())
+
+
+def test_the_metrics_exist() -> None:
+    recorded = {rule["record"] for rule in rules() if "record" in rule}
+    for rule in rules():
+        named = set(re.findall(r"\bsdstop[_:][a-zA-Z0-9_:]+", str(rule["expr"])))
+        assert named - known().keys() - recorded == set()
+
+
+def test_every_threshold_is_used_and_stands_in_one_place() -> None:
+    set_here = {r["record"] for r in rules() if r.get("record", "").startswith(THRESHOLD)}
+    alerts = [rule for rule in rules() if "alert" in rule and rule["alert"] != "SdstopThresholdMissing"]
+    used = {name for rule in alerts for name in re.findall(rf"{THRESHOLD}\w+", rule["expr"])}
+    missed = next(rule["expr"] for rule in rules() if rule.get("alert") == "SdstopThresholdMissing")
+    assert set_here == used == set(re.findall(rf"{THRESHOLD}\w+", missed)) != set()
+    for rule in alerts:  # a number beside a comparison is 0 or 1: something is so, or not
+        assert set(re.findall(r"(?:[<>]=?|[!=]=)\s*(-?[\d.]+)", rule["expr"])) <= {"0", "1"}, rule["alert"]
+
+
+@pytest.mark.parametrize(("name", "value", "case"), [("peers", 5, "peers"), ("silent_seconds", 1e12, "watching")])
+def test_a_threshold_is_changed_in_its_one_place(name: str, value: float, case: str, tmp_path: Path) -> None:
+    """The cases that fire at the value as it is do not at another."""
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "sdstop-thresholds.yml"
+    text, count = re.subn(rf"({THRESHOLD}{name}\n\s+expr: ).*", rf"\g<1>{value:g}", path.read_text())
+    path.write_text(text)
+    assert count == 1
+    code, said = promtool("test", "rules", tmp_path / "tests" / f"{case}.test.yml")
+    assert code != 0
+    assert "FAILED" in said
+
+
+@pytest.mark.parametrize(("name", "expression"), [(RECORDED_SKEW, skew("")), (RECORDED_USE, limit_used(""))])
+def test_what_is_recorded_is_what_the_fleet_asks_where_nothing_is(name: str, expression: str) -> None:
+    def plain(text: str) -> str:
+        return re.sub(r"[\s()]+", "", text)
+
+    recorded = next(rule["expr"] for rule in rules() if rule.get("record") == name)
+    assert plain(recorded) == plain(expression)
+
+
+def test_words_say_what_the_thing_is() -> None:
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for rule in rules():
+        if "alert" in rule:
+            missing = {"summary", "description"} - set(rule["annotations"])
+            wanted[rule["alert"]] += missing
+            assert rule["labels"]["severity"] in {"info", "warning", "critical"}
+    assert [alert for alert, missing in wanted.items() if missing] == []

@@ -1,0 +1,84 @@
+"""The real servers: Prometheus and VictoriaMetrics of Debian, over blocks or what they scrape."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+PATIENCE = 60.0
+"""Seconds after which something that must come is given up."""
+
+
+def free_port() -> int:
+    """Return a port of loopback that nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def _running(argv: Sequence[str], url: str, ready: str, log: Path) -> Iterator[str]:
+    with log.open("wb") as stream:
+        process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream)
+    try:
+        end = time.monotonic() + PATIENCE
+        while True:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < end, log.read_text()
+            with contextlib.suppress(OSError), urllib.request.urlopen(url + ready, timeout=PATIENCE):  # noqa: S310
+                break
+            time.sleep(0.05)
+        yield url
+    finally:
+        process.terminate()
+        process.wait(PATIENCE)
+
+
+@contextlib.contextmanager
+def prometheus(
+    folder: Path, *, rules: str = "", evaluation: str = "1m", scrape: str = "", prefix: str = ""
+) -> Iterator[str]:
+    """Run a Prometheus over `folder`/data; `scrape` is the list of scrape configurations as YAML."""
+    config = folder / "prometheus.yml"
+    config.write_text(
+        f"global: {{evaluation_interval: {evaluation}, scrape_interval: 1s, scrape_timeout: 1s}}\n"
+        f"rule_files: [{rules!r}]\nscrape_configs:\n{scrape}\n"
+        if rules
+        else f"scrape_configs:\n{scrape}\n"
+    )
+    port = free_port()
+    argv = [
+        "prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", "--log.level=warn",
+        f"--web.listen-address=127.0.0.1:{port}", f"--web.route-prefix={prefix or '/'}",
+    ]  # fmt: skip
+    with _running(argv, f"http://127.0.0.1:{port}{prefix}", "/-/ready", folder / "prometheus.log") as url:
+        yield url
+
+
+@contextlib.contextmanager
+def victoria_metrics(folder: Path) -> Iterator[str]:
+    """Run an empty VictoriaMetrics."""
+    port = free_port()
+    argv = [
+        "victoria-metrics", f"-storageDataPath={folder / 'vm'}", f"-httpListenAddr=127.0.0.1:{port}",
+        "-retentionPeriod=1d", "-search.latencyOffset=1s",
+    ]  # fmt: skip
+    with _running(argv, f"http://127.0.0.1:{port}", "/health", folder / "vm.log") as url:
+        yield url
+
+
+def imported(url: str, openmetrics: Path) -> None:
+    """Have VictoriaMetrics take samples over, whose times it wants in milliseconds."""
+    lines = []
+    for line in openmetrics.read_text().splitlines():
+        if not line.startswith("#"):
+            sample, _, taken = line.rpartition(" ")
+            lines.append(f"{sample} {taken}000\n")
+    request = urllib.request.Request(f"{url}/api/v1/import/prometheus", data="".join(lines).encode(), method="POST")  # noqa: S310
+    with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310
+        pass

@@ -1,0 +1,138 @@
+"""rebuild-slow of sixty disks of a dRAID: what it could be limited by, and what was looked at and is not it."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import pytest
+
+from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.dimms import DIMMS, TABLE
+from sdstop.collectors.diskstats import DISKSTATS
+from sdstop.collectors.hba import HBA
+from sdstop.collectors.node import NODE
+from sdstop.collectors.zfs import ZFS
+from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
+from sdstop.collectors.zfs_settings import ZFS_TUNING
+from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.finding import Finding
+from sdstop.rules.rebuild_slow import REBUILD_SLOW
+from sdstop.session import Session
+from tests.firmware import board
+from tests.frames import check, value
+from tests.hbanode import Card, files
+from tests.stories.draid import EVERY, DraidPool
+
+COLLECTORS = (BLOCKDEV, DISKSTATS, HBA, DIMMS, NODE, ZFS, ZFS_STATE, ZFS_DATASETS, ZFS_TUNING)
+NAMES = tuple(f"sd{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(60))
+SUSPENDED = "/sys/module/zfs/parameters/zfs_scan_suspend_progress"
+
+
+@cache
+def slow(
+    counts: tuple[int, ...] = (15, 15, 15, 15),
+    modules: tuple[int, int] | None = (1, 1),
+    *,
+    each: float = 100e6,
+    busy: float = 0.5,
+    cpu: int = 20,
+    more: tuple[tuple[str, str], ...] = (),
+) -> Finding:
+    """Rebuild with HBAs of so many disks that move `each` bytes a second; `cpu` percent of one processor."""
+    ends = [0]
+    for count in counts:
+        ends.append(ends[-1] + count)
+    cards = [Card(0x81 + n, NAMES[slice(*span)]) for n, span in enumerate(pairwise(ends))]
+    pool = DraidPool(NAMES, rate=0.9e9, partition="")
+    session = Session(Origin("n"), COLLECTORS, [REBUILD_SLOW])
+    for number, second in enumerate(range(0, 71, EVERY), start=1):
+        given = pool.files(second)
+        if not second:
+            given |= pool.settings() | files(*cards) | dict(more)
+        rows = "".join(
+            f"   8 {n:7} {name} {second * 99} 0 {int(second * each / 512)} {second * 400} 0 0 0 0 0 "
+            f"{int(second * 1000 * busy)} {second * 400} 0 0 0 0 0 0\n"
+            for n, name in enumerate(NAMES)
+        )
+        one, other = f"{second * cpu} 0 0 {second * (100 - cpu)}", f"0 0 0 {second * 100}"
+        both = f"{second * cpu} 0 0 {second * (200 - cpu)}"
+        stat = f"cpu  {both} 0 0 0 0 0 0\ncpu0 {one} 0 0 0 0 0 0\ncpu1 {other} 0 0 0 0 0 0\nbtime 5\n"
+        given |= {"/proc/diskstats": rows, "/proc/stat": stat}
+        items = [
+            Evidence(f"slug:{path.split('/')[1]}" if path.startswith("commands/") else path, data=text.encode())
+            for path, text in given.items()
+        ]
+        if modules and not second:
+            items.append(Evidence(TABLE, data=board(modules).table()))
+        session.feed(Frame(number, 1.7e9 + second, float(second), tuple(items)))
+    (found,) = session.head().judgement.findings
+    check(found)
+    return found
+
+
+def not_it(found: Finding) -> str:
+    return str(value(found, "ruled_out"))
+
+
+def test_one_module_for_each_socket() -> None:
+    found = slow()
+    assert (
+        "it could be limited by memory: 2 of 8 memory channels have a module, 34.1 GB/s at their peak" in found.summary
+    )
+    assert "would take 47.7 GB/s" in found.summary
+    assert found.advice[0] == "fill the empty memory channels: see dimm-too-few-channels"
+    for part in ("the HBAs", "the processors", "the disks (none is busy more than 50.0 %)"):
+        assert part in not_it(found)
+    assert any(cite.key == TABLE for cite in found.evidence)
+
+
+@pytest.mark.parametrize(("each", "proven"), [(140e6, False), (144e6, True)])
+def test_memory_that_is_taken_up_is_proven(each: float, proven: bool) -> None:  # noqa: FBT001  # a table
+    """Three passes of 60 disks against three quarters of 34.1 GB/s: 142.2 MB/s each."""
+    assert ("what limits it is memory" in slow(each=each).summary) == proven
+
+
+def test_all_modules_in_place() -> None:
+    found = slow(modules=(4, 4))
+    assert "memory (8 of 8 memory channels have a module" in not_it(found)
+    assert "memory" not in found.summary
+    assert "zfs_rebuild_vdev_limit 64 MiB, zfs_vdev_rebuild_max_active 3" in found.summary
+
+
+@pytest.mark.parametrize(("each", "proven"), [(87e6, False), (92e6, True)])
+def test_all_disks_behind_one_hba(each: float, proven: bool) -> None:  # noqa: FBT001  # a table
+    """Its links carry 6.7 GB/s: four fifths of that are 89.3 MB/s for each of 60 disks."""
+    found = slow((60,), (4, 4), each=each, busy=1.0)
+    assert ("go through 0000:81:00.0" in found.summary) == proven
+    if proven:
+        assert "hba-oversubscribed" in found.advice[0]
+    else:
+        assert "this is what these disks can do" in found.summary
+
+
+@pytest.mark.parametrize(("cpu", "word"), [(94, None), (96, "cpu0 is 96.0 % busy")])
+def test_a_processor_that_is_full(cpu: int, word: str | None) -> None:
+    found = slow(modules=(4, 4), cpu=cpu)
+    assert (word is None) == ("one processor" not in found.summary)
+    if word:
+        assert word in found.summary
+
+
+def test_a_parameter_that_stops_scans() -> None:
+    found = slow(modules=(1, 1), more=((SUSPENDED, "1\n"),))
+    assert "zfs_scan_suspend_progress tells it to make no progress" in found.summary
+    assert any(cite.key == SUSPENDED for cite in found.evidence)
+
+
+def test_what_could_not_be_looked_at_is_said() -> None:
+    found = slow((), None)
+    told = str(value(found, "unknown"))
+    assert "the HBAs: on which ones its disks hang is not known" in told
+    assert "memory: its channels are not known" in told
+
+
+def test_full_disks_need_no_other_cause() -> None:
+    found = slow(modules=(4, 4), busy=0.97)
+    assert "this is what these disks can do" in found.summary
+    assert "the HBAs" in not_it(found)

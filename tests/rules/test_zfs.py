@@ -1,0 +1,373 @@
+"""zfs-pool-degraded, zfs-no-slog and zvol-slow-path on pools made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture import open_capture
+from sdstop.collectors import BUILTIN
+from sdstop.collectors.blockdev import BLOCKDEV
+from sdstop.collectors.diskstats import DISKSTATS
+from sdstop.collectors.zfs import ZFS
+from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
+from sdstop.collectors.zfs_settings import ZFS_SETTINGS
+from sdstop.collectors.zpool_load import ZPOOL_LOAD
+from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.finding import Finding, Severity
+from sdstop.rules import RULES
+from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
+from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
+from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, Layout
+from sdstop.session import Session
+from sdstop.zpool import KSTATS
+from tests.frames import Judged, check, value
+from tests.zfsnode import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
+
+COLLECTORS = (ZFS_STATE, ZFS, ZFS_DATASETS, ZFS_SETTINGS, ZPOOL_LOAD, BLOCKDEV, DISKSTATS)
+DRAID = "draid2:8d:60c:2s-0"
+ONE = (-1, "spares", ""), (1, "/dev/sdz1", "AVAIL")
+
+
+RUNS = "resilver in progress since X\n\t5G scanned at 1G/s, 4G issued at 1G/s, 10G total\n\t1G resilvered, 40.00% done"
+
+
+def judged(*texts: str, state: str = "DEGRADED") -> Judged:
+    """Show what zpool status printed, ten seconds apart."""
+    shown = [(10.0 * number, node(text, state=state)) for number, text in enumerate(texts)]
+    return Judged(COLLECTORS, [ZFS_POOL_DEGRADED], shown)
+
+
+def raidz(*states: str, kind: str = "raidz2-0", scan: str = "", spares: bool = False) -> str:
+    rows = [(1, kind, "DEGRADED"), *((2, f"/dev/sd{chr(97 + n)}1", state) for n, state in enumerate(states))]
+    return status(tree(*rows, *(ONE if spares else ())), state="DEGRADED", scan=scan)
+
+
+def test_a_whole_pool_is_good() -> None:
+    said = judged(MIRROR, state="ONLINE").ruled_out("tank")
+    assert "6 devices without errors, 1 more may fail" in said.summary
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad", "severity", "word"),
+    [
+        ("raidz2-0", 1, Severity.WARNING, "1 more may fail in raidz2-0"),
+        ("raidz2-0", 2, Severity.CRITICAL, "no redundancy is left in raidz2-0"),
+        ("raidz2-0", 3, Severity.CRITICAL, "lacks more than it can spare"),
+        ("raidz3-1", 2, Severity.WARNING, "1 more may fail"),
+        ("mirror-0", 3, Severity.WARNING, "1 more may fail"),
+        ("mirror-0", 4, Severity.CRITICAL, "no redundancy is left"),
+        ("draid1:3d:5c:1s-0", 1, Severity.CRITICAL, "no redundancy is left"),
+    ],
+)
+def test_what_is_left(kind: str, bad: int, severity: Severity, word: str) -> None:
+    finding = judged(raidz(*["UNAVAIL"] * bad, *["ONLINE"] * (5 - bad), kind=kind)).finding("tank")
+    assert finding.severity is severity
+    assert word in finding.summary
+    assert "sda1 (UNAVAIL)" in finding.summary
+    assert "nothing is resilvering" in finding.summary
+    assert value(finding, "missing") == bad
+    assert any("zpool replace tank /dev/sda1" in line for line in finding.advice)
+
+
+def test_a_free_spare_is_offered_and_a_resilver_waited_for() -> None:
+    finding = judged(raidz("FAULTED", "ONLINE", "ONLINE", "ONLINE", spares=True)).finding("tank")
+    assert "spares that are free: 1" in finding.summary
+    assert any("zpool replace tank /dev/sda1 /dev/sdz1" in line for line in finding.advice)
+    running = raidz("FAULTED", "ONLINE", "ONLINE", "ONLINE", scan=RUNS)
+    finding = judged(running).finding("tank")
+    assert "the resilver is running, 40.0 % done" in finding.summary
+    assert finding.advice[0].startswith("let it finish")
+
+
+def spared(scan: str = "", *, replacing: bool = False, old: str = "FAULTED") -> str:
+    inner = [(3, "/dev/sda1", old), (3, "draid2-0-0", "ONLINE")]
+    if replacing:
+        inner = [
+            (3, "replacing-0", "DEGRADED"),
+            (4, "/dev/sda1", old),
+            (4, "/dev/sdx1", "ONLINE"),
+            (3, "draid2-0-0", "ONLINE"),
+        ]
+    rows = [(1, DRAID, "DEGRADED"), (2, "spare-0", "DEGRADED"), *inner,
+            (2, "/dev/sdb1", "ONLINE"), (2, "/dev/sdc1", "ONLINE"),
+            (-1, "spares", ""), (1, "draid2-0-0", "INUSE")]  # fmt: skip
+    return status(tree(*rows), state="DEGRADED", scan=scan)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "spares"),
+    [
+        (spared(), 0, 1),  # the spare is filled
+        (spared(RUNS), 1, 0),  # it is just being filled
+        (spared(RUNS, replacing=True), 0, 1),  # it was filled before the disk was replaced
+        (spared(RUNS, old="ONLINE"), 0, 1),  # what it stands in for is still there
+    ],
+)
+def test_a_spare_that_stands_in(text: str, missing: int, spares: int) -> None:
+    finding = judged(text).finding("tank" if missing else f"tank/{DRAID}/spare-0")
+    assert (value(finding, "missing"), value(finding, "spares_in_use")) == (missing, spares)
+    assert value(finding, "tolerates") == 2 - missing
+    assert finding.severity is Severity.WARNING
+
+
+def test_suspended_is_said_although_zpool_hangs() -> None:
+    session = Session(Origin("n"), COLLECTORS, [ZFS_POOL_DEGRADED, ZFS_NO_SLOG])
+    items = [Evidence(key, data=text.encode()) for key, text in node(None, state="SUSPENDED").items()]
+    items.append(Evidence(STATUS, Outcome.TIMEOUT, detail="no answer within 8 s (D, waits in txg_wait_synced)"))
+    session.feed(Frame(1, 1.7e9, 0.0, tuple(items)))
+    judgement = session.head().judgement
+    (finding,) = judgement.findings
+    check(finding)
+    assert finding.severity is Severity.CRITICAL
+    assert "I/O to the pool is suspended" in finding.summary
+    assert finding.evidence[0].key == f"{KSTATS}/tank/state"
+
+
+def test_a_pool_that_does_not_answer_is_not_called_good() -> None:
+    items = [Evidence(key, data=text.encode()) for key, text in node(None).items()]
+    items.append(Evidence(STATUS, Outcome.TIMEOUT, detail="no answer within 8 s"))
+    session = Session(Origin("n"), COLLECTORS, [ZFS_POOL_DEGRADED])
+    session.feed(Frame(1, 1.7e9, 0.0, tuple(items), {"zfs-state": RunMark(0.0, 0.1), "zfs": RunMark(0.0, 8.0)}))
+    (said,) = session.head().judgement.unchecked
+    assert (said.subject, "no answer within 8 s" in said.reason) == ("tank", True)
+
+
+@pytest.mark.parametrize("state", ["FAULTED", "UNAVAIL"])
+def test_a_pool_out_of_reach(state: str) -> None:
+    finding = judged(status(tree((1, "/dev/sda1", "UNAVAIL")), state=state), state=state).finding("tank")
+    assert finding.severity is Severity.CRITICAL
+    assert "out of reach" in finding.summary
+
+
+def test_lost_data() -> None:
+    said = judged(status(tree((1, "/dev/sda1", "ONLINE")), errors="4 data errors, use '-v' for a list"), state="ONLINE")
+    finding = said.finding("tank/data")
+    assert finding.severity is Severity.CRITICAL
+    assert "4 blocks or files" in finding.summary
+
+
+def counting(*totals: int) -> list[str]:
+    rows = ((1, "mirror-0", "ONLINE"), (2, "/dev/sda1", "ONLINE"), (2, "/dev/sdb1", "ONLINE"))
+    return [status(tree(*rows, errors={"/dev/sdb1": (0, 0, total)})) for total in totals]
+
+
+@pytest.mark.parametrize(
+    ("totals", "severity"),
+    [
+        ((3, 3), Severity.INFO),
+        ((3, 4), Severity.WARNING),
+        ((99, 99), Severity.INFO),
+        ((100, 100), Severity.WARNING),
+        ((7,), Severity.INFO),
+        ((7, 0, 2), Severity.INFO),  # cleared meanwhile; what came since is less than there was
+    ],
+)
+def test_errors_of_a_device(totals: tuple[int, ...], severity: Severity) -> None:
+    finding = judged(*counting(*totals), state="ONLINE").finding("tank/sdb1")
+    assert finding.severity is severity
+    assert value(finding, "errors") == totals[-1]
+    assert any("cable" in line for line in finding.advice)
+
+
+def test_no_errors_is_good() -> None:
+    judged(*counting(0, 0), state="ONLINE").ruled_out("tank")
+
+
+def test_a_faulted_device_is_named_once_with_its_reason() -> None:
+    rows = (
+        (1, "raidz2-0", "DEGRADED"),
+        (2, "/dev/sda1", "FAULTED"),
+        (2, "/dev/sdb1", "ONLINE"),
+        (2, "/dev/sdc1", "ONLINE"),
+    )
+    text = status(
+        tree(*rows, errors={"/dev/sda1": (3, 900, 0)}, notes={"/dev/sda1": "too many errors"}), state="DEGRADED"
+    )
+    said = judged(text, text)
+    assert "sda1 (FAULTED, too many errors)" in said.finding("tank").summary
+    assert len(said.all) == 1
+
+
+def block(name: str, minor: int, rotational: int, physical: int = 512) -> dict[str, str]:
+    base = f"/sys/block/{name}"
+    return {f"{base}/dev": f"8:{minor}", f"{base}/size": "1000000", f"{base}/queue/rotational": str(rotational),
+            f"{base}/queue/physical_block_size": str(physical), f"{base}/{name}1/partition": "1",
+            f"{base}/{name}1/dev": f"8:{minor + 1}", f"{base}/{name}1/size": "999"}  # fmt: skip
+
+
+def committing(rate: float, *, rotational: int = 1, logs: str = "", seconds: int = 20, slog: float = 0.0) -> Judged:
+    rows = [(1, "mirror-0", "ONLINE"), (2, "/dev/sda1", "ONLINE"), (2, "/dev/sdb1", "ONLINE")]
+    rows += [(-1, "logs", ""), (1, "/dev/sdl1", logs)] if logs else []
+    files = {**node(status(tree(*rows))), **block("sda", 0, rotational), **block("sdb", 16, rotational)}
+    shown = [(float(t), {**files, **zil(1000 + int(rate * t), 500 + int(slog * t))}) for t in range(0, seconds + 1, 5)]
+    return Judged(COLLECTORS, [ZFS_NO_SLOG], shown)
+
+
+@pytest.mark.parametrize(("rate", "fires"), [(19.0, False), (21.0, True)])
+def test_waits_for_the_intent_log_on_rotating_disks(rate: float, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = committing(rate)
+    if not fires:
+        said.ruled_out("tank")
+        return
+    finding = said.finding("tank")
+    assert finding.severity is Severity.WARNING
+    assert value(finding, "commits") == pytest.approx(21.0)
+    assert any(line.startswith("zpool add tank log mirror") for line in finding.advice)
+    assert {cite.key for cite in finding.evidence} >= {f"{KSTATS}/zil", STATUS, "/sys/block/sda/queue/rotational"}
+
+
+def test_no_alarm_with_a_log_device_on_flash_or_before_it_was_watched() -> None:
+    assert "it is on sdl1" in committing(100.0, logs="ONLINE", slog=100.0).ruled_out("tank").summary
+    assert "none of its 2 disks rotates" in committing(100.0, rotational=0).ruled_out("tank").summary
+    committing(100.0, seconds=5).unchecked("tank")
+
+
+def test_a_log_device_that_failed_is_none() -> None:
+    assert "its log device sdl1 is FAULTED" in committing(100.0, logs="FAULTED").finding("tank").summary
+
+
+def test_whether_disks_rotate_may_not_be_known() -> None:
+    files = node(status(tree((1, "/dev/sda1", "ONLINE"))))
+    said = Judged(COLLECTORS, [ZFS_NO_SLOG], [(t, {**files, **zil(int(100 * t))}) for t in (0.0, 10.0)])
+    assert "rotate" in said.unchecked("tank").reason
+
+
+def test_since_2_2_the_dataset_is_named() -> None:
+    rows = ((1, "/dev/sda1", "ONLINE"),)
+    files = {**node(status(tree(*rows))), **block("sda", 0, 1), SETTINGS: "tank/v\ttype\tvolume\n"}
+    shown = []
+    for t in (0.0, 10.0):
+        own = {f"{KSTATS}/tank/objset-0x9a": kstat(name="tank/v", writes=int(t), zil_commit_count=int(t * 50)),
+               f"{KSTATS}/tank/objset-0x9b": kstat(name="tank/w", writes=int(t), zil_commit_count=int(t))}  # fmt: skip
+        shown.append((t, {**files, **own, **zil(0)}))
+    finding = Judged(COLLECTORS, [ZFS_NO_SLOG], shown).finding("tank")
+    assert "51 times a second, most of them by tank/v" in finding.summary
+    assert finding.explains == ("zvol-slow-path:tank/v",)
+
+
+@pytest.mark.parametrize(
+    ("layout", "block_", "takes"),
+    [
+        (Layout("d", 8, 2, 4096, fixed=True), 8192, 40960),
+        (Layout("d", 8, 2, 4096, fixed=True), 32768, 40960),
+        (Layout("d", 8, 2, 4096, fixed=True), 131072, 163840),
+        (Layout("z", 4, 2, 4096, fixed=False), 8192, 24576),  # 2 data, 2 parity, padded to 6 sectors
+        (Layout("z", 4, 2, 4096, fixed=False), 131072, 196608),
+        (Layout("z", 3, 1, 512, fixed=False), 8192, 11264),
+    ],
+)
+def test_what_a_block_takes(layout: Layout, block_: int, takes: int) -> None:
+    assert layout.takes(block_) == takes
+
+
+def volume(
+    block_: int,
+    rate: float,
+    *,
+    request: int | None = None,
+    top: str = DRAID,
+    children: int = 5,
+    more: Mapping[str, str] | None = None,
+) -> Judged:
+    """Show a volume on zd0 written at `rate` bytes a second, in requests of `request` bytes."""
+    rows = [(1, top, "ONLINE"), *((2, f"/dev/sd{chr(97 + n)}1", "ONLINE") for n in range(children))]
+    said = {"type": "volume", "volblocksize": block_}
+    files = {**node(status(tree(*rows))), **block("sda", 0, 1, 4096),
+             SETTINGS: "".join(f"tank/v\t{k}\t{v}\n" for k, v in said.items()),
+             **(more or {})}  # fmt: skip
+    shown = []
+    for t in (0, 5, 10):
+        written = int(rate * t)
+        counts = kstat(name="tank/v", writes=t, nwritten=written, reads=0, nread=0)
+        stat = ""
+        if request:
+            stat = f" 230       0 zd0 0 0 0 0 {written // request} 0 {written // 512} 5 0 5 5 0 0 0 0 0 0\n"
+        shown.append(
+            (float(t), {**files, f"{KSTATS}/tank/objset-0x9a": counts, **({"/proc/diskstats": stat} if stat else {})})
+        )
+    return Judged(COLLECTORS, [ZVOL_SLOW_PATH], shown)
+
+
+MUCH = 70e6
+
+
+@pytest.mark.parametrize(("block_", "fires"), [(8192, True), (16384, True), (32768, False), (131072, False)])
+def test_blocks_below_a_row_of_the_draid(block_: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = volume(block_, MUCH)
+    if not fires:
+        said.ruled_out("tank/v")
+        return
+    finding = said.finding("tank/v")
+    assert finding.severity is Severity.WARNING
+    assert "takes 40K" in finding.summary
+    assert "volblocksize=32768" in finding.advice[0]
+    assert value(finding, "share") == pytest.approx(block_ / 40960)
+
+
+def test_without_load_it_does_not_matter() -> None:
+    volume(8192, 0.9 * 2**20).ruled_out("tank/v")
+    volume(8192, 1.1 * 2**20).finding("tank/v")
+
+
+@pytest.mark.parametrize(("block_", "fires"), [(8192, True), (65536, False)])
+def test_padding_of_raidz(block_: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    said = volume(block_, MUCH, top="raidz2-0", children=8)
+    if fires:
+        assert "each of its blocks takes 24K" in said.finding("tank/v").summary
+    else:
+        said.ruled_out("tank/v")
+
+
+def test_a_mirror_has_no_rows() -> None:
+    assert "fit" in volume(8192, MUCH, top="mirror-0", children=2).ruled_out("tank/v").summary
+
+
+@pytest.mark.parametrize(("request_", "fires"), [(4096, True), (7680, True), (9216, False), (65536, False)])
+def test_writes_of_parts_of_blocks(request_: int, fires: bool) -> None:  # noqa: FBT001  # a table
+    links = {"link:/dev/zvol/tank/v": "../zd0"}
+    said = volume(16384, MUCH, request=request_, top="mirror-0", children=2, more=links)
+    if fires:
+        finding = said.finding("tank/v")
+        assert "reads each block, changes it and writes it whole" in finding.summary
+        assert value(finding, "request") == pytest.approx(request_, rel=0.01)
+    else:
+        said.ruled_out("tank/v")
+
+
+def test_what_it_does_may_not_be_known_yet() -> None:
+    files = {
+        **node(status(tree((1, "/dev/sda1", "ONLINE")))),
+        SETTINGS: "tank/v\ttype\tvolume\ntank/v\tvolblocksize\t8192\n",
+    }
+    Judged(COLLECTORS, [ZVOL_SLOW_PATH], [(0.0, files)]).unchecked("tank/v")
+
+
+RECORDING = Path(__file__).parents[2] / "fixtures" / "vm-zfs-draid"
+
+
+def test_a_real_draid_that_loses_a_disk_is_followed_to_its_end() -> None:
+    origin, frames = open_capture(RECORDING)
+    session = Session(origin, BUILTIN, RULES)
+    said: list[Finding] = []
+    operations = set()
+    for frame in frames:
+        look = session.feed(frame)
+        for finding in look.judgement.findings:
+            check(finding)
+            if finding.rule == "zfs-pool-degraded":
+                said.append(finding)
+            elif finding.rule == "rebuild-running":
+                operations.add(finding.summary.split(" ")[0])
+                assert not any("md" in line.split() or "sysfs" in line for line in finding.advice)
+            else:
+                raise AssertionError(finding)
+    assert operations == {"sequential", "scrub", "resilver"}
+    worst = [f.severity for f in said if value(f, "missing") is not None]
+    first = worst.index(Severity.CRITICAL)
+    filled = worst.index(Severity.WARNING, first)
+    assert set(worst[first:filled]) == {Severity.CRITICAL}  # a disk of dRAID1 is out, its spare is being filled
+    assert set(worst[filled:]) == {Severity.WARNING}  # it is filled: the new disk changes nothing of that
+    assert "a spare has all its data" in said[-1].summary

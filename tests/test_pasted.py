@@ -1,0 +1,169 @@
+"""Text out of a ticket is recognised by its prompts, or by what it looks like."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.capture import Unopenable, open_capture, open_pasted
+from sdstop.capture.archive import Refused
+from sdstop.capture.pasted import LONGEST, read_pasted
+from sdstop.collectors import BUILTIN
+from sdstop.rules import RULES
+from sdstop.session import Session
+
+MDSTAT = """Personalities : [raid1]
+md0 : active raid1 sdb[1](F) sda[0]
+      1047552 blocks super 1.2 [2/1] [U_]
+
+unused devices: <none>
+"""
+FLASHCACHE = """0 2930294784 flashcache stats:
+\treads(8548541), writes(37900654)
+\tread hits(1269980), read hit percent(14)
+\twrite hits(1180567) write hit percent(3)
+\tuncached reads(6539297), uncached writes(36280772), uncached IO requeue(1338)
+"""
+IOSTAT = """Linux 6.1.0 (san1) 	11/21/26 	_x86_64_	(8 CPU)
+
+Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util
+sda             10.00     40.00     0.00   0.00    1.00     4.00    0.00      0.00     0.00   0.00    0.00     0.00    0.01   1.00
+"""  # noqa: E501  # as it is printed
+ZPOOL = """  pool: tank
+ state: ONLINE
+config:
+
+\tNAME        STATE     READ WRITE CKSUM
+\ttank        ONLINE       0     0     0
+\t  sda       ONLINE       0     0     0
+
+errors: No known data errors
+"""
+PHY = """Report phy error log response:
+  Expander change count: 567
+  phy identifier: {}
+  invalid dword count: 168
+  running disparity error count: 172
+  loss of dword synchronization count: 5
+  phy reset problem count: 0
+"""
+DMIDECODE = """# dmidecode 3.4
+Getting SMBIOS data from sysfs.
+
+Handle 0x0011, DMI type 17, 40 bytes
+Memory Device
+\tSize: 16 GB
+"""
+
+
+def keys(text: str) -> dict[str, str]:
+    _, (frame,) = read_pasted(text.encode())
+    return {item.key: item.data.decode() for item in frame.evidence}
+
+
+def test_everything_is_known_by_what_it_looks_like() -> None:
+    text = "Hello, see below.\n\n" + "\nand\n\n".join(
+        [MDSTAT, FLASHCACHE, ZPOOL, DMIDECODE, PHY.format(52), PHY.format(53), IOSTAT]
+    )
+    found = keys(text)
+    assert found.keys() == {
+        "/proc/mdstat", "cmd:dmsetup status", "cmd:zpool status", "cmd:dmidecode", "cmd:smp_rep_phy_err_log",
+        "cmd:iostat -x",
+    }  # fmt: skip
+    assert found["/proc/mdstat"] == MDSTAT
+    assert found["cmd:smp_rep_phy_err_log"].count("phy identifier") == 2
+
+
+@pytest.mark.parametrize(
+    "prompt", ["[root@san1 ~]# ", "root@san1:~# ", "san1:/# ", "# ", "$ sudo ", "user@san1:/var/log$ sudo -n ", "> "]
+)
+def test_prompts_name_what_was_run(prompt: str) -> None:
+    text = f"{prompt}cat /proc/mdstat\n{MDSTAT}{prompt}/sbin/dmsetup status cachedev\n{FLASHCACHE}"
+    assert keys(text) == {"/proc/mdstat": MDSTAT, "cmd:dmsetup status cachedev": FLASHCACHE}
+
+
+def test_what_another_command_printed_is_left_out() -> None:
+    text = f"root@san1:~# cat /proc/mdstat\n{MDSTAT}root@san1:~# uptime\n 1 day\n"
+    origin, (frame,) = read_pasted(text.encode())
+    assert [item.data.decode() for item in frame.evidence] == [MDSTAT]
+    assert "lines that were not recognised: 1" in origin.note
+
+
+@pytest.mark.parametrize(
+    "line", ["`dmsetup status cachedev`:", "dmsetup status cachedev", "  sudo dmsetup status cachedev"]
+)
+def test_a_command_by_itself_names_what_follows(line: str) -> None:
+    assert keys(f"{line}\n```\n{FLASHCACHE}```\n").keys() == {"cmd:dmsetup status cachedev"}
+
+
+def test_of_what_stands_twice_the_last_counts_and_that_is_said() -> None:
+    later = MDSTAT.replace("[U_]", "[UU]")
+    origin, (frame,) = read_pasted(f"$ cat /proc/mdstat\n{MDSTAT}$ cat /proc/mdstat\n{later}".encode())
+    assert frame.evidence[0].data.decode() == later
+    assert "of /proc/mdstat the last one counts" in origin.note
+
+
+def test_dmidecode_keeps_its_first_lines() -> None:
+    assert keys(DMIDECODE)["cmd:dmidecode"] == DMIDECODE
+    assert keys(f"# dmidecode -t 17\n{DMIDECODE}")["cmd:dmidecode -t 17"] == DMIDECODE
+
+
+def test_findings_come_of_it() -> None:
+    origin, frames = open_pasted(io.BytesIO(f"$ cat /proc/mdstat\r\n{MDSTAT}".encode()))
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert [(f.rule, f.subject) for f in session.head().judgement.findings] == [("array-degraded", "md0")]
+    assert "nobody knows which" in origin.note
+
+
+def test_a_file_of_text_opens_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(MDSTAT)
+    origin, _ = open_capture(file)
+    assert origin.name == "ticket.txt"
+    file.write_text("nothing that anybody knows\n")
+    with pytest.raises(Unopenable, match="is no tar archive"):
+        open_capture(file)
+
+
+@pytest.mark.parametrize("text", [b"", b"hello\n", b"\0\xff" * 50, b"$ cat /proc/mdstat\n", b"a" * (LONGEST + 1)])
+def test_what_is_not_known_is_refused_in_one_line(text: bytes) -> None:
+    with pytest.raises(Unopenable) as refused:
+        open_pasted(io.BytesIO(text))
+    assert "\n" not in str(refused.value)
+
+
+def test_it_is_read_from_standard_input() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sdstop", "report", "--from", "-"],
+        input=MDSTAT.encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert b"array-degraded" in done.stdout
+
+
+def test_the_dashboard_needs_its_keys() -> None:
+    done = subprocess.run([sys.executable, "-m", "sdstop", "--from", "-"], input=b"", capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"the dashboard needs standard input for its keys" in done.stderr
+
+
+_LINES = st.one_of(
+    st.sampled_from(f"{MDSTAT}\n{FLASHCACHE}\n{ZPOOL}\n{DMIDECODE}\n{PHY}\n{IOSTAT}\n# dmsetup table\n$ x".split("\n")),
+    st.text(max_size=60),
+)
+
+
+@given(st.lists(_LINES, max_size=60))
+def test_no_text_raises_anything_else(lines: list[str]) -> None:
+    with contextlib.suppress(Refused):
+        origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"))
+        Session(origin, BUILTIN, RULES).feed_all(frames)

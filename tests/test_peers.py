@@ -1,0 +1,103 @@
+"""Captures of several nodes beside each other: what they disagree in, what is the same, what is wrong on each."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture import open_capture
+from sdstop.cli import command
+from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
+from sdstop.collectors import BUILTIN
+from sdstop.exporters.comparison import compared, markdown, page, text, to_data
+from sdstop.finding import Severity
+from sdstop.rules import RULES
+from sdstop.session import Session
+from tests.stories.expected import FIXTURES
+
+
+def session(fixture: str, name: str) -> Session:
+    path = FIXTURES / fixture
+    packed = path / "capture.tar.gz"
+    origin, frames = open_capture(packed if packed.exists() else path)
+    frames = [
+        replace(f, evidence=tuple(replace(e, data=f"{name}\n".encode()) if e.key.endswith("kernel/hostname") else e
+                                  for e in f.evidence)) for f in frames
+    ]  # fmt: skip
+    found = Session(replace(origin, name=name), BUILTIN, RULES)
+    found.feed_all(frames)
+    return found
+
+
+def test_an_mtu_that_two_nodes_disagree_in_is_a_warning() -> None:
+    said = compared([session("aoe-flashcache", "a"), session("aoe-flashcache-8700", "b")])
+    found = {(f.rule, f.severity, f.subject): f for f in said.findings}
+    mtu = found["mtu-mismatch", Severity.WARNING, "mtu/eth1"]
+    assert mtu.summary == "MTU of eth1 differs: 4000 on a; 8700 on b"
+    assert {cite.excerpt for cite in mtu.evidence} == {"4000", "8700"}
+    assert not any(f.subject == "mtu/eno1" for f in said.findings)
+    assert any(v.subject == "mtu/eno1" for v in said.alike)
+
+
+def test_of_four_the_one_that_differs_is_named() -> None:
+    nodes = [session("aoe-flashcache-8700", name) for name in "abc"] + [session("aoe-flashcache", "odd")]
+    said = compared(nodes)
+    (mtu,) = [f for f in said.findings if f.rule == "mtu-mismatch"]
+    assert (mtu.subject, mtu.severity) == ("odd/eth1", Severity.WARNING)
+    assert mtu.summary == "MTU of eth1: 4000, on its 3 peers 8700"
+
+
+def test_memory_and_disks_that_differ_are_told() -> None:
+    said = compared([session("vm-numa-full-dimms", "full"), session("vm-numa-one-dimm", "one")])
+    found = {f.subject: f for f in said.findings}
+    assert found["dimms"].summary == "Memory modules differs: 2 x 32G on one; 24 x 16G on full"
+    assert found["channels/0"].summary == "Memory channels in use of 0 differs: 1 on one; 6 on full"
+    assert ("Memory modules", (("2 x 32G", ("one",)), ("24 x 16G", ("full",)))) in {
+        (each.what, each.values) for each in said.differences
+    }
+
+
+def test_one_node_twice_is_before_and_after() -> None:
+    same = [session("quiet-node", "n"), session("quiet-node", "n")]
+    said = compared(same)
+    assert said.findings == []
+    assert said.differences == ()
+    names = [name for name, _ in said.sessions]
+    assert len(set(names)) == 2
+    assert all(name.startswith("n, 20") for name in names)
+
+
+def test_every_form_says_the_same() -> None:
+    said = compared([session("aoe-flashcache", "a"), session("aoe-flashcache-8700", "b")])
+    data = to_data(said)
+    assert data["schema"] == "sdstop.comparison/1"
+    assert [node["name"] for node in data["nodes"]] == ["a", "b"]
+    summaries = [finding["summary"] for finding in data["findings"]]
+    assert "MTU of eth1 differs: 4000 on a; 8700 on b" in summaries
+    plain = " ".join(text(said).split())
+    for form in (plain, markdown(said), page(said)):
+        assert all(summary in form for summary in summaries)
+        assert "3 findings" in form or "1 finding" in form
+    assert json.loads(json.dumps(data)) == data
+
+
+def test_report_takes_several_captures(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    words = ["--from", str(FIXTURES / "aoe-flashcache"), "--from", str(FIXTURES / "aoe-flashcache-8700")]
+    assert command.execute(["report", *words, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "sdstop.comparison/1"
+    for form in ("text", "html", "markdown"):
+        assert command.execute(["report", *words, "--format", form, "-o", str(tmp_path / form)]) == 0
+        assert "MTU of eth1 differs" in (tmp_path / form).read_text()
+    assert command.execute(["report", *words, "--from", str(tmp_path / "none")]) == 1
+
+
+def test_only_report_compares() -> None:
+    with pytest.raises(Usage, match="compared by report alone"):
+        parse("check", ["--from", "a", "--from", "b"])
+    with pytest.raises(Usage, match="none pasted"):
+        parse("report", ["--from", "a", "--from", "-"])
+    with pytest.raises(Usage, match="up to 64 captures"):
+        parse("report", ["--from", "a"] * (MOST_COMPARED + 1))

@@ -1,0 +1,99 @@
+"""Pools among the disks, and rebuilds of every kind in lines of one schema, there and in the overview."""
+
+from __future__ import annotations
+
+import json
+import string
+from collections.abc import Iterator
+
+from sdstop.capture import open_capture
+from sdstop.collector import Collector
+from sdstop.collectors import BUILTIN
+from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.host import Host
+from sdstop.rebuild_progress import Rebuild
+from sdstop.rules import RULES
+from sdstop.session import Session
+from tests.rules.test_zfs import RECORDING
+from tests.stories.draid import EVERY, DraidPool
+from tests.tui.screens import SMALL, WIDE, screen
+
+DISKS = tuple(f"sd{a}{b}" for a in ("", "a", "b") for b in string.ascii_lowercase)[:60]
+GIB = 1 << 30
+
+
+def _key(path: str) -> str:
+    return f"slug:{path.split('/')[1]}" if path.startswith("commands/") else path
+
+
+def rebuilding(seconds: int = 60) -> Session:
+    """Show a node whose sixty disks rebuild one."""
+    pool = DraidPool(DISKS, partition="")
+    session = Session(Origin("n"), BUILTIN, RULES)
+    for number, second in enumerate(range(0, seconds + 1, EVERY), start=1):
+        files = pool.files(second) | (pool.settings() if not second else {})
+        done = f"{second * 30} 0 {second * 70_000} {second * 500} 0 0 0 0 0 {second * 500} 0"
+        stat = "".join(f"8 {number} {disk} {done}\n" for number, disk in enumerate(DISKS))
+        items = [Evidence(_key(path), data=text.encode()) for path, text in {**files, "/proc/diskstats": stat}.items()]
+        session.feed(Frame(number, 1.7e9 + second, float(second), tuple(items)))
+    return session
+
+
+async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
+    origin, frames = open_capture(RECORDING)
+    session = Session(origin, BUILTIN, RULES)
+    for frame in [*frames][:50]:
+        session.feed(frame)
+    async with screen(session, WIDE) as seen:
+        text = await seen.press("2")
+        assert "11 disks, 0 arrays, 1 pool" in text
+        lines = text.splitlines()
+        first = next(n for n, line in enumerate(lines) if "pool of 8 devices  DEGRADED" in line)
+        heads = [line.strip("* ").split()[0] for line in lines[first + 1 : first + 14]]
+        tree = "scrub draid1:4d:8c:1s-0 vda vdb vdc spare-3 vdd draid1-0-0 vde vdf vdg vdh spares"
+        assert heads == tree.split()
+        assert "offline" in seen.line("vdd ")
+        assert "3" in seen.line("Disks in no array or pool")
+        assert "tank" in (await seen.press("1")).split("Worst devices")[1]
+
+
+async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
+    session = rebuilding()
+    async with screen(session, WIDE) as seen:
+        line = seen.line("tank/draid2:8d:60c:2s-0 rebuild")
+        for part in ("42.0 %", "of 301T", "GiB/s", "ETA", " to ", "rebuild-"):
+            assert part in line, line
+        text = await seen.press("2")
+        assert "DEGRADED  301T of 764T in use (39.4 %)" in seen.line("pool of 60 devices")
+        assert "spare-17" in text
+        assert "faulted" in seen.line("sdr ")
+    async with screen(session, SMALL) as seen:
+        line = seen.line("tank/draid2:8d:60c:2s-0 rebuild")
+        assert "42.0 %" in line
+        assert len(line) <= 80
+
+
+def read(host: Host) -> Iterator[Rebuild]:
+    yield Rebuild(**json.loads(host.text("/cluster")))
+
+
+async def test_what_has_no_device_here_stands_above() -> None:
+    session = Session(Origin("n"), [*BUILTIN, Collector("cluster", "C", read, (Rebuild,), ())], RULES)
+    for number in range(13):
+        told = {"array": "pool1", "operation": "rebalance", "state": "running", "kind": "powerflex",
+                "where": "/cluster", "done": (100 + number) * GIB, "total": 1000 * GIB}  # fmt: skip
+        items = (Evidence("/cluster", data=json.dumps(told).encode()),)
+        session.feed(Frame(number + 1, 1.7e9 + number, float(number), items))
+    async with screen(session, WIDE) as seen:
+        assert "pool1 rebalance" in seen.line("11.2 %")
+        text = await seen.press("2")
+        assert "Rebuilds of what has no device here  1" in text
+        assert "112G of 1000G  1.0 GiB/s  ETA" in seen.line("pool1 rebalance")
+
+
+async def test_a_pool_that_does_not_answer_says_so() -> None:
+    session = Session(Origin("n"), BUILTIN, RULES)
+    session.feed(Frame(1, 1.7e9, 0.0, (Evidence("/proc/spl/kstat/zfs/tank/state", data=b"SUSPENDED\n"),)))
+    async with screen(session, WIDE) as seen:
+        text = await seen.press("2")
+        assert "tank  pool  SUSPENDED  zpool status does not answer" in text

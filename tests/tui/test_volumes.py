@@ -1,0 +1,150 @@
+"""The view of volumes: used shares of limits, time at them, and waits split into the limit's and the disks'."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pytest
+
+from sdstop.limit import Limit
+from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
+from sdstop.session import Session
+from sdstop.tui.palette import Palette, plain
+from sdstop.tui.terminal import Options
+from sdstop.tui.views.volumes import split_bar
+from tests.tui.clusternode import TOLD, cluster, session
+from tests.tui.nodes import Node
+from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
+from tests.tui.test_hostile import NASTY, harmless
+
+MIB = 1 << 20
+
+
+def held(volume: str, requests: float, moved: float, **more: Any) -> dict[str, Any]:
+    """Return a mapping held to 500 IOPS and 26 MiB/s, of which so much was used."""
+    return {
+        "is": "Limit", "volume": volume, "owner": "10.0.0.9", "kind": "powerflex", "direction": "total",
+        "limited": "both", "iops": 500.0, "bandwidth": 26.0 * MIB, "requests_rate": requests, "bytes_rate": moved,
+        "sharers": 1, "origin": TOLD, "used_origin": TOLD,
+    } | more  # fmt: skip
+
+
+def volume(name: str, **more: Any) -> dict[str, Any]:
+    return {
+        "is": "ClusterVolume", "cluster": "c1", "volume": name, "pool": "fast", "provisioning": "thin",
+        "size": 104 << 30, "clients": 1, "mapped": "10.0.0.9", "reads": 20.0, "writes": 30.0, "read": 1e6,
+        "write": 2e6, "read_wait": 0.004, "write_wait": 0.009, "origin": TOLD,
+    } | more  # fmt: skip
+
+
+ROWS = (
+    cluster(),
+    held("calm", 50, 2 * MIB),
+    held("web", 416, 26 * MIB, wait=0.048, disk_wait=0.006),
+    held("canary", 498, 2 * MIB, wait=0.021, disk_wait=0.005),
+    held("shared", 600, 30 * MIB, sharers=2),
+    held("open", 90, MIB, limited="none", iops=None, bandwidth=None),
+    volume("web"),
+    volume("free"),
+)
+
+
+@functools.cache
+def told() -> Session:
+    return session(ROWS, [VOLUME_QOS_SATURATED], seconds=20)
+
+
+def listed(shown: Screen) -> list[str]:
+    return [row.item.name for row in shown.app.main.shown.main.rows]
+
+
+async def test_the_most_painful_volume_stands_first_and_those_without_a_limit_last() -> None:
+    async with screen(told()) as shown:
+        await shown.press("8")
+        assert listed(shown)[:2] == ["web", "canary"]
+        assert set(listed(shown)[2:4]) == {"shared", "calm"}
+        assert set(listed(shown)[4:]) == {"open", "free"}
+
+
+async def test_used_shares_of_both_limits_time_at_them_and_the_two_parts_of_a_wait() -> None:
+    async with screen(told()) as shown:
+        await shown.press("8")
+        words = shown.line("*canary").split()
+        assert words[1] == "10.0.0.9"
+        assert words[2:8] == ["498", "99.6", "2.0M", "7.7", "100", "21.0"]
+        assert words[8:10] == ["16.0", "5.00"]
+        line = shown.line("web  ")
+        assert " 83.2 " in line
+        assert " 100 " in line
+        assert " 42.0 " in line
+        assert " 6.00" in line
+        free = shown.line(" free ")
+        assert "no limit" in free
+        assert " 50 " in free
+        assert " 7.00" in free
+
+
+async def test_the_volume_under_the_cursor_has_its_limit_use_and_finding() -> None:
+    async with screen(told(), WIDE) as shown:
+        text = await shown.press("8")
+        assert "*WARN volume-qos-saturated at its bandwidth limit" in text
+        assert "powerflex, total · 500 IOPS · 26.0 MiB/s · from requests of 53.2K on the bandwidth binds" in text
+        assert "100 % of its bandwidth limit · at it 100 %" in text
+        assert "await 48.0 ms: limit 42.0, disks 6.00" in text
+        assert "thin 104 GiB · pool fast of c1 · mapped to 10.0.0.9" in text
+        await shown.press("tab")
+        assert "rule volume-qos-saturated" in await shown.press("enter")
+
+
+async def test_what_is_told_for_several_together_is_a_range() -> None:
+    async with screen(told(), WIDE) as shown:
+        await shown.press("8")
+        shown.app.main.shown.point(("shared", "10.0.0.9", "powerflex", "total"))
+        text = await shown.press()
+        assert "60.0 to 100 % of its IOPS limit · told for 2 together" in text
+
+
+async def test_a_row_leads_to_its_facts() -> None:
+    async with screen(told(), WIDE) as shown:
+        await shown.press("8")
+        text = await shown.press("enter")
+        assert Limit.title in text
+        assert "Use of limits" in text
+        assert "Cluster volumes" in text
+
+
+async def test_without_volumes_a_line_says_so() -> None:
+    async with screen(Node().session(2)) as shown:
+        assert "no volume of a cluster is known here" in await shown.press("8", "j", "enter", "s", "tab")
+
+
+def test_a_wait_is_split_on_one_scale() -> None:
+    palette = Palette(ascii=True)
+    assert plain(split_bar(0.005, 0.015, 0.02, 0.02, 20, palette)) == "#####==============="
+    assert plain(split_bar(0.005, 0.005, 0.01, 0.02, 20, palette)) == "#####====="
+    assert plain(split_bar(None, None, 0.01, 0.02, 20, palette)) == ".........."
+    assert plain(split_bar(0.02, 0.02, 0.04, 0.02, 20, palette)) == "#" * 20
+    assert plain(split_bar(0.00001, 0.02, 0.02, 0.02, 4, palette)) == "#==="
+
+
+@pytest.mark.parametrize(("size", "ascii_only"), [(LOW, True), (SMALL, True), (WIDE, False), ((40, 8), True)])
+async def test_it_fits_every_screen(size: tuple[int, int], *, ascii_only: bool) -> None:
+    async with screen(told(), size, options=Options(ascii=ascii_only)) as shown:
+        await shown.press("8")
+        lines = shown.lines()
+        assert len(lines) == size[1]
+        assert max(map(len, lines)) <= size[0]
+        harmless(shown, ascii_only=ascii_only)
+
+
+async def test_hostile_names_do_no_harm() -> None:
+    names = [name.encode("utf-8", "replace").decode() for name in NASTY]
+    rows = [held(name, 490, MIB, owner=names[-at], group=name, unheld=None) for at, name in enumerate(names)]
+    rows += [volume(name, pool=name, mapped=name) for name in names[:4]]
+    made = session([cluster(), *rows], [VOLUME_QOS_SATURATED], seconds=6)
+    for ascii_only in (False, True):
+        async with screen(made, WIDE, options=Options(ascii=ascii_only)) as shown:
+            for keys in (("8",), ("j", "j"), ("tab", "enter"), ("escape", "escape")):
+                await shown.press(*keys)
+                harmless(shown, ascii_only=ascii_only)
