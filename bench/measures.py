@@ -308,6 +308,20 @@ def caches(effort: Effort) -> Iterator[Claim]:
         yield Claim(f"{what}: all", unit, sum(found.values()), target=5.0)
 
 
+def views(effort: Effort) -> Iterator[Claim]:
+    """Yield what the views of many things take to paint, on 80x24."""
+    found = json.loads(
+        subprocess.run(program("views", "--frames", str(effort.frames)), check=True, capture_output=True).stdout
+    )
+    for name, what in (
+        ("fabric", "fabric of 8 HBAs and 1000 disks, folded"),
+        ("unfolded", "the same with every disk unfolded"),
+        ("cluster", "cluster of 60 nodes and 720 devices"),
+        ("volumes", "500 volumes with limits"),
+    ):
+        yield Claim(f"painting a frame: {what}", "ms CPU", found[name])
+
+
 def inside(effort: Effort) -> Iterator[Claim]:
     """Yield what the SAS fabric, the HBAs and the memory of a large box cost."""
     argv = program("inside", "--frames", str(effort.frames), "--rounds", str(2 * effort.rounds + 1))

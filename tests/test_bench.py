@@ -59,6 +59,13 @@ def test_what_caches_add_is_measured() -> None:
     assert set(found) == {"parsed", "judged", "asked"}
 
 
+def test_what_views_take_to_paint_is_measured() -> None:
+    argv = ("--hbas", "2", "--disks", "4", "--nodes", "5", "--devices", "2", "--volumes", "3", "--frames", "1")
+    found = json.loads(ran(BENCH / "views.py", *argv))
+    assert set(found) == {"fabric", "unfolded", "cluster", "volumes"}
+    assert all(value > 0 for value in found.values())
+
+
 def test_what_the_inside_of_a_box_costs_is_measured() -> None:
     found = json.loads(ran(BENCH / "inside.py", "--frames", "2", "--rounds", "2"))
     assert set(found) == {"round", "sas", "frame", "dimms"}
@@ -76,5 +83,6 @@ def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
     for title in (
         "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
+        "views",
     ):  # fmt: skip
         assert f"\n{title}\n" in said
