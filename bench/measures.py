@@ -173,8 +173,11 @@ def exporters(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
     """Yield what a scrape takes, one each second, collection included; memory; latency."""
     ports = [free_port() for _ in range(5)]
 
+    config = tree.parent / "export.toml"
+    config.write_text('[export]\ndisks = "all"\nrepeat = true\n')  # what peers export too
+
     def ours(port: int, *words: str) -> list[str]:
-        return sdstop("export", "--root", tree, "--listen", f"127.0.0.1:{port}", *words)
+        return sdstop("export", "--root", tree, "--config", config, "--listen", f"127.0.0.1:{port}", *words)
 
     path = peers.NODE_EXPORTER.path
     running = [

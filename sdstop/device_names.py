@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Label, Metric, Reading, Source
+from sdstop.model import Fact, Label, Metric, Reading, Source, swift
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
@@ -44,6 +44,10 @@ class DevicePath(Reading):
     def moved(self) -> bool:
         """Whether it was found under another name."""
         return self.now is not None and self.now != self.path
+
+
+make_path = swift(DevicePath)
+"""Make a DevicePath of all its fields, by position."""
 
 
 def unstable(path: str) -> bool:
