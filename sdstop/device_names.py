@@ -25,10 +25,10 @@ class DevicePath(Reading):
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False
 
-    holder: Annotated[str, Label("Holder", "Configuration file, or cluster")]
-    place: Annotated[str, Label("For", "Mount point, array, or node of the cluster")]
+    holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool")]
+    place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev")]
     path: Annotated[str, Label("Name", "The device as it is looked for")]
-    kind: Annotated[str, Fact("Kind", "file or powerflex")]
+    kind: Annotated[str, Fact("Kind", "file, powerflex or zfs")]
     now: Annotated[str | None, Fact("Name now", "Where it was found last, if that is told")] = None
     healthy: Annotated[int | None, Metric("Healthy", "1 where it is well, 0 where it is not")] = None
     device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node")] = None
