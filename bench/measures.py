@@ -173,8 +173,11 @@ def exporters(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
     """Yield what a scrape takes, one each second, collection included; memory; latency."""
     ports = [free_port() for _ in range(5)]
 
+    config = tree.parent / "export.toml"
+    config.write_text('[export]\ndisks = "all"\nrepeat = true\n')  # what peers export too
+
     def ours(port: int, *words: str) -> list[str]:
-        return sdstop("export", "--root", tree, "--listen", f"127.0.0.1:{port}", *words)
+        return sdstop("export", "--root", tree, "--config", config, "--listen", f"127.0.0.1:{port}", *words)
 
     path = peers.NODE_EXPORTER.path
     running = [
@@ -306,6 +309,20 @@ def caches(effort: Effort) -> Iterator[Claim]:
         yield Claim(f"{what}: all", unit, target=5.0, missing="no dmsetup here")
     else:
         yield Claim(f"{what}: all", unit, sum(found.values()), target=5.0)
+
+
+def views(effort: Effort) -> Iterator[Claim]:
+    """Yield what the views of many things take to paint, on 80x24."""
+    found = json.loads(
+        subprocess.run(program("views", "--frames", str(effort.frames)), check=True, capture_output=True).stdout
+    )
+    for name, what in (
+        ("fabric", "fabric of 8 HBAs and 1000 disks, folded"),
+        ("unfolded", "the same with every disk unfolded"),
+        ("cluster", "cluster of 60 nodes and 720 devices"),
+        ("volumes", "500 volumes with limits"),
+    ):
+        yield Claim(f"painting a frame: {what}", "ms CPU", found[name])
 
 
 def inside(effort: Effort) -> Iterator[Claim]:

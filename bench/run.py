@@ -26,7 +26,7 @@ from subjects import can_cover
 
 PARTS = (
     "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside",
-    "limits",
+    "limits", "views",
 )  # fmt: skip
 MEMORY = Path("/dev/shm")
 
@@ -95,7 +95,9 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
                 yield part, list(_ALONE[part](effort))
 
 
-_ALONE = {"caches": measures.caches, "inside": measures.inside, "limits": measures.limits}
+_ALONE = {
+    "caches": measures.caches, "inside": measures.inside, "limits": measures.limits, "views": measures.views,
+}  # fmt: skip
 """Parts that need none of the nodes."""
 
 

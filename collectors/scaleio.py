@@ -15,9 +15,10 @@ from sdstop.cluster import (
     ClusterPool,
     ClusterVolume,
     FailureDomain,
+    make_device,
 )
 from sdstop.collector import Collector, Need
-from sdstop.device_names import DevicePath
+from sdstop.device_names import DevicePath, make_path
 from sdstop.disk import device_name
 from sdstop.evidence import http_key
 from sdstop.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
@@ -172,7 +173,7 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
         original = text(row.get("deviceOriginalPathName"))
         state, error = text(row.get("deviceState")), text(row.get("errorState"))
         bad = [word for word, good in ((error, "None"), (state, "Normal")) if word not in {None, good}]
-        found = ClusterDevice(
+        found = make_device(
             system.cluster,
             system.objects.name("Sds", node) or "?",
             path or original or text(row.get("name")) or ident,
@@ -195,10 +196,11 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
         )
         yield found
         if original or path:
-            yield DevicePath(
-                system.cluster, found.node, original or path or "", "powerflex", path, found.healthy,
-                found.local, system.origin,
-                source.needle if (source := found.source()) is not None else ident,
+            source = found.source()
+            needle = source.needle if source is not None else ident
+            yield make_path(
+                system.cluster, found.node, original or path or "", "powerflex", path, found.healthy, found.local,
+                system.origin, needle,
             )  # fmt: skip
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from sdstop import zpool_json, zpool_status
 from sdstop.collector import Collector, Need
+from sdstop.device_names import DevicePath
 from sdstop.evidence import command_key
 from sdstop.host import Absent, Denied, Failed, Host
 from sdstop.model import Reading
@@ -46,6 +47,7 @@ def read(host: Host) -> Iterator[Reading]:
         yield _pool(pool, sizes.get(pool.name, {}), key)
         vdevs = [_vdev(host, pool.name, row, place, key) for place, row in enumerate(pool.vdevs)]
         yield from {vdev.vdev: vdev for vdev in vdevs}.values()
+        yield from _names(vdevs)
         for scan in pool.scans:
             if scan.state in {"running", "paused"}:
                 yield _rebuild(pool.name, scan, vdevs, key)
@@ -150,6 +152,13 @@ def _vdev(host: Host, pool: str, row: zpool_status.Vdev, place: int, key: str) -
     )
 
 
+def _names(vdevs: Iterable[Vdev]) -> Iterator[DevicePath]:
+    """Yield by which names a pool looks for its disks first; what it then does not find, it finds by its labels."""
+    for row in vdevs:
+        if row.leaf and row.kind == "disk" and row.path:
+            yield DevicePath(row.pool, row.vdev, row.path, "zfs", None, None, row.device, row.where, row.line)
+
+
 def _kind(row: zpool_status.Vdev) -> str:
     layout = draid(row.name)
     if layout:
@@ -221,7 +230,7 @@ ZFS = Collector(
     "zfs",
     "ZFS pools, their vdevs, resilvers and scrubs",
     read,
-    (PoolState, Pool, Vdev, Rebuild),
+    (PoolState, Pool, Vdev, Rebuild, DevicePath),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),

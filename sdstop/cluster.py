@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.model import Fact, Label, Metric, Reading, Source, State, swift
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd")
 _CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none")
@@ -300,3 +300,9 @@ class ClusterClient(Reading):
         if numbers:
             return stands(self.statistics, self.ident or self.client, "userDataReadBwc", "userDataWriteBwc")
         return stands(self.origin, self.ident or self.client, "mdmConnectionState", "sdcIp", "sdcApproved")
+
+
+make_device = swift(ClusterDevice)
+"""Make a ClusterDevice of all its fields, by position: a cluster may have a thousand."""
+make_volume = swift(ClusterVolume)
+"""Make a ClusterVolume of all its fields, by position."""

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Label, Metric, Reading, Source
+from sdstop.model import Fact, Label, Metric, Reading, Source, swift
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
@@ -25,10 +25,10 @@ class DevicePath(Reading):
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False
 
-    holder: Annotated[str, Label("Holder", "Configuration file, or cluster")]
-    place: Annotated[str, Label("For", "Mount point, array, or node of the cluster")]
+    holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool")]
+    place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev")]
     path: Annotated[str, Label("Name", "The device as it is looked for")]
-    kind: Annotated[str, Fact("Kind", "file or powerflex")]
+    kind: Annotated[str, Fact("Kind", "file, powerflex or zfs")]
     now: Annotated[str | None, Fact("Name now", "Where it was found last, if that is told")] = None
     healthy: Annotated[int | None, Metric("Healthy", "1 where it is well, 0 where it is not")] = None
     device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node")] = None
@@ -44,6 +44,10 @@ class DevicePath(Reading):
     def moved(self) -> bool:
         """Whether it was found under another name."""
         return self.now is not None and self.now != self.path
+
+
+make_path = swift(DevicePath)
+"""Make a DevicePath of all its fields, by position."""
 
 
 def unstable(path: str) -> bool:

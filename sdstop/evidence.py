@@ -15,7 +15,7 @@ import enum
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 
 class Outcome(enum.StrEnum):
@@ -191,41 +191,69 @@ def json_excerpt(data: bytes, needle: str) -> tuple[str, str]:
     `IDENT>NAME,NAME`: of the object with this id, or under this key, its name and those fields; a name alone: the first
     field of that name. A document is shown one field a line: `"NAME": value`. Both are "" if it is not there.
     """
-    text, known = _document(data)
-    if needle not in known:
-        known[needle] = _excerpt(text, needle)
-    return known[needle]
+    return _document(data).excerpt(needle)
+
+
+class _Document:
+    """A JSON document, and what was quoted of it: rules quote the same every second, and it may be large."""
+
+    def __init__(self, data: bytes) -> None:
+        self._text = data.decode("utf-8", "replace")
+        self._known: dict[str, tuple[str, str]] = {}
+
+    @cached_property
+    def _ids(self) -> dict[str, re.Match[str]]:
+        """Where each id stands that an object gives as its own, the first of equal ones."""
+        return {match[1]: match for match in reversed([*_ID.finditer(self._text)])}
+
+    @cached_property
+    def _keys(self) -> dict[str, re.Match[str]]:
+        return {match[1]: match for match in reversed([*_KEY.finditer(self._text)])}
+
+    def excerpt(self, needle: str) -> tuple[str, str]:
+        """Return what `json_excerpt` does, worked out once."""
+        if needle not in self._known:
+            self._known[needle] = self._find(needle)
+        return self._known[needle]
+
+    def _find(self, needle: str) -> tuple[str, str]:
+        text = self._text
+        ident, _, names = needle.partition(">")
+        if not names:
+            found = re.search(rf'"{re.escape(ident)}"\s*:\s*("[^"]*"|[^\s,}}\]]+)', text) if ident else None
+            return (found[0], f'"{ident}": {found[1]}') if found else ("", "")
+        if match := self._ids.get(ident):
+            start, mark, lines = _object_around(text, match), f'"id": "{ident}"', []
+        elif match := self._keys.get(ident):
+            start, mark, lines = match.end(), f'"{ident}": {{', [match[0]]
+        else:
+            return "", ""
+        fields = _fields(text, start)
+        kept = [fields[name] for name in ("name", "id", *names.split(",")) if name in fields]
+        return "\n".join([*lines, *kept]), mark
+
+
+_ID = re.compile(r'"id"\s*:\s*"([^"]{1,200})"')
+_NAME = re.compile(r'[\s,]*"([^"\\]{1,200})"\s*:\s*')
+_KEY = re.compile(r'"([^"]{1,200})"\s*:\s*(?=\{)')
 
 
 @lru_cache(maxsize=4)
-def _document(data: bytes) -> tuple[str, dict[str, tuple[str, str]]]:
-    """Return a document's text, and what was quoted of it: rules quote the same every second, and it may be large."""
-    return data.decode("utf-8", "replace"), {}
+def _document(data: bytes) -> _Document:
+    return _Document(data)
 
 
-def _excerpt(text: str, needle: str) -> tuple[str, str]:
-    ident, _, names = needle.partition(">")
-    if not names:
-        found = re.search(rf'"{re.escape(ident)}"\s*:\s*("[^"]*"|[^\s,}}\]]+)', text) if ident else None
-        return (found[0], f'"{ident}": {found[1]}') if found else ("", "")
-    quoted = re.escape(ident)
-    if match := re.search(rf'"id"\s*:\s*"{quoted}"', text):
-        start, mark, lines = _object_around(text, match), f'"id": "{ident}"', []
-    elif match := re.search(rf'"{quoted}"\s*:\s*(?=\{{)', text):
-        start, mark, lines = match.end(), f'"{ident}": {{', [match[0]]
-    else:
-        return "", ""
-    fields = (_field(text, start, name) for name in ("name", "id", *names.split(",")))
-    return "\n".join([*lines, *filter(None, fields)]), mark
-
-
-def _field(text: str, start: int, name: str) -> str:
-    """Return a field of the object that begins at `start` as it stands there, "" if it has none of that name."""
-    end = _end(text, start)
-    for match in re.compile(rf'"{re.escape(name)}"\s*:\s*').finditer(text, start, end):
-        if (after := _end(text, match.end())) > match.end():
-            return text[match.start() : after]
-    return ""
+def _fields(text: str, start: int) -> dict[str, str]:
+    """Return the fields of the object that begins at `start`, each as it stands there with its name."""
+    found: dict[str, str] = {}
+    at = start + 1
+    while match := _NAME.match(text, at):
+        end = _end(text, match.end())
+        if end == match.end():
+            break
+        found.setdefault(match[1], text[match.start(1) - 1 : end])
+        at = end
+    return found
 
 
 def _end(text: str, start: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, swift
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
 """Who enforces a limit."""
@@ -134,6 +134,10 @@ class Limit(Reading):
 
 
 _USED = frozenset({"used_requests", "used_bytes", "requests_rate", "bytes_rate", "wait", "disk_wait"})
+
+
+make_limit = swift(Limit)
+"""Make a Limit of all its fields, by position: a cluster may have a thousand."""
 
 
 def limited(iops: float | None, bandwidth: float | None) -> str:

@@ -45,6 +45,7 @@ class System:
     origin: str
     statistics: str
     stale: bool = False
+    names: dict[str | None, str | None] = field(default_factory=dict)
 
     def of(self, kind: str, ident: str) -> Object:
         """Return the numbers of an object, none if there are none."""
@@ -52,6 +53,11 @@ class System:
 
     def pool(self, ident: str | None) -> str | None:
         """Return a pool's name, with its protection domain if two have the same."""
+        if ident not in self.names:
+            self.names[ident] = self._pool(ident)
+        return self.names[ident]
+
+    def _pool(self, ident: str | None) -> str | None:
         if ident is None:
             return None
         name = self.objects.name("StoragePool", ident) or ident

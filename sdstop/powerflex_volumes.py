@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.cluster import ClusterClient, ClusterVolume
-from sdstop.limit import POWERFLEX, TOTAL, Limit, limited
+from sdstop.cluster import ClusterClient, ClusterVolume, make_volume
+from sdstop.limit import POWERFLEX, TOTAL, Limit, limited, make_limit
 from sdstop.powerflex import MIB, Object, flag, latency, number, rates, size, text
 from sdstop.powerflex_pools import Here, System, provisioning
 
@@ -20,7 +20,7 @@ def volume_rows(system: System, here: Here) -> Iterator[ClusterVolume | Limit]:
         reads, read = rates(numbers, "userDataReadBwc")
         writes, write = rates(numbers, "userDataWriteBwc")
         device = here.volumes.get(ident.lower())
-        volume = ClusterVolume(
+        volume = make_volume(
             system.cluster,
             name,
             ident,
@@ -55,24 +55,14 @@ def _limit(system: System, here: Here, volume: ClusterVolume, mapping: Object, s
     told = iops is not None or bandwidth is not None
     device = volume.local if sharers == 1 or _is_here(system, here, mapping) else None
     fresh = device is None and not system.stale  # what carries the limit here is counted by the kernel, exactly
-    return Limit(
-        volume.volume,
-        _owner(system, mapping),
-        POWERFLEX,
-        TOTAL,
-        limited(iops, bandwidth) if told else None,
-        iops or None,
-        bandwidth * MIB if bandwidth else None,
-        device=device,
-        size=volume.size,
-        requests_rate=_both(volume.reads, volume.writes) if fresh else None,
-        bytes_rate=_both(volume.read, volume.write) if fresh else None,
-        sharers=sharers,
-        wait=_mean(volume) if fresh and sharers == 1 else None,
-        origin=system.origin,
-        needle=_needle(volume),
-        used_origin=system.statistics,
-    )
+    bounds = limited(iops, bandwidth) if told else None
+    return make_limit(
+        volume.volume, _owner(system, mapping), POWERFLEX, TOTAL, bounds, iops or None,
+        bandwidth * MIB if bandwidth else None, *[None] * 7, device, volume.size, *[None] * 3,
+        _both(volume.reads, volume.writes) if fresh else None, _both(volume.read, volume.write) if fresh else None,
+        sharers, _mean(volume) if fresh and sharers == 1 else None, None, system.origin, _needle(volume),
+        system.statistics,
+    )  # fmt: skip
 
 
 def _needle(volume: ClusterVolume) -> str:

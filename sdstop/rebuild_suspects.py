@@ -45,7 +45,7 @@ def suspects(
     looks: Sequence[Callable[[], Iterator[Suspect]]] = (
         lambda: _suspended(window, known),
         lambda: _hba(behind),
-        lambda: _memory(window, known, behind),
+        lambda: _memory(window, known, behind, (disk_rate, flash_rate)),
         lambda: _processors(window),
         lambda: _shares(window, known),
     )
@@ -79,7 +79,22 @@ def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
         yield Suspect(f"the HBAs ({words} at most)", "none", readings=(worst.hba,))
 
 
-def _memory(window: Window, known: Rebuilding, behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
+def _wanted(window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]) -> float | None:
+    """Return what the disks could move all together, no more than HBAs carry; None where they are not known."""
+    if behind:
+        return sum(min(load.wants, load.carries or load.wants) for load in behind)
+    names = {name for name in (known.rebuild.devices or "").split(",") if name} | {load.device for load in known.loads}
+    rows = [window.get(BlockDevice, name) for name in names]
+    disks = {row.parent or row.device for row in rows if row is not None}
+    kinds = [row.rotational for disk in disks if (row := window.get(BlockDevice, disk)) is not None]
+    if not kinds or None in kinds:
+        return None
+    return sum(rates[0] if rotates else rates[1] for rotates in kinds)
+
+
+def _memory(
+    window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]
+) -> Iterator[Suspect]:
     sockets = list(window.rows(MemorySocket).values())
     peaks = [row.peak for row in sockets if row.peak is not None]
     if not sockets or len(peaks) < len(sockets) or any(row.virtual for row in sockets):
@@ -87,13 +102,16 @@ def _memory(window: Window, known: Rebuilding, behind: Sequence[HbaLoad]) -> Ite
         return
     peak = sum(peaks)
     moved = PASSES * sum(load.bytes for load in known.loads)
-    wanted = PASSES * sum(min(load.wants, load.carries or load.wants) for load in behind)
+    each = _wanted(window, known, behind, rates)
+    wanted = None if each is None else PASSES * each
     used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
     size = f"{used} of {channels} memory channels have a module, {peak / 1e9:.1f} GB/s at their peak"
     fill = "fill the empty memory channels: see dimm-too-few-channels"
     if moved >= REACHED * peak:
         yield Suspect(f"memory: {size}, and this takes {moved / 1e9:.1f} GB/s of it", "proven", fill, tuple(sockets))
-    elif wanted > REACHED * peak and used < channels:
+    elif wanted is None and used < channels:
+        yield Suspect(f"memory: {size}; what its disks could take of that is not known", "unknown")
+    elif wanted is not None and wanted > REACHED * peak and used < channels:
         text = f"memory: {size}; all its disks at their rate would take {wanted / 1e9:.1f} GB/s"
         yield Suspect(text, "possible", fill, tuple(sockets))
     else:

@@ -53,10 +53,24 @@ def test_every_stage_of_a_frame_is_measured(node: Path) -> None:
     assert all(value > 0 for value in found.values())
 
 
+def test_what_a_large_powerflex_cluster_takes_is_measured() -> None:
+    argv = ("--volumes", "5", "--nodes", "6", "--devices", "12", "--samples", "4", "--long", "4")
+    found = json.loads(ran(BENCH / "clusters.py", *argv))
+    assert {"decoded", "judged", "all_new", "child", "json", "growth", "resident", "findings"} <= set(found)
+    assert found["findings"]
+
+
 def test_what_caches_add_is_measured() -> None:
     argv = ("--caches", "8", "--volumes", "10", "--frames", "2", "--settled", "2")
     found = json.loads(ran(BENCH / "caches.py", *argv))
     assert set(found) == {"parsed", "judged", "asked"}
+
+
+def test_what_views_take_to_paint_is_measured() -> None:
+    argv = ("--hbas", "2", "--disks", "4", "--nodes", "5", "--devices", "2", "--volumes", "3", "--frames", "1")
+    found = json.loads(ran(BENCH / "views.py", *argv))
+    assert set(found) == {"fabric", "unfolded", "cluster", "volumes"}
+    assert all(value > 0 for value in found.values())
 
 
 def test_what_the_inside_of_a_box_costs_is_measured() -> None:
@@ -76,5 +90,6 @@ def test_the_whole_benchmark_runs_on_ten_disks() -> None:
     said = ran(BENCH / "run.py", "--disks", "10", "--quick")
     for title in (
         "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside", "limits",
+        "views",
     ):  # fmt: skip
         assert f"\n{title}\n" in said

@@ -70,7 +70,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
             Value("state", "state", cluster.state),
             Value("epoch", "session of the managers", cluster.epoch),
         ),
-        cites(*(window.cite(row) for row in worst), window.cite(cluster), *_pools(window, cluster)),
+        cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
         _advice(cluster, down, devices),
         "all nodes and devices well, and no data with too few copies",
     )

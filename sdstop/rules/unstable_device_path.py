@@ -48,7 +48,7 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
     now = f"; {len(moved)} moved: {moved[0].path} ({moved[0].place}) is {moved[0].now} now" if moved else ""
     return Finding(
         _ID,
-        Severity.CRITICAL if any(row.healthy == 0 for row in moved) else Severity.WARNING,
+        _severity(named, moved),
         holder,
         f"{len(named)} of {count} devices are looked for by names that others may bear after the next start: "
         f"{listed}{more}{now}",
@@ -63,6 +63,13 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
     )
 
 
+def _severity(named: Sequence[DevicePath], moved: Sequence[DevicePath]) -> Severity:
+    """ZFS finds its disks by their labels: there a name that changed costs time at the import, and misleads people."""
+    if named[0].kind == "zfs":
+        return Severity.INFO
+    return Severity.CRITICAL if any(row.healthy == 0 for row in moved) else Severity.WARNING
+
+
 def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterator[str]:
     mine = [(row, name) for row in named if (name := _stable(window, row.device)) is not None]
     for row, name in mine[:_SHOWN]:
@@ -73,6 +80,8 @@ def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterato
             "scli --add_sds_device --device_path /dev/disk/by-path/NAME   # ls -l /dev/disk/by-path on that node"
         )
         yield "by-path, not by-id, where a RAID controller makes a RAID-0 of each disk: made anew it has another WWN"
+    elif named[0].kind == "zfs":
+        yield f"zpool export {holder}; zpool import -d /dev/disk/by-path {holder}   # or by-id, while nobody uses it"
     elif "fstab" in holder:
         yield f"blkid -o export {named[0].path}   # put UUID= of its file system into {holder}"
     else:

@@ -16,6 +16,7 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.drives import drives, rows
 from sdstop.tui.scene import Scene
 from sdstop.tui.topology import Knot, Topology, topology, total
+from sdstop.zpool import Vdev
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,8 @@ class Known:
 
     def at(self, scene: Scene) -> Topology:
         """Return what hangs on what at a moment."""
-        read = tuple(rows(scene, family)[0] for family in (Hba, DiskPath, SasDevice, SasPhy, SasPhyActivity))
+        families = (Hba, DiskPath, SasDevice, SasPhy, SasPhyActivity)
+        read = tuple(rows(scene, family)[0] or None for family in families)
         if len(read) != len(self._of) or any(a is not b for a, b in zip(read, self._of, strict=True)):
             self._of = read
             self._made = topology(scene)
@@ -121,7 +123,7 @@ def fabric(known: Known, scene: Scene) -> Fabric:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a disk carries a part of: an array or a cluster's pool, and which part."""
+    """What a disk carries a part of: an array, a pool of ZFS or of a cluster, and which part."""
 
     whole: str
     part: str = ""
@@ -131,7 +133,7 @@ class Part:
 def parts(scene: Scene, disk: str) -> list[Part]:
     """Return what a disk is part of, through partitions, paths and mappings."""
     known = drives(scene)
-    given = scene.window.of_run(ClusterDevice, "tui.given", lambda: _given(scene))
+    given = scene.window.once("tui.given", lambda: _given(scene))
     found: list[Part] = []
     for name in _upwards(scene, disk):
         drive = known.get(name)
@@ -142,8 +144,11 @@ def parts(scene: Scene, disk: str) -> list[Part]:
 
 
 def _given(scene: Scene) -> dict[str, list[Part]]:
-    """Return what of this node's devices is given to a cluster, by kernel name."""
+    """Return what of this node's devices is given to a pool of ZFS or to a cluster, by kernel name."""
     found: dict[str, list[Part]] = {}
+    for vdev in rows(scene, Vdev)[0].values():
+        if vdev.leaf and vdev.device is not None:
+            found.setdefault(vdev.device, []).append(Part(vdev.pool, vdev.parent or vdev.group))
     for row in rows(scene, ClusterDevice)[0].values():
         if row.local is not None:
             whole = f"{row.cluster}/{row.pool}" if row.pool else row.cluster

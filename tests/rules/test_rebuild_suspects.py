@@ -132,6 +132,18 @@ def test_what_could_not_be_looked_at_is_said() -> None:
     assert "memory: its channels are not known" in told
 
 
+def test_memory_is_not_ruled_out_where_the_hbas_are_not_known() -> None:
+    """Disks alone tell what they could take of it; without these nobody knows."""
+    found = slow(())
+    assert "memory: 2 of 8 memory channels have a module" in str(value(found, "unknown"))
+    assert "memory" not in not_it(found)
+    block = {f"/sys/block/{name}/{what}": text for n, name in enumerate(NAMES)
+             for what, text in (("dev", f"8:{n}\n"), ("queue/rotational", "1\n"))}  # fmt: skip
+    found = slow((), more=tuple(block.items()))
+    assert "could be limited by memory: 2 of 8 memory channels have a module" in found.summary
+    assert "would take 47.7 GB/s" in found.summary
+
+
 def test_full_disks_need_no_other_cause() -> None:
     found = slow(modules=(4, 4), busy=0.97)
     assert "this is what these disks can do" in found.summary

@@ -20,6 +20,7 @@ from tests.tui.nodes import Node, raid10, refused
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
 from tests.tui.test_hostile import NASTY, harmless
 from tests.tui.test_views import says
+from tests.zfsnode import STATUS, status, tree
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
 FIXTURES = Path(__file__).parents[2] / "fixtures"
@@ -133,6 +134,16 @@ async def test_a_disk_is_called_after_the_array_that_it_carries_through_a_partit
         assert "md0 slot 0" in line(shown, "sda")
         assert "md0 slot 7" in line(shown, "sdh")
         assert "md0" not in line(shown, "sdi")
+
+
+async def test_a_disk_is_called_after_the_vdev_of_the_pool_that_it_is_in() -> None:
+    node = story(again=False)
+    names_ = [(2, disk, "ONLINE") for disk in node.boxes[0].disks[:4]]
+    node.files[STATUS] = status(tree((0, "tank", "ONLINE"), (1, "raidz2-0", "ONLINE"), *names_))
+    async with screen(node.session(), WIDE) as shown:
+        await shown.press("5")
+        assert "tank raidz2-0" in line(shown, "sdc")
+        assert "tank" not in line(shown, "sde")
 
 
 async def test_a_filter_finds_bays_arrays_and_models_with_what_they_hang_on() -> None:

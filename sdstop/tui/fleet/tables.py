@@ -161,19 +161,24 @@ def _differs(finding: Finding, palette: Palette) -> Row:
 
 def _by_rule(picture: Picture, palette: Palette) -> Iterator[Row]:
     """Yield each rule with the number of its nodes, and below it those of its findings that are known one by one."""
-    for rule in picture.rules:
-        yield Row(line=lambda _, rule=rule: _heading(rule.rule, rule.severity, rule.nodes, palette), search=rule.rule)  # type: ignore[misc]
+    nodes = {(rule.rule, rule.severity): rule.nodes for rule in picture.rules}
+    for claim in picture.findings:  # where nobody said how many there are, those that are known
+        key = (claim.rule, claim.severity)
+        nodes.setdefault(key, len({c.node for c in picture.findings if (c.rule, c.severity) == key}))
+    for (rule, severity), count in sorted(nodes.items(), key=lambda item: (-item[0][1].rank, -item[1], item[0][0])):
+        yield Row(line=_heading(rule, severity, count, palette), search=rule)
         for claim in picture.findings:
-            if (claim.rule, claim.severity) == (rule.rule, rule.severity):
+            if (claim.rule, claim.severity) == (rule, severity):
                 yield _row((claim.node, claim.rule, claim.subject), claim, claim.node, picture, palette)
 
 
-def _heading(rule: str, severity: Severity, nodes: int, palette: Palette) -> Line:
+def _heading(rule: str, severity: Severity, nodes: int, palette: Palette) -> Callable[[int], Line]:
     count = f"{nodes} node{'' if nodes == 1 else 's'}"
-    return text(
+    line = text(
         (WORDS[severity].strip(), palette.severity(severity)), " ", (palette.word(rule, 60), STRONG), "  ",
         (count, FAINT),
     )  # fmt: skip
+    return lambda _: line
 
 
 EMPTY = {
