@@ -133,9 +133,9 @@ class _Builder:
             self.above.setdefault(device.above or "", []).append(device)
         self.owned: dict[str, list[SasPhy]] = {}
         self.ports: dict[str, list[SasPhy]] = {}
-        # A phy that does not tell its port may have the address of what is attached.
+        # A phy that does not tell its port may tell the address at the other end.
         named: dict[tuple[str, str], str] = {
-            (d.host or "", d.address): d.port for d in self.devices.values() if d.address and d.port
+            (d.above or "", d.address): d.port for d in self.devices.values() if d.address and d.port
         }
         for phy in rows(scene, SasPhy)[0].values():
             self.owned.setdefault(phy.owner or phy.phy, []).append(phy)
