@@ -36,7 +36,7 @@ def look_at(unit: str) -> dict[str, object]:
     said["started"] = shown(unit)
     said["page"] = page()
     said["reload"] = run("systemctl", "reload", unit)
-    said["reloaded"] = shown(unit)
+    said["reloaded"] = settled(unit)
     # Stuck, it is started again by the watchdog, which need not wait for as long here.
     Path(f"/run/systemd/system/{unit}.d").mkdir(parents=True)
     Path(f"/run/systemd/system/{unit}.d/watchdog.conf").write_text("[Service]\nWatchdogSec=10\n")
@@ -44,16 +44,20 @@ def look_at(unit: str) -> dict[str, object]:
     run("systemctl", "restart", unit)
     before = shown(unit)
     os.kill(int(before["MainPID"]), signal.SIGSTOP)
-    end = time.monotonic() + 90
-    while time.monotonic() < end:
-        now = shown(unit)
-        if now["ActiveState"] == "active" and now["MainPID"] not in {before["MainPID"], "0"}:
-            break
-        time.sleep(0.5)
-    said["restarted"] = shown(unit)
+    said["restarted"] = settled(unit, before["MainPID"])
     said["stop"] = run("systemctl", "stop", unit)
     said["journal"] = run("journalctl", "-b", "--no-pager", "-u", unit)
     return said
+
+
+def settled(unit: str, old: str = "0") -> dict[str, str]:
+    """Return what a unit shows once it runs, as another process than `old`."""
+    end = time.monotonic() + 180
+    while True:
+        now = shown(unit)
+        if (now["SubState"] == "running" and now["MainPID"] not in {old, "0"}) or time.monotonic() > end:
+            return now
+        time.sleep(0.5)
 
 
 def shown(unit: str) -> dict[str, str]:
