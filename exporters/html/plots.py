@@ -10,6 +10,7 @@ from sdstop.collectors.mdraid import Member
 from sdstop.diagnosis import Episode
 from sdstop.exporters.course import Course
 from sdstop.exporters.html import drawing
+from sdstop.exporters.html.limits import limits
 from sdstop.exporters.html.markup import Markup, el, join
 from sdstop.exporters.html.sizes import sizes
 from sdstop.format import bytes_, clock, number, percent, safe
@@ -33,6 +34,9 @@ def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episo
         yield from _disks(course, times)
     for title, said, drawn in sizes(look.window):
         yield _figure(title, said, drawn)
+    limited = limits(look.window)
+    if limited is not None:
+        yield _figure("Limits on volumes", *limited)
     yield from _dimms(look)
 
 

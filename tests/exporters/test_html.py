@@ -76,7 +76,10 @@ class Structure(HTMLParser):
         self.text += data
 
 
-STORIES = ("clone-convoy", "aoe-flashcache", "md-rebuild-stalled", "vm-numa-unequal-dimms", "vm-sas-hba", "quiet-node")
+STORIES = (
+    "clone-convoy", "aoe-flashcache", "draid-one-hba", "draid-one-dimm", "draid-mended", "scaleio-cloud",
+    "scaleio-4node", "md-rebuild-stalled", "vm-numa-unequal-dimms", "vm-sas-hba", "quiet-node",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", STORIES)
@@ -121,6 +124,7 @@ def test_what_is_drawn_is_there() -> None:
     assert "cut by frames of 3584 (eth1, MTU 4000)" in cached
     assert "Progress of md0" in page(*story("md-rebuild-stalled"))
     assert "0000:" in page(*story("vm-sas-hba"))
+    assert "Use of the limits on volumes" in page(*story("scaleio-cloud"))
 
 
 def test_every_citation_leads_to_its_evidence_in_full() -> None:

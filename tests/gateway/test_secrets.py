@@ -19,6 +19,7 @@ import pytest
 
 from sdstop.collectors.scaleio import SCALEIO
 from sdstop.config import ConfigError, load
+from sdstop.evidence import Frame, Origin
 from sdstop.gateway.client import Client
 from sdstop.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
 from sdstop.gateway.settings import settings
@@ -26,8 +27,10 @@ from sdstop.host import Unreadable
 from sdstop.live import LiveHost
 from sdstop.recording import RecordingHost
 from sdstop.rules import RULES
+from sdstop.session import Session
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway
 from tests.stories.scaleio import _Cloud
+from tests.tui.screens import screen
 
 BEARER = "eyJhbGciOi"
 
@@ -204,6 +207,26 @@ def descendants(pid: int) -> Iterator[int]:
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             yield from descendants(int(child))
+
+
+async def test_no_screen_has_a_secret() -> None:
+    """Every view, the findings and the raw evidence of a node that asks a gateway, which answers with secrets."""
+    server = gateway("3.6")
+    with server.serve() as address:
+        section = settings({"gateways": [address], "user": USER, "insecure": True})
+        recorder = RecordingHost(LiveHost(gateway=lambda: Client(section, lambda: Secret(PASSWORD))))
+        assert list(SCALEIO.read(recorder))
+    session = Session(Origin("n", collectors=frozenset({SCALEIO.name})), [SCALEIO], RULES)
+    for number in (1, 2):
+        session.feed(Frame(number, 1.7e9 + number, float(number), tuple(recorder.evidence.values())))
+    seen = ""
+    async with screen(session, (200, 60)) as shown:
+        for key in "12345678":
+            seen += await shown.press(key)
+        seen += await shown.press("!", "enter")
+        seen += await shown.press("enter")
+    assert "cloud1" in seen
+    assert leaks(seen.encode(), server) == []
 
 
 @pytest.mark.live

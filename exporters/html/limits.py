@@ -1,0 +1,38 @@
+"""Limits on volumes, drawn: how much of each was used, in which mean share of the window, the fullest first."""
+
+from __future__ import annotations
+
+from sdstop.exporters.html import drawing
+from sdstop.exporters.html.markup import Markup
+from sdstop.format import percent, quantity, safe
+from sdstop.history import Window
+from sdstop.limiting import Limiting, limitings
+
+MOST = 40
+AT = 0.97
+"""Share from which a bar is emphasised."""
+
+
+def limits(window: Window) -> tuple[str, Markup] | None:
+    """Return what is said of the limits, and the drawing; None where none is known whose use is told."""
+    known = [each for each in limitings(window) if each.share is not None]
+    if not known:
+        return None
+    known.sort(key=lambda each: (-(each.share or 0.0), each.limit.subject))
+    rows = [_row(each) for each in known[:MOST]]
+    said = "mean share of the limit that is nearer, in the window's last readings; above 100 % is a burst"
+    if len(known) > MOST:
+        said += f"; {len(known) - MOST} less used ones are not drawn"
+    return said, drawing.bars(rows, title="Use of the limits on volumes")
+
+
+def _row(each: Limiting) -> tuple[str, float, str, bool]:
+    limit, share = each.limit, each.share or 0.0
+    bounds = [
+        quantity(limit.iops, "per_second") if limit.iops is not None else "",
+        quantity(limit.bandwidth, "bytes_per_second") if limit.bandwidth is not None else "",
+    ]
+    waited = f", {percent(each.at_limit)} % of the time at it" if each.at_limit else ""
+    least = "" if each.certain else "up to "
+    told = f"{least}{percent(share)} % of {each.binding or 'it'} ({', '.join(filter(None, bounds))}){waited}"
+    return safe(limit.subject.removeprefix("vol:"), 22), share, told[:70], share >= AT
