@@ -13,6 +13,7 @@ from sdstop.collectors.mdraid import Array
 from sdstop.dmtable import volume
 from sdstop.finding import Finding, Severity
 from sdstop.history import Window
+from sdstop.zpool import Pool, PoolState, Vdev
 
 MOST = 36
 """Things of one column; what is more is counted."""
@@ -65,7 +66,9 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
         what = " ".join(filter(None, (row.vendor, row.model))) if len(members) == 1 else _range(members)
         things[first] = Thing(first, 1, name, what, len(members), worst.get(first))
         ids.update(dict.fromkeys(members, first))
-    for name in sorted(used - set(ids), key=lambda n: (heights.get(n, 0), len(n), n)):
+    for name in sorted(
+        (name for name in used - set(ids) if not name.startswith("pool ")), key=lambda n: (heights.get(n, 0), len(n), n)
+    ):
         known = devices.get(name)
         shown = volume(known.dm_name, known.dm_uuid) if known is not None and known.dm_name else name
         array = arrays.get(name)
@@ -75,6 +78,13 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
         accused = worst.get(name) or worst.get(shown)
         things[name] = Thing(name, 1 + heights.get(name, 1), shown, what, 1, accused)
         ids[name] = name
+    for pool in window.rows(Pool).values():
+        key = f"pool {pool.pool}"
+        state = window.get(PoolState, pool.pool)
+        things[key] = Thing(
+            key, 2, pool.pool, " ".join(filter(None, ("zpool", state.state if state else ""))), 1, worst.get(pool.pool)
+        )
+        ids[key] = key
     joins = {(ids[low], ids[high]) for low, highs in above.items() for high in highs if low in ids and high in ids}
     for device, first in ids.items():
         way = ways.get(device)
@@ -111,6 +121,9 @@ def _above(window: Window, devices: Mapping[str, BlockDevice]) -> dict[str, set[
         kinds = {devices[name].kind for name in (low, high) if name in devices}
         if low != high and not kinds & _SKIPPED:
             found.setdefault(low, set()).add(high)
+    for vdev in window.rows(Vdev).values():
+        if vdev.device is not None:
+            found.setdefault(whole.get(vdev.device, vdev.device), set()).add(f"pool {vdev.pool}")
     return found
 
 

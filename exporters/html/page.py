@@ -141,8 +141,17 @@ def _good(verdict: RuledOut) -> Markup:
 
 
 def _unchecked(look: Look) -> Markup | None:
-    rows = [_helpless(verdict) for verdict in look.judgement.unchecked]
-    return _listed("unchecked", "Could not be checked", rows)
+    verdicts = look.judgement.unchecked
+    rows = [_helpless(verdict) for verdict in verdicts if not verdict.calm]
+    calm = [_helpless(verdict) for verdict in verdicts if verdict.calm]
+    if not verdicts:
+        return None
+    said = el("ul", *rows[:FIRST], class_="plain") if rows else el("p", "Nothing that applies here and was recorded.")
+    rest = fold(f"{len(rows) - FIRST} more", el("ul", *rows[FIRST:], class_="plain")) if rows[FIRST:] else None
+    quiet = fold(
+        f"{len(calm)} of which nobody recorded anything, or which nobody could see", el("ul", *calm, class_="plain")
+    )
+    return el("section", el("h2", "Could not be checked"), said, rest, quiet if calm else None, id="unchecked")
 
 
 def _helpless(verdict: Unchecked) -> Markup:
