@@ -42,6 +42,12 @@ def read(host: Host) -> Iterable[Reading]:
     return rows
 
 
+def _called(host: Host, number: str) -> str | None:
+    """Return the disk of a number where nobody recorded the kernel's links by number."""
+    disks = host.names("/sys/block")
+    return next((disk for disk in disks if host.maybe(f"/sys/block/{disk}/dev") == number), None)
+
+
 def _limited(host: Host) -> tuple[list[str], list[str]]:
     """Return the paths of the groups that may have limits, of version 2 and 1."""
     try:
@@ -130,7 +136,7 @@ def _rows(
     used: str,
 ) -> Iterator[Limit]:
     for number, ways in throttles.items():
-        name = host.target(f"/sys/dev/block/{number}")
+        name = host.target(f"/sys/dev/block/{number}") or _called(host, number)
         device = device_name(name) if name else number
         # A device without a line in io.stat has not been asked anything by this group.
         done = passed.get(number, Passed()) if passed is not None else None
@@ -156,6 +162,8 @@ CGROUPS = Collector(
         Need(f"{ROOT}/*", "the limits, what passed, and how long tasks waited"),
         Need(f"list:{ROOT}*", "the groups, where nobody answers that"),
         Need("link:/sys/dev/block/*", "the device's name"),
+        Need("/sys/block/*/dev", "the same, in captures that lack it"),
+        Need("list:/sys/block", "the same, in captures that lack it"),
     ),
     deadline=4.0,
     derives=(USE,),

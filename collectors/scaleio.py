@@ -237,7 +237,7 @@ SCALEIO = Collector(
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),
         Need(DRIVER, "which SDC this node is", "root"),
-        Need("cmd:scli --query_all", "recorded output of scli, where nobody asked a gateway"),
+        Need("cmd:scli *", "recorded output of scli, where nobody asked a gateway"),
     ),
     PACE,
     45.0,

@@ -9,7 +9,7 @@ import argparse
 import shutil
 from pathlib import Path
 
-from tests.stories import caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio
+from tests.stories import bay60, caches, clusters, hung, iostat, loads, networks, rebuilds, scaleio
 from tests.stories.scene import Stories
 
 STORIES: Stories = (
@@ -21,6 +21,7 @@ STORIES: Stories = (
     | caches.STORIES
     | scaleio.STORIES
     | clusters.STORIES
+    | bay60.STORIES
 )
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

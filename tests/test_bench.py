@@ -53,6 +53,13 @@ def test_every_stage_of_a_frame_is_measured(node: Path) -> None:
     assert all(value > 0 for value in found.values())
 
 
+def test_what_a_large_powerflex_cluster_takes_is_measured() -> None:
+    argv = ("--volumes", "5", "--nodes", "6", "--devices", "12", "--samples", "4", "--long", "4")
+    found = json.loads(ran(BENCH / "clusters.py", *argv))
+    assert {"decoded", "judged", "all_new", "child", "json", "growth", "resident", "findings"} <= set(found)
+    assert found["findings"]
+
+
 def test_what_caches_add_is_measured() -> None:
     argv = ("--caches", "8", "--volumes", "10", "--frames", "2", "--settled", "2")
     found = json.loads(ran(BENCH / "caches.py", *argv))

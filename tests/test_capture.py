@@ -116,7 +116,8 @@ def check_by_hand(frames: list[Frame]) -> None:
         host.read("/proc/loadavg")
     assert nothing.value.recorded is False
     assert host.state["cmd:lsblk -J"].data == b"half\n"
-    assert not [key for key in host.state if "http" in key or "README" in key]
+    assert not [key for key in host.state if "README" in key]
+    assert host.state["http-slug:GET_api"].data == b"kept for later"
     assert by_key(frames[1]).keys() == {"/proc/diskstats", "/proc/mdstat"}
     assert by_key(frames[1])["/proc/mdstat"] == Evidence("/proc/mdstat", Outcome.ABSENT, detail="gone")
 

@@ -219,7 +219,7 @@ def of_node(match: str, job: str, instance: str) -> dict[str, str]:
         "unchecked": f"max by (rule) ({series('sdstop_rule_unchecked', node)} > 0)",
         "info": f"max by (hostname, kernel) ({series('sdstop_node_info', node)})",
         "version": f"max by (version) ({series('sdstop_build_info', node)})",
-        "load": f"max({series('sdstop_node_load1', node)})",
+        "stalled": f"max({series('sdstop_pressure_some_avg60_ratio', node, _is('resource', 'io'))})",
     }
 
 

@@ -23,7 +23,7 @@ from sdstop.fleet.picture import (
 )
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
-from sdstop.format import number
+from sdstop.format import percent
 from sdstop.outlier import outliers
 
 INTERVAL = 30.0
@@ -222,7 +222,7 @@ def node_picture(
         for row in rows(name)[:1]
         if (said := row.label(label))
     ]  # fmt: skip
-    facts += [("Load", number(row.value)) for row in rows("load")[:1]]
+    facts += [("Stalled for I/O", f"{percent(row.value)} % of a minute") for row in rows("stalled")[:1]]
     claims = sorted((claim(row, key) for row in rows("findings")), key=lambda c: (-c.severity.rank, c.rule, c.subject))
     return NodePicture(
         key, asked, tuple(claims), courses,

@@ -56,12 +56,12 @@ def _judge(window: Window, group: list[Load], model: str, limits: Limits) -> Ver
             *(Value(name, f"disks {model} on {name}", count) for name, count in counts.items()),
         ),
         cites(
+            window.cite(worst.hba),
             *(
                 window.cite(path)
                 for path in list(window.rows(DiskPath).values())[:64]
                 if path.hba == worst.hba.hba and path.device == _first(window, worst)
             ),
-            window.cite(worst.hba),
         ),
         (
             "spread the disks over the HBAs: zones of the expanders, cables of the enclosure",

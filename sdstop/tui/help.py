@@ -63,7 +63,7 @@ MARKS = (
     ("x2.4", "as many times the median of its peers in the array"),
 )
 
-_MARGIN = 19
+_MARGIN = 20
 """Cells before what a key does."""
 
 
@@ -74,7 +74,7 @@ def help_rows(palette: Palette, version: str, width: int) -> list[Row]:
         rows.append(words(text((f"  {title}", STRONG))))
         for name, what in explained:
             lines = textwrap.wrap(what, max(width - _MARGIN - 1, 10))
-            rows.append(words(text(f"    {name:<15}", (lines[0], FAINT))))
+            rows.append(words(text(f"    {name:<16}", (lines[0], FAINT))))
             rows.extend(words(text((" " * _MARGIN + line, FAINT))) for line in lines[1:])
         rows.append(words(()))
     rows.append(words(text((f"  sdstop {palette.word(version)}: it changes nothing on the node.", FAINT))))

@@ -133,9 +133,9 @@ class _Builder:
             self.above.setdefault(device.above or "", []).append(device)
         self.owned: dict[str, list[SasPhy]] = {}
         self.ports: dict[str, list[SasPhy]] = {}
-        # A phy that does not tell its port may have the address of what is attached.
+        # A phy that does not tell its port may tell the address at the other end.
         named: dict[tuple[str, str], str] = {
-            (d.host or "", d.address): d.port for d in self.devices.values() if d.address and d.port
+            (d.above or "", d.address): d.port for d in self.devices.values() if d.address and d.port
         }
         for phy in rows(scene, SasPhy)[0].values():
             self.owned.setdefault(phy.owner or phy.phy, []).append(phy)
@@ -193,7 +193,8 @@ class _Builder:
             self.done.add(device.device)
             phys = tuple(self.ports.get(device.port or "", ()))
             if _expands(device):
-                below = tuple(self._attached(device.device, depth + 1)) if depth < _DEEPEST else ()
+                known = tuple(self._attached(device.device, depth + 1)) if depth < _DEEPEST else ()
+                below = (*known, *map(self._disk, self._stray(device.device)))
                 owned = tuple(sorted(self.owned.get(device.device, ()), key=_number))
                 yield Knot(device.device, "expander", device.device, None, (), device, None, phys, owned, below,
                            _all_disks(below))  # fmt: skip
@@ -206,6 +207,11 @@ class _Builder:
         for phy in sorted(self.owned.get(owner, ()), key=_number):
             if phy.state not in _IDLE and total(phy) != 0:  # that nothing was received at all is usual without a cable
                 yield Knot(phy.phy, "phy", phy.phy, phys=(phy,))
+
+    def _stray(self, expander: str) -> list[DiskPath]:
+        """Return the ways to disks of an expander whose end devices nobody told of."""
+        found = (path for paths in self.paths.values() for path in paths if path.expander == expander)
+        return sorted((path for path in found if path.device not in self.done), key=_slot)
 
     def _disk(
         self,

@@ -21,7 +21,8 @@ FIXTURES = sorted(path.parent for path in (Path(__file__).parents[2] / "fixtures
 def declared(collector: Collector, key: str) -> bool:
     """Whether one of the needs covers a key; the slug that a hand-made capture keeps stands for its command."""
     if key.startswith("slug:"):
-        key = f"cmd:{key.removeprefix('slug:').replace('_', ' ', 1)}"
+        slugs = (need.what.removeprefix("cmd:").replace(" ", "_") for need in collector.needs)
+        return any(fnmatch.fnmatchcase(key.removeprefix("slug:"), pattern) for pattern in slugs)
     return any(fnmatch.fnmatchcase(key, need.what) for need in collector.needs)
 
 

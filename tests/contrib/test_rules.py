@@ -42,7 +42,7 @@ def test_the_whole_configuration_finds_rules_and_targets() -> None:
     code, said = promtool("check", "config", FOLDER / "prometheus.yml")
     assert code == 0, said
     assert all(str(path) in said for path in FILES)
-    code, said = promtool("check", "service-discovery", FOLDER / "prometheus.yml", "sdstop")
+    code, said = promtool("check", "service-discovery", "--timeout=3s", FOLDER / "prometheus.yml", "sdstop")
     assert '"instance": "127.0.0.1"' in said
 
 

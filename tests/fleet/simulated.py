@@ -62,7 +62,7 @@ def told(number: int, disks: int, hostile: str) -> Iterator[Told]:
     yield "sdstop_build_info", {"version": "0.1.0", "python": "3.11.2"}, 1
     yield "sdstop_frame_timestamp_seconds", {}, float
     yield "sdstop_node_info", {"hostname": f"n{number:03d}", "kernel": "5.10.0" if odd else "6.1.0"}, 1
-    yield "sdstop_node_load1", {}, 1.5
+    yield "sdstop_pressure_some_avg60_ratio", {"resource": "io"}, 0.25
     found = list(claims(number, hostile))
     for rule, severity in dict.fromkeys((rule, severity) for rule, severity, _ in found):
         each = [claim for claim in found if claim[:2] == (rule, severity)]

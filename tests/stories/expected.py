@@ -39,6 +39,7 @@ def warning(*said: tuple[str, str]) -> frozenset[Said]:
 
 
 DEGRADED = ("array-degraded", "md0")
+DRAID = "N58-C3-D16-P3-S1/draid3:16d:58c:1s-0"
 RUNNING = frozenset({("rebuild-running", "md0")})
 
 PAST_THE_CACHE = critical(
@@ -68,6 +69,20 @@ STORIES = {
         code=1,
     ),
     "iostat-only": Expected(code=3),
+    "draid-one-hba": Expected(
+        warning(
+            ("hba-unbalanced", "0000:02:00.0"), ("hba-oversubscribed", "0000:02:00.0"), ("rebuild-slow", DRAID),
+            ("dimm-too-few-channels", "memory"), ("zfs-pool-degraded", "N58-C3-D16-P3-S1"),
+        ),
+        code=1,
+    ),
+    "draid-one-dimm": Expected(
+        critical(("dimm-too-few-channels", "memory"))
+        | warning(("rebuild-slow", DRAID), ("zfs-pool-degraded", "N58-C3-D16-P3-S1")),
+        info=frozenset({("phy-errors", "expander-1:0")}),
+        code=2,
+    ),
+    "draid-mended": Expected(info=frozenset({("dimm-too-few-channels", "memory")})),
     "aoe-flashcache": Expected(PAST_THE_CACHE, code=2),
     "aoe-flashcache-8700": Expected(),
     "aoe-flashcache-9000": Expected(PAST_THE_CACHE, code=2),

@@ -164,6 +164,8 @@ async def test_a_filter_finds_nodes_and_this_one() -> None:
 async def test_disks_and_fabric_name_the_pool_that_a_disk_is_given_to() -> None:
     async with screen(told(), (160, 40)) as shown:
         await shown.press("2")
+        shown.app.main.shown.point(("", "sda"))
+        await shown.press()
         assert "device of c1/fast, d0" in shown.line(" part of")
 
 

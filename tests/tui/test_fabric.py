@@ -9,7 +9,7 @@ import pytest
 
 from sdstop.capture import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Outcome
+from sdstop.evidence import Frame, Origin, Outcome
 from sdstop.finding import Finding, Severity
 from sdstop.rules import RULES
 from sdstop.session import Session
@@ -234,8 +234,10 @@ async def test_a_real_hba_that_says_nothing_of_its_ports_or_enclosures() -> None
     async with screen(capture("vm-sas-hba"), WIDE) as shown:
         text = await shown.press("5")
         assert "2 HBAs · 9 disks" in text
-        assert "phy 0  3G/3G" in line(shown, "sde")  # all its bays are number 0 of no enclosure
-        assert "sde" in shown.line("phy-8:0 ")
+        # Which phy leads to it is not told, and all bays are number 0 of no enclosure: neither is guessed.
+        assert line(shown, "sde").split()[-5:] == ["-", "0", "-", "-", "-"]
+        assert "bay" not in line(shown, "sde")
+        assert "3G/3G" in shown.line("phy-8:0 ")
         assert "Link Rate failed" in shown.line("phy-8:2")
         assert not [row for row in shown.app.main.shown.main.rows if row.item.knot.kind == "phy"]
 
@@ -259,6 +261,20 @@ async def test_nothing_is_told_in_a_line(node: Node, *, live: bool, said: str) -
     async with screen(node.session(3, live=live)) as shown:
         text = await shown.press("5", "j", "enter", "left", "right", "z", "s", "tab")
         assert said in text
+
+
+async def test_without_end_devices_disks_hang_on_their_expander_once() -> None:
+    node = story(again=False)
+    session = Session(Origin("n"), BUILTIN, ())
+    for frame in node.frames():
+        kept = tuple(item for item in frame.evidence if "/sas_device/end_device-" not in item.key)
+        session.feed(Frame(frame.number, frame.taken, frame.monotonic, kept))
+    async with screen(session, WIDE) as shown:
+        text = await shown.press("5")
+        assert "2 HBAs · 2 expanders · 16 disks" in text
+        listed = [row.item.knot.name for row in shown.app.main.shown.main.rows]
+        assert len(listed) == len(set(listed))
+        assert listed[:3] == ["0000:82:00.0", "expander-130:0", "sda"]
 
 
 async def test_phys_alone_hang_on_hosts() -> None:

@@ -332,7 +332,7 @@ async def test_a_small_screen_keeps_what_matters_of_the_network() -> None:
 
 async def test_sources_tell_their_outcome_and_reason() -> None:
     node = Node(later={2: [refused("/proc/mdstat", Outcome.DENIED, "needs root")]})
-    async with screen(node.session(3), (120, 40)) as shown:
+    async with screen(node.session(3), (120, 140)) as shown:
         await shown.press("6")
         assert shown.line("mdraid ").split()[1] == "?denied"
         assert "needs root" in shown.line("mdraid ")
