@@ -55,7 +55,7 @@ def test_units_start_serve_reload_and_are_watched(tmp_path: Path) -> None:
     assert (found["sdstop-exporter"]["started"]["User"], found["sdstop-exporter-root"]["started"]["User"]) == (
         "sdstop", "root"
     )  # fmt: skip
-    for collector, ordinary in (("diskstats", 1), ("mdraid", 1), ("network", 1), ("dimms", 0)):
+    for collector, ordinary in (("diskstats", 1), ("mdraid", 1), ("network", 1), ("paths", 1), ("dimms", 0)):
         pattern = rf'(?m)^sdstop_collector_success\{{collector="{collector}"\}} (\S+)$'
         for unit, wanted in (("sdstop-exporter", ordinary), ("sdstop-exporter-root", 1)):
             assert re.findall(pattern, found[unit]["page"]) == [str(wanted)], (unit, collector)
