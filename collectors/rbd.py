@@ -18,7 +18,7 @@ def read(host: Host) -> Iterable[Reading]:
     recorded = [(name, image) for name in host.recorded("rbd") if (image := image_of(name))]
     mapped = dict(_mapped(host))
     if not recorded:
-        raise Absent("cmd:rbd config image list", "none recorded; a live node is not asked", recorded=False)
+        raise Absent("cmd:rbd config image list", "none recorded; a live node is not asked")
     rows: list[Limit] = []
     for name, image in recorded:
         output = host.recorded_output(name)
