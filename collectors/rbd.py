@@ -17,6 +17,8 @@ def read(host: Host) -> Iterable[Reading]:
     """Yield a row of each image's limits. A live node is not asked: each image would be a command to the monitors."""
     recorded = [(name, image) for name in host.recorded("rbd") if (image := image_of(name))]
     mapped = dict(_mapped(host))
+    if not recorded and not host.entries(MAPPED):
+        raise Absent(f"list:{MAPPED}", "no RBD image is mapped here")
     if not recorded:
         raise Absent("cmd:rbd config image list", "none recorded; a live node is not asked")
     rows: list[Limit] = []

@@ -114,7 +114,8 @@ def text(said: Compared, width: int = 100) -> str:
     if said.alike:
         agreed = [(safe(verdict.subject, 60), safe(verdict.summary, 400)) for verdict in said.alike]
         sections.append(["THE SAME ON ALL", *table.listing(agreed, width, indent="  ")])
-    sections.append(["EACH NODE", *table.listing([(name, *rest) for name, *rest in _nodes(said)], width, indent="  ")])
+    each = [row for name, count, first in _nodes(said) for row in ((name, count), ("", first)) if row[1]]
+    sections.append(["EACH NODE", *table.listing(each, width, indent="  ")])
     return "\n".join("\n".join([*lines, ""]) for lines in sections)
 
 

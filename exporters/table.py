@@ -38,16 +38,29 @@ def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None)
 
 
 def listing(rows: Sequence[Sequence[str]], width: int, headings: Sequence[str] = (), indent: str = "") -> list[str]:
-    """Return rows of a few words each, the last of which is a text that is wrapped. The texts are safe already."""
+    """Return rows of a few words each, the last of which is a text that is wrapped. The texts are safe already.
+
+    A text with nothing behind it is the last of its row: it is wrapped too, and widens no column for the others.
+    """
     shown = [headings, *rows] if headings else list(rows)
     if not rows:
         return []
-    widths = [max(width_of(row[i]) for row in shown) for i in range(len(rows[0]) - 1)]
+    ends = [_end(row, width // 3) for row in shown]
+    widths = [
+        max((width_of(row[i]) for row, end in zip(shown, ends, strict=True) if i < end), default=0)
+        for i in range(len(rows[0]) - 1)
+    ]
     lines = []
-    for row in shown:
-        start = indent + "".join(padded(word, size) + _GAP for word, size in zip(row, widths, strict=False))
-        lines += [line.rstrip() for line in wrapped(row[-1], width, start, " " * width_of(start))]
+    for row, end in zip(shown, ends, strict=True):
+        start = indent + "".join(padded(word, size) + _GAP for word, size in zip(row[:end], widths, strict=False))
+        lines += [line.rstrip() for line in wrapped(row[end], width, start, " " * width_of(start))]
     return lines
+
+
+def _end(row: Sequence[str], long: int) -> int:
+    """Return which of its words is the text: the last, or a long one that only empty ones follow."""
+    last = max((at for at, word in enumerate(row) if word), default=0)
+    return last if last > 0 and width_of(row[last]) > long else len(row) - 1
 
 
 def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]:

@@ -77,6 +77,8 @@ def test_every_form_says_the_same() -> None:
     assert [node["name"] for node in data["nodes"]] == ["a", "b"]
     summaries = [finding["summary"] for finding in data["findings"]]
     assert "MTU of eth1 differs: 4000 on a; 8700 on b" in summaries
+    assert text(said).split("EACH NODE\n")[1].startswith("  a  ")
+    assert max(map(len, text(said, 80).splitlines())) <= 80
     plain = " ".join(text(said).split())
     for form in (plain, markdown(said), page(said)):
         assert all(summary in form for summary in summaries)

@@ -221,6 +221,14 @@ def test_the_kernels_client_does_not_know_the_limit() -> None:
     alone.ruled_out("vol:vms/web-1")
 
 
+def test_a_node_that_maps_no_image_lacks_nothing_one_that_does_was_not_asked() -> None:
+    mapped = {"/sys/bus/rbd/devices/0/pool": "vms\n", "/sys/bus/rbd/devices/0/name": "web-1\n"}
+    for files, recorded in (({"list:/sys/bus/rbd/devices": ""}, True), (mapped, False), ({}, False)):
+        with pytest.raises(Absent) as known:
+            rbd.read(EvidenceHost.of(files))
+        assert known.value.recorded is recorded
+
+
 @pytest.mark.parametrize(
     ("command", "image"),
     [

@@ -19,6 +19,7 @@ from sdstop.format import safe
 from sdstop.model import schema
 from sdstop.session import Session
 from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, refusal, session
+from tests.test_peers import session as recorded
 
 LOUD = Meter("a", count=3, level=0.9, mood=Mood.LOUD)
 CALM = Meter("a", count=5, level=0.1, mood=Mood.CALM)
@@ -258,6 +259,24 @@ def test_listing_loses_nothing(rows: list[tuple[str, str]], width: int) -> None:
     shown = "".join(table.listing(rows, width)).replace(" ", "")
     assert all(row[0].replace(" ", "") in shown for row in rows)
     assert sorted(shown) == sorted("".join(f"{a}{b}" for a, b in rows).replace(" ", ""))
+
+
+def test_a_long_text_in_a_row_does_not_widen_the_column_of_the_others() -> None:
+    rows = [("done", "5 %", "limit 9 %"), ("not the cause", "the disks, none of which is busy", ""), ("speed", "-", "")]
+    assert table.listing(rows, 40) == [
+        "done           5 %  limit 9 %",
+        "not the cause  the disks, none of which",
+        "               is busy",
+        "speed          -",
+    ]
+
+
+def test_no_line_of_a_finding_is_wider_than_the_report() -> None:
+    written = text_report(recorded("draid-one-dimm", "bay60"), 100).split("CHECKED AND GOOD")[0]
+    assert "not the cause" in written
+    assert "limit 24h 00m" in written
+    named = re.compile(r" since \S+Z \(")  # rule, subject and time are one line, however long the subject is
+    assert max(len(line) for line in written.splitlines() if not named.search(line)) <= 100
 
 
 def test_wide_characters_take_two_columns() -> None:

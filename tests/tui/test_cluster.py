@@ -172,7 +172,7 @@ async def test_disks_and_fabric_name_the_pool_that_a_disk_is_given_to() -> None:
 async def test_without_a_cluster_a_line_says_so() -> None:
     async with screen(Node().session(2)) as shown:
         text = await shown.press("7", "j", "enter", "left", "z", "tab")
-        assert "no cluster is known here" in text
+        assert "no cluster is known here: no gateway is configured, no Ceph or DRBD found" in text
 
 
 @pytest.mark.parametrize(("size", "ascii_only"), [(LOW, True), (SMALL, True), ((120, 30), False), ((40, 8), True)])

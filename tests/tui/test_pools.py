@@ -16,6 +16,7 @@ from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.rules.test_zfs import RECORDING
 from tests.stories.draid import EVERY, DraidPool
+from tests.test_peers import session as recorded
 from tests.tui.screens import SMALL, WIDE, screen
 
 DISKS = tuple(f"sd{a}{b}" for a in ("", "a", "b") for b in string.ascii_lowercase)[:60]
@@ -71,6 +72,11 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
         line = seen.line("tank/draid2:8d:60c:2s-0 rebuild")
         assert "42.0 %" in line
         assert len(line) <= 80
+
+
+async def test_a_long_name_does_not_push_the_end_of_a_rebuild_off_the_screen() -> None:
+    async with screen(recorded("draid-one-dimm", "bay60"), SMALL) as seen:
+        assert seen.line("N58-C3-D16-P3-S1").endswith("rebuild   ━╸────────  12.8 %  5.9 GiB/s  ETA 27h 08m")
 
 
 def read(host: Host) -> Iterator[Rebuild]:

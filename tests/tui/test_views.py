@@ -12,6 +12,7 @@ from sdstop.evidence import Cite, Evidence, Origin, Outcome
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict
 from sdstop.history import Window
 from sdstop.session import Session
+from tests.test_peers import session as recorded
 from tests.tui.nodes import STARTED, Load, Node, raid10, refused
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
 
@@ -325,6 +326,13 @@ async def test_a_small_screen_keeps_what_matters_of_the_network() -> None:
         await shown.press("4")
         head = shown.line("INTERFACE")
         assert all(title in head for title in ("STATE", "MTU", "bit/s", "RX B/s", "TX B/s", "%LINE", "DROP/s", "ERR/s"))
+
+
+async def test_a_network_that_was_not_recorded_says_so_in_both_panes() -> None:
+    async with screen(recorded("scaleio-cloud", "n")) as shown:
+        text = await shown.press("4")
+        assert "interfaces: not recorded" in text
+        assert "TCP and paths: not recorded" in text
 
 
 # --- host -------------------------------------------------------------------------------------------------

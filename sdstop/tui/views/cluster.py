@@ -221,4 +221,4 @@ def nothing(scene: Scene) -> str:
     bad = next((run for run in runs if run.outcome in BAD), None)
     if bad is not None:
         return f"clusters are not known: {bad.collector}: {bad.outcome.value}, {bad.reason}"
-    return "no cluster is known here: no gateway is configured, and neither Ceph nor DRBD is found"
+    return "no cluster is known here: no gateway is configured, no Ceph or DRBD found"

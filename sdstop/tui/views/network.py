@@ -17,7 +17,7 @@ from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.scene import Scene
+from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, pressed
 from sdstop.tui.views.claims import note_row
@@ -172,8 +172,23 @@ class Network(View):
     def show(self, scene: Scene) -> None:
         """Paint a moment."""
         listed = _ports(scene)
-        self.main.put(listed or [note_row("no interface is known yet", scene)], scene.palette, "counts since boot")
-        self.stack.put(list(_stack(scene)), scene.palette)
+        self.main.put(
+            listed or [note_row(_nothing(scene, "interfaces", "interfaces"), scene)], scene.palette, "counts since boot"
+        )
+        stack = list(_stack(scene))
+        self.stack.put(stack or [note_row(_nothing(scene, "tcp", "TCP and paths"), scene)], scene.palette)
+
+
+def _nothing(scene: Scene, collector: str, what: str) -> str:
+    """Say why nothing is shown."""
+    run = scene.now.runs.get(collector)
+    if run is None:
+        return f"{what}: not known yet"
+    if run.outcome in BAD:
+        return f"{what}: {run.outcome.value}, {run.reason}"
+    if not run.recorded and not scene.session.origin.live:
+        return f"{what}: not recorded"
+    return f"{what}: none"
 
 
 def _ports(scene: Scene) -> list[Row]:

@@ -17,6 +17,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
 
 _BAR, _SHORT = 24, 10
+_NAME, _FEWEST = 30, 12
 _SURE = 0.5
 """Confidence from which an ETA is told without an `about`."""
 
@@ -46,21 +47,30 @@ class _Opened:
 
 
 def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, *, named: bool) -> Line:
-    """Paint it; in a narrow place the bar is short, then amounts and range are left out."""
+    """Paint it; in a narrow place the bar is short, then amounts and range are left out, then letters of the name.
+
+    When it is done is told last and matters most.
+    """
     palette = scene.palette
     said = [f for f in scene.look.judgement.findings if _about(f, rebuild)]
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = palette.severity(worst) if worst is not None else PLAIN
     flag = said[0].rule if said else ""
-    name = f"{palette.word(rebuild.array, 30)} " if named else ""
-    head = text((f"  {name}{palette.word(rebuild.operation, 20):<9} ", style))
+    operation = f"{palette.word(rebuild.operation, 20):<9} "
+
+    def painted(bar: int, flagged: str, letters: int, *, full: bool) -> Line:
+        name = f"{palette.word(rebuild.array, letters)} " if named else ""
+        told = "  ".join(_words(rebuild, known, scene, full=full, ranged=bar == _BAR))
+        head = text((f"  {name}{operation}", style))
+        return (*head, *gauge(rebuild.progress, bar, palette), *text(f" {told}", _flag(flagged, style)))
+
     fitted: Line = ()
-    for bar, full in ((_BAR, True), (_SHORT, True), (_SHORT, False)):
-        words = "  ".join(_words(rebuild, known, scene, full=full, ranged=bar == _BAR))
-        fitted = (*head, *gauge(rebuild.progress, bar, palette), *text(f" {words}", _flag(flag, style)))
+    for bar, full, flagged in ((_BAR, True, flag), (_SHORT, True, flag), (_SHORT, False, flag), (_SHORT, False, "")):
+        fitted = painted(bar, flagged, _NAME, full=full)
         if width_of(fitted) <= width:
-            break
-    return fitted
+            return fitted
+    letters = min(len(rebuild.array), _NAME) - (width_of(fitted) - width)
+    return painted(_SHORT, "", max(letters, _FEWEST), full=False)
 
 
 def _flag(flag: str, style: Style) -> tuple[str, Style]:
