@@ -20,7 +20,7 @@ def read(host: Host) -> Iterable[Reading]:
     if not recorded and not host.entries(MAPPED):
         raise Absent(f"list:{MAPPED}", "no RBD image is mapped here")
     if not recorded:
-        raise Absent("cmd:rbd config image list", "none recorded; a live node is not asked")
+        raise Absent("cmd:rbd config image list", "none recorded; a live node is not asked", recorded=False)
     rows: list[Limit] = []
     for name, image in recorded:
         output = host.recorded_output(name)

@@ -229,7 +229,7 @@ class History:
 
     def still(self) -> History:
         """Return one that keeps what this one has now."""
-        copied = History(self._providers, self._keep)
+        copied = History(self._providers, self._keep, self.past)
         copied._ring.extend(self._ring)
         return copied
 
