@@ -14,7 +14,7 @@ from sdstop.collectors.mdraid import Array
 from sdstop.collectors.network import Interface
 from sdstop.collectors.node import Node
 from sdstop.evidence import Cite
-from sdstop.finding import Finding, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.finding import Finding, Severity, Unchecked, Value, Verdict, cites
 from sdstop.format import bytes_
 from sdstop.history import Window
 from sdstop.model import Reading
@@ -205,8 +205,3 @@ def _values(group: Iterable[Trait], aspect: Aspect) -> tuple[tuple[str, tuple[st
     return tuple(
         (value, tuple(sorted(nodes))) for value, nodes in sorted(by_value.items(), key=lambda v: (-len(v[1]), v[0]))
     )
-
-
-def alike(verdicts: Iterable[Verdict]) -> list[RuledOut]:
-    """Return what all nodes agree in."""
-    return [verdict for verdict in verdicts if isinstance(verdict, RuledOut)]

@@ -129,7 +129,7 @@ def _path(values: Sequence[float | None], top: float, bottom: float) -> Iterable
         pen = "L"
 
 
-_PARTS = (("var(--data)", "1"), ("var(--data2)", "1"), ("var(--data3)", "1"))
+_PARTS = ("var(--data)", "var(--data2)", "var(--data3)")
 
 
 def stack(rows: Sequence[Row], times: Sequence[str], *, title: str) -> Markup:
@@ -141,7 +141,7 @@ def stack(rows: Sequence[Row], times: Sequence[str], *, title: str) -> Markup:
     for at in range(count):
         shares = [values[at] for _, values in rows]
         y = bottom
-        for (fill, _), share in zip(_PARTS, shares, strict=False):
+        for fill, share in zip(_PARTS, shares, strict=False):
             if share is None:
                 break
             y -= high * share
@@ -150,7 +150,7 @@ def stack(rows: Sequence[Row], times: Sequence[str], *, title: str) -> Markup:
         known = [value for value in values if value is not None]
         mean = f" {sum(known) / len(known) * 100:.0f} %" if known else ""
         y = bottom - 8 - 18 * place
-        parts.append(el("rect", x=4, y=y - 9, width=10, height=10, fill=_PARTS[place][0]))
+        parts.append(el("rect", x=4, y=y - 9, width=10, height=10, fill=_PARTS[place]))
         parts.append(word(18, y, f"{name}{mean}"))
     parts.append(el("line", x1=LABEL, y1=bottom, x2=LABEL + WIDTH, y2=bottom, class_="axis"))
     return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)

@@ -68,7 +68,6 @@ def _in_force(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
         parts += [
             drawing.word(drawing.LABEL - 6, y + 11, _short(episode.finding.subject), right=True),
             el("rect", x=drawing.LABEL + start, y=y + 2, width=max(end - start, 3.0), height=11, fill=colour),
-            drawing.word(min(drawing.LABEL + start + 4, 820.0), y + 11.5, ""),
         ]
         parts.append(
             el("text", f"{severity.value} {episode.finding.rule}", x=drawing.LABEL + start + 5, y=y + 11,
