@@ -102,7 +102,9 @@ def parse_pressure(text: str) -> float | None:
         some avg10=43.19 avg60=9.84 avg300=2.14 total=7755972
         full avg10=39.19 avg60=8.96 avg300=1.95 total=7085972
 
-    Raises Malformed.
+    It is the least: the kernel (kernel/sched/psi.c) averages over the processors on which the group's tasks were, so
+    that a lone one which always waits, now on this and now on that of two, counts half. Requests that nobody waits
+    for (libaio, io_uring) do not count at all. Raises Malformed.
     """
     for line in text.splitlines():
         words = line.split()

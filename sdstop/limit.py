@@ -77,7 +77,8 @@ class Limit(Reading):
     used_requests: Annotated[int | None, Metric("Requests", "Requests that passed", kind=Kind.COUNTER)] = None
     used_bytes: Annotated[int | None, Metric("Bytes", "Bytes that passed", "bytes", Kind.COUNTER)] = None
     stalled: Annotated[
-        float | None, Metric("Stalled", "Time in which a task of the owner waited for I/O", "seconds", Kind.COUNTER)
+        float | None,
+        Metric("Stalled", "Least time in which a task of the owner waited for I/O", "seconds", Kind.COUNTER),
     ] = None
     requests_rate: Annotated[
         float | None,
@@ -165,7 +166,9 @@ class LimitUse(Reading):
     bytes_per_second: Annotated[float | None, Metric("Bandwidth", "Bytes that passed", "bytes_per_second")]
     request_size: Annotated[float | None, Metric("Size", "Mean size of a request", "bytes")]
     sharers: Annotated[int, Metric("Sharers", "Owners to whom the rates belong together")]
-    stalled: Annotated[float | None, Metric("Stalled", "Time in which a task of the owner waited for I/O", "ratio")]
+    stalled: Annotated[
+        float | None, Metric("Stalled", "Least time in which a task of the owner waited for I/O", "ratio")
+    ]
     wait: Annotated[float | None, Metric("Wait", "Mean time of a request, the limit's wait included", "seconds")]
     disk_wait: Annotated[float | None, Metric("Disks' wait", "Mean time of a request below the limit", "seconds")]
 

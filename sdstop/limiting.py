@@ -146,7 +146,7 @@ class Limiting:
 
     @property
     def stalled(self) -> float | None:
-        """Share of the time in which a task of the owner waited for I/O (on any device)."""
+        """Share of the time in which a task of the owner waited for I/O (on any device), at least."""
         return mean([s.stalled for s in self.samples])
 
     @property

@@ -172,7 +172,9 @@ def _values(known: Limiting, limits: Limits) -> tuple[Value, ...]:
         Value("least_wait", "mean time of a request at least, by tasks that stalled", known.least_wait, "seconds"),
         Value("disk_wait", "mean time of a request below the limit", known.disk_wait, "seconds"),
         Value("queue", "requests outstanding", known.queue, "", limits["queue"]),
-        Value("stalled", "time in which a task of it waited for I/O", known.stalled, "ratio", limits["stalled"]),
+        Value(
+            "stalled", "time in which a task of it waited for I/O, at least", known.stalled, "ratio", limits["stalled"]
+        ),
         Value("burst_left", "the burst may last, at most", known.burst_left, "seconds"),
     )
 
