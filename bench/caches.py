@@ -17,13 +17,13 @@ import subprocess
 import time
 from statistics import mean
 
-from sdstop.cache import Cache, CacheActivity
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.dmcache import DMCACHE
 from sdstop.diagnosis import Diagnosis, providers_of
-from sdstop.dmsetup import FLASHCACHES, INFO, PARTITIONS, STATUS, TABLE
 from sdstop.evidence import Evidence, Frame, command_key
 from sdstop.history import History
+from sdstop.parsers.dmsetup import FLASHCACHES, INFO, PARTITIONS, STATUS, TABLE
+from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.replay import Replay
 from sdstop.rules import RULES
 

@@ -23,12 +23,12 @@ from sdstop.collectors.scaleio import SCALEIO
 from sdstop.diagnosis import Diagnosis, providers_of
 from sdstop.evidence import Evidence, Frame, http_key
 from sdstop.history import History
-from sdstop.powerflex import QUERY
+from sdstop.parsers.powerflex import QUERY
+from sdstop.readings.scaleio import INSTANCES, STATISTICS
 from sdstop.replay import Replay
 from sdstop.rules import RULES
 from sdstop.sampler import wire
 from sdstop.sampler.rounds import Delta
-from sdstop.scaleio import INSTANCES, STATISTICS
 
 PACE = 10.0
 SETTLED = 10

@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
-from sdstop.stripe import Kind
+from sdstop.analysis.stripe import Kind
 from tests.arrays.measure import Outcome, Score, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Pool, Scenario, scenario
 

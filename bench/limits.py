@@ -18,13 +18,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean
 
-from sdstop.ceph import DUMP, HEALTH, PERF, STATUS, TREE
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Diagnosis, providers_of
 from sdstop.evidence import Evidence, Frame, command_key
 from sdstop.history import History
-from sdstop.limit import Limit, LimitUse
 from sdstop.live import LiveHost
+from sdstop.parsers.ceph import DUMP, HEALTH, PERF, STATUS, TREE
+from sdstop.readings.limit import Limit, LimitUse
 from sdstop.recording import RecordingHost
 from sdstop.replay import Replay
 from sdstop.rules import RULES

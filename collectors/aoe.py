@@ -9,11 +9,11 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.aoe import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
 from sdstop.collector import Collector, Need
-from sdstop.disk import device_name
 from sdstop.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.model import Label, Metric, Reading, Source
+from sdstop.readings.aoe import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
+from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
 DEBUG = "/sys/kernel/debug/aoe"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sdstop.cache import Cache, CacheActivity, activity
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Host, Malformed
 from sdstop.model import Derivation, Reading
+from sdstop.readings.cache import Cache, CacheActivity, activity
 
 ARCSTATS = "/proc/spl/kstat/zfs/arcstats"
 _ROW = re.compile(r"^(\w+) +[34] +(\d{1,20})$", re.MULTILINE | re.ASCII)

@@ -6,10 +6,10 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 
-from sdstop.cache import Cache, CacheActivity, activity
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Host, TimedOut, Unreadable
 from sdstop.model import Derivation, Reading
+from sdstop.readings.cache import Cache, CacheActivity, activity
 
 BLOCK = "/sys/block"
 SETS = "/sys/fs/bcache"

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collector import SLOW, Collector, Need
-from sdstop.disk import SECTOR, device_name, sysfs_name
 from sdstop.host import Host, TimedOut, Unreadable
 from sdstop.model import Fact, Label, Metric, Reading, Source, State
-from sdstop.udev import NO_NAMES, Names, answered_names, parse_names
+from sdstop.parsers.udev import NO_NAMES, Names, answered_names, parse_names
+from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
 BLOCK = "/sys/block"
 UDEV = "/run/udev/data"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sdstop import ceph
-from sdstop.ceph import Check, Status
-from sdstop.cephtool import CONFIG, DEADLINE, answers_of, ask, name_of, reachable
-from sdstop.cluster import Cluster, ClusterNode
 from sdstop.collector import Collector, Need
 from sdstop.evidence import command_key
 from sdstop.host import Host
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.parsers import ceph
+from sdstop.parsers.ceph import Check, Status
+from sdstop.parsers.cephtool import CONFIG, DEADLINE, answers_of, ask, name_of, reachable
+from sdstop.readings.cluster import Cluster, ClusterNode
+from sdstop.readings.rebuild_progress import Rebuild
 
 KIND = "ceph"
 PACE = 30.0

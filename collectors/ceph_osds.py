@@ -6,14 +6,14 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from sdstop import ceph
-from sdstop.ceph import Check, Osd, Ratios
-from sdstop.cephtool import CONFIG, DEADLINE, answers_of, ask, maybe, name_of, reachable, text_of
-from sdstop.cluster import ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.collector import Collector, Need
 from sdstop.evidence import command_key
 from sdstop.host import Absent, Host, TimedOut, Unreadable
 from sdstop.model import Reading
+from sdstop.parsers import ceph
+from sdstop.parsers.ceph import Check, Osd, Ratios
+from sdstop.parsers.cephtool import CONFIG, DEADLINE, answers_of, ask, maybe, name_of, reachable, text_of
+from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 
 LOCAL = "/var/lib/ceph"
 KIND = "ceph"

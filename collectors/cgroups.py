@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from sdstop.collector import Collector, Need
-from sdstop.controlgroup import (
+from sdstop.host import Absent, Host, Malformed, TimedOut, Unreadable
+from sdstop.model import Reading
+from sdstop.parsers.controlgroup import (
     OWN_FILES,
     ROOT,
     THROTTLES,
@@ -22,10 +24,8 @@ from sdstop.controlgroup import (
     parse_service,
     parse_stat,
 )
-from sdstop.disk import device_name
-from sdstop.host import Absent, Host, Malformed, TimedOut, Unreadable
-from sdstop.limit import CGROUP, READ, USE, WRITE, Limit, limited
-from sdstop.model import Reading
+from sdstop.readings.disk import device_name
+from sdstop.readings.limit import CGROUP, READ, USE, WRITE, Limit, limited
 
 QUESTION = "cgroup.limited"
 DEEPEST = 16

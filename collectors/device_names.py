@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collector import SLOW, Collector, Need
-from sdstop.device_names import DevicePath, unstable
 from sdstop.host import Absent, Host, TimedOut, Unreadable
 from sdstop.model import Reading
+from sdstop.readings.device_names import DevicePath, unstable
 
 FSTAB = "/etc/fstab"
 MDADM = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop import dmidecode, smbios
 from sdstop.collector import ONCE, Collector, Need
 from sdstop.host import Absent, Host, Unreadable
-from sdstop.locator import Slot, places
-from sdstop.memory_channels import family
 from sdstop.model import Fact, Label, Metric, Reading, Source
-from sdstop.smbios import Device, Processor, Table
+from sdstop.parsers import dmidecode, smbios
+from sdstop.parsers.locator import Slot, places
+from sdstop.parsers.memory_channels import family
+from sdstop.parsers.smbios import Device, Processor, Table
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
 CPUINFO = "/proc/cpuinfo"

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sdstop.collector import LIVE, Collector, Need
-from sdstop.disk import DISKSTATS as PATH
-from sdstop.disk import Disk, DiskActivity, activity, make_disk
 from sdstop.host import Host, Malformed
 from sdstop.model import Derivation, Reading
+from sdstop.readings.disk import DISKSTATS as PATH
+from sdstop.readings.disk import Disk, DiskActivity, activity, make_disk
 
 _SHAPE = bytes(ord("0" if chr(c) in "0123456789" else " " if c == 32 else "x") for c in range(256))
 """Makes every digit a 0 and everything that is neither digit nor space an x."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from sdstop import dmtable, flashcache
-from sdstop.cache import Cache, CacheActivity, activity
 from sdstop.collector import Collector, Need
-from sdstop.dmcache import CUT, UNKNOWN, cache, counts_blocks, writecache
-from sdstop.dmsetup import FLASHCACHES, PARTITIONS, ROOT, STATUS, TABLE, Names, Said, of_others, output
-from sdstop.dmtable import Segment
 from sdstop.evidence import command_key
 from sdstop.host import Host, Malformed, TimedOut, Unreadable
-from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Derivation, Reading, Rows
+from sdstop.parsers import dmtable, flashcache
+from sdstop.parsers.dmcache import CUT, UNKNOWN, cache, counts_blocks, writecache
+from sdstop.parsers.dmsetup import FLASHCACHES, PARTITIONS, ROOT, STATUS, TABLE, Names, Said, of_others, output
+from sdstop.parsers.dmtable import Segment
+from sdstop.readings.cache import Cache, CacheActivity, activity
+from sdstop.readings.iosize import RequestSizes, cumulative
 
 EVERY = 2.0
 """Seconds between runs: a start of dmsetup costs a node more than all the rest of a frame's caches."""

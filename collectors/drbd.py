@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from sdstop.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
 from sdstop.collector import Collector, Need
-from sdstop.drbd import (
+from sdstop.evidence import command_key
+from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+from sdstop.model import Reading
+from sdstop.parsers.drbd import (
     GOOD_DISKS,
     PAUSED,
     SHOW,
@@ -23,10 +25,8 @@ from sdstop.drbd import (
     parse_status,
     resyncs,
 )
-from sdstop.evidence import command_key
-from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
-from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
+from sdstop.readings.rebuild_progress import Rebuild
 
 PROC = "/proc/drbd"
 PACE = 5.0

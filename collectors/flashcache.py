@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from sdstop import dmtable, flashcache
-from sdstop.cache import Cache, CacheActivity, activity
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Absent, Host, Unreadable
-from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Derivation, Reading
+from sdstop.parsers import dmtable, flashcache
+from sdstop.readings.cache import Cache, CacheActivity, activity
+from sdstop.readings.iosize import RequestSizes, cumulative
 
 FOLDER = "/proc/flashcache"
 _BLOCK = "/sys/block"

@@ -7,13 +7,13 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop import sgmap
 from sdstop.collector import Collector, Need
-from sdstop.disk import device_name
 from sdstop.host import Host, TimedOut, Unreadable
-from sdstop.locality import NODES, functions, node_cpus, node_of
 from sdstop.model import Fact, Label, Metric, Reading, Source
-from sdstop.place import Place, enclosure_of, parse_place
+from sdstop.parsers import sgmap
+from sdstop.parsers.locality import NODES, functions, node_cpus, node_of
+from sdstop.parsers.place import Place, enclosure_of, parse_place
+from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
 PCI = "/sys/bus/pci/devices"

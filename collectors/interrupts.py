@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collector import SLOW, Collector, Need
-from sdstop.cpulist import cpulist, parse_cpulist
 from sdstop.host import Absent, Host
-from sdstop.locality import NODES, PCI, functions, node_cpus, node_of
 from sdstop.model import Fact, Label, Metric, Reading, Source
+from sdstop.parsers.cpulist import cpulist, parse_cpulist
+from sdstop.parsers.locality import NODES, PCI, functions, node_cpus, node_of
 
 IRQ = "/proc/irq"
 MOST = 128

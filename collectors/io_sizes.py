@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from sdstop.collector import Collector, Need
 from sdstop.host import Absent, Denied, Host, Malformed
-from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Reading
+from sdstop.readings.iosize import RequestSizes, cumulative
 
 EVENTS = "/sys/kernel/tracing/events/block/block_rq_issue"
 INSTANCE = "/sys/kernel/tracing/instances/sdstop"

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdstop.collector import SLOW, Collector, Need
-from sdstop.disk import DiskActivity, device_name, make_activity
 from sdstop.evidence import slug
 from sdstop.host import Absent, Host, Malformed
 from sdstop.model import Reading
+from sdstop.readings.disk import DiskActivity, device_name, make_activity
 
 Row = Mapping[str, float]
 """A device's figures by the word in the head of the column (`r/s`), throughput in bytes, all else as printed."""

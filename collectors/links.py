@@ -7,10 +7,10 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop import netclass
 from sdstop.collector import Collector, Need
 from sdstop.host import Host, TimedOut, Unreadable
 from sdstop.model import Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.parsers import netclass
 
 CLASS = netclass.CLASS
 

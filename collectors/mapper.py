@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop import dmtable
 from sdstop.collector import SLOW, Collector, Need
-from sdstop.dmsetup import INFO, PARTITIONS, ROOT, TABLE, output
-from sdstop.dmtable import Segment
 from sdstop.evidence import command_key
 from sdstop.host import Host
 from sdstop.model import Fact, Label, Metric, Reading, Source
+from sdstop.parsers import dmtable
+from sdstop.parsers.dmsetup import INFO, PARTITIONS, ROOT, TABLE, output
+from sdstop.parsers.dmtable import Segment
 
 BLOCK = "/sys/block"
 

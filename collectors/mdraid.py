@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterable, Iterator
 
-from sdstop import mdstat
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Host
-from sdstop.mdarray import MDSTAT, Array, Member, folder
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
-from sdstop.redundancy import Layout, tolerated
+from sdstop.parsers import mdstat
+from sdstop.readings.mdarray import MDSTAT, Array, Member, folder
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.redundancy import Layout, tolerated
 
 __all__ = ["MDMEMBERS", "MDRAID", "Array", "Member"]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
-from sdstop import netclass
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Host, Malformed
 from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.parsers import netclass
 
 PROC_DEV = "/proc/net/dev"
 CLASS = netclass.CLASS

@@ -9,9 +9,9 @@ from typing import Annotated, ClassVar
 
 from sdstop.collector import Collector, Need
 from sdstop.host import Host
-from sdstop.locality import FIRMWARE, PCI, functions, node_cpus, node_of
 from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
-from sdstop.place import is_function
+from sdstop.parsers.locality import FIRMWARE, PCI, functions, node_cpus, node_of
+from sdstop.parsers.place import is_function
 
 NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"

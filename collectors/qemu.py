@@ -7,9 +7,9 @@ from typing import Any
 
 from sdstop.collector import Collector, Need
 from sdstop.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
-from sdstop.limit import USE, Limit
 from sdstop.model import Reading
-from sdstop.qemu import Drive, limits_of, parse_domain
+from sdstop.parsers.qemu import Drive, limits_of, parse_domain
+from sdstop.readings.limit import USE, Limit
 
 QUESTION = "qemu.drives"
 FILES = ("/run/libvirt/qemu/*.xml", "/etc/libvirt/qemu/*.xml")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from sdstop.collector import SLOW, Collector, Need
 from sdstop.host import Absent, Host
-from sdstop.limit import USE, Limit
 from sdstop.model import Reading
-from sdstop.rbd import image_of, limits_of, parse_config
+from sdstop.parsers.rbd import image_of, limits_of, parse_config
+from sdstop.readings.limit import USE, Limit
 
 MAPPED = "/sys/bus/rbd/devices"
 

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop import smp
 from sdstop.collector import Collector, Need
-from sdstop.expander import COUNTERS as _FILES
-from sdstop.expander import SasExpander, SasExpanderActivity, Talk, changes, recorded, take_recorded
 from sdstop.host import Host, TimedOut, Unreadable
 from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State
-from sdstop.place import Place, enclosure_of, parse_place
+from sdstop.parsers import smp
+from sdstop.parsers.expander import COUNTERS as _FILES
+from sdstop.parsers.expander import SasExpander, SasExpanderActivity, Talk, changes, recorded, take_recorded
+from sdstop.parsers.place import Place, enclosure_of, parse_place
 
 PHYS = "/sys/class/sas_phy"
 PORTS = "/sys/class/sas_port"

@@ -7,24 +7,11 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
-from sdstop.cluster import (
-    Cluster,
-    ClusterClient,
-    ClusterDevice,
-    ClusterNode,
-    ClusterPool,
-    ClusterVolume,
-    FailureDomain,
-    make_device,
-)
 from sdstop.collector import Collector, Need
-from sdstop.device_names import DevicePath, make_path
-from sdstop.disk import device_name
 from sdstop.evidence import http_key
 from sdstop.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
-from sdstop.limit import USE, Limit
 from sdstop.model import Reading
-from sdstop.powerflex import (
+from sdstop.parsers.powerflex import (
     LISTS,
     QUERY,
     decode,
@@ -36,12 +23,25 @@ from sdstop.powerflex import (
     text,
     whole,
 )
-from sdstop.powerflex_nodes import addresses_of, cluster_row, manager_rows, node_rows
-from sdstop.powerflex_pools import Here, System, pool_rows
-from sdstop.powerflex_volumes import client_rows, volume_rows
-from sdstop.rebuild_progress import Rebuild
-from sdstop.scaleio import GATEWAY, INSTANCES, STATISTICS, Gateway, ScaleioPool
-from sdstop.scli import recorded_objects
+from sdstop.parsers.powerflex_nodes import addresses_of, cluster_row, manager_rows, node_rows
+from sdstop.parsers.powerflex_pools import Here, System, pool_rows
+from sdstop.parsers.powerflex_volumes import client_rows, volume_rows
+from sdstop.parsers.scli import recorded_objects
+from sdstop.readings.cluster import (
+    Cluster,
+    ClusterClient,
+    ClusterDevice,
+    ClusterNode,
+    ClusterPool,
+    ClusterVolume,
+    FailureDomain,
+    make_device,
+)
+from sdstop.readings.device_names import DevicePath, make_path
+from sdstop.readings.disk import device_name
+from sdstop.readings.limit import USE, Limit
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.scaleio import GATEWAY, INSTANCES, STATISTICS, Gateway, ScaleioPool
 
 BY_ID = "/dev/disk/by-id"
 ADDRESSES = "/proc/net/fib_trie"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collector import Collector, Need
-from sdstop.disk import sysfs_name
 from sdstop.host import Host
 from sdstop.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.readings.disk import sysfs_name
 
 BLOCK = "/sys/block"
 ISCSI = "/sys/class/iscsi_session"

@@ -10,14 +10,14 @@ import posixpath
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 
-from sdstop import zpool_json, zpool_status
 from sdstop.collector import Collector, Need
-from sdstop.device_names import DevicePath
 from sdstop.evidence import command_key
 from sdstop.host import Absent, Denied, Failed, Host
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
-from sdstop.zpool import KSTATS, NO_POOLS, Pool, PoolState, Vdev, draid
+from sdstop.parsers import zpool_json, zpool_status
+from sdstop.readings.device_names import DevicePath
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.zpool import KSTATS, NO_POOLS, Pool, PoolState, Vdev, draid
 
 TEXT = ("zpool", "status", "-pP", "-s", "-t")
 JSON = ("zpool", "status", "-j", "--json-int", "-pP", "-s")

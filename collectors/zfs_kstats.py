@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from sdstop.collector import LIVE, Collector, Need
 from sdstop.host import Absent, Host, Malformed
 from sdstop.model import Derivation, Reading
-from sdstop.zpool import KSTATS, Dataset, DatasetActivity, IntentLog, PoolState, activity
-from sdstop.zpool_status import imported
+from sdstop.parsers.zpool_status import imported
+from sdstop.readings.zpool import KSTATS, Dataset, DatasetActivity, IntentLog, PoolState, activity
 
 _ROW = re.compile(r"^(\w{1,31}) +([347]) +(.*)$", re.MULTILINE | re.ASCII)
 _SECONDS = 5.0

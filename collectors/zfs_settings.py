@@ -9,8 +9,8 @@ from sdstop.collector import SLOW, Collector, Need
 from sdstop.evidence import command_key
 from sdstop.host import Absent, Failed, Host, Malformed
 from sdstop.model import Reading
-from sdstop.zpool import KSTATS, PARAMETERS, TUNABLES, DatasetSettings, Tuning
-from sdstop.zpool_status import imported
+from sdstop.parsers.zpool_status import imported
+from sdstop.readings.zpool import KSTATS, PARAMETERS, TUNABLES, DatasetSettings, Tuning
 
 GET = (
     "zfs", "get", "-H", "-p", "-t", "filesystem,volume", "-o", "name,property,value",

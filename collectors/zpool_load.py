@@ -8,8 +8,8 @@ from sdstop.collector import SLOW, Collector, Need
 from sdstop.evidence import command_key
 from sdstop.host import Failed, Host, Malformed
 from sdstop.model import Reading
-from sdstop.zpool import IOSTAT, KSTATS, VdevLoad
-from sdstop.zpool_status import imported
+from sdstop.parsers.zpool_status import imported
+from sdstop.readings.zpool import IOSTAT, KSTATS, VdevLoad
 
 _ANSWER = 8.0
 _DIGITS = 20

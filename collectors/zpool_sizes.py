@@ -8,10 +8,10 @@ from itertools import pairwise
 from sdstop.collector import SLOW, Collector, Need
 from sdstop.evidence import command_key
 from sdstop.host import Failed, Host, Malformed
-from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Reading
-from sdstop.zpool import KSTATS
-from sdstop.zpool_status import imported
+from sdstop.parsers.zpool_status import imported
+from sdstop.readings.iosize import RequestSizes, cumulative
+from sdstop.readings.zpool import KSTATS
 
 COMMAND = ("zpool", "iostat", "-r", "-H", "-p")
 

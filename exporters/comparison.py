@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from sdstop.analysis.peers import Difference, Peer, differences, judged
 from sdstop.diagnosis import Episode
 from sdstop.exporters import table
 from sdstop.exporters.html.document import document as html_document
@@ -16,7 +17,6 @@ from sdstop.exporters.report import finding_of, host_of
 from sdstop.exporters.text import counted, plural
 from sdstop.finding import Finding, RuledOut, Severity, Verdict, by_cause
 from sdstop.format import safe, timestamp
-from sdstop.peers import Difference, Peer, differences, judged
 from sdstop.session import Session
 
 SCHEMA = "sdstop.comparison/1"

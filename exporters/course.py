@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sdstop.cache import CacheActivity
 from sdstop.collectors.mdraid import Member
-from sdstop.disk import DiskActivity
 from sdstop.history import Window
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.cache import CacheActivity
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.snapshot import Snapshot
 
 MOST = 360

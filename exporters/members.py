@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sdstop.cache import Cache
 from sdstop.collectors.blockdev import BlockLink
 from sdstop.collectors.mdraid import Member
 from sdstop.history import Window
+from sdstop.readings.cache import Cache
 
 _PARTITION = "partition"
 _TELL = (BlockLink, Member, Cache)

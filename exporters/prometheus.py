@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 from sdstop.collector import Collector
 from sdstop.diagnosis import Judgement, providers_of
-from sdstop.disk import Disk
 from sdstop.evidence import Frame
 from sdstop.exporters import tallies
 from sdstop.exporters.choice import ALL, MEMBERS, Choice
@@ -39,6 +38,7 @@ from sdstop.exporters.series import Series, Text
 from sdstop.exporters.tallies import Tallies
 from sdstop.finding import Limits
 from sdstop.model import Reading
+from sdstop.readings.disk import Disk
 from sdstop.session import Look, Session
 from sdstop.snapshot import Run
 

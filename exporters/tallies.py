@@ -12,14 +12,14 @@ from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from sdstop.analysis.stripe import StripeLimits, crowd
+from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Member
-from sdstop.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.history import Moment, Window
-from sdstop.limit import Limit, LimitUse
 from sdstop.model import Kind, Label, Metric, Reading, Source
-from sdstop.stripe import StripeLimits, crowd
-from sdstop.striped import PARITY, Striped, striped_arrays
+from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
+from sdstop.readings.limit import Limit, LimitUse
 
 BUSY = 0.95
 """Share of a reading in which a saturated disk had requests."""

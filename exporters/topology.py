@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sdstop.aoe import AoeExport
 from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.mdraid import Array
-from sdstop.dmtable import volume
 from sdstop.finding import Finding, Severity
 from sdstop.history import Window
-from sdstop.zpool import Pool, PoolState, Vdev
+from sdstop.parsers.dmtable import volume
+from sdstop.readings.aoe import AoeExport
+from sdstop.readings.zpool import Pool, PoolState, Vdev
 
 MOST = 36
 """Things of one column; what is more is counted."""

@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop import ceph, drbd
 from sdstop.evidence import command_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
+from sdstop.parsers import ceph, drbd
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Folders in which programs are looked for, whatever the caller's PATH says."""

@@ -17,7 +17,7 @@ from sdstop.answers import PROCESSES, QUESTIONS, Processes
 from sdstop.commands import CommandRunner
 from sdstop.evidence import command_key, http_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
-from sdstop.scaleio import GATEWAY
+from sdstop.readings.scaleio import GATEWAY
 from sdstop.throttled import LIMITED, ControlGroups
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """Machines: virtual machines that run on the live node, and the limits of their drives.
 
 libvirt's files and QEMU's command lines hold passwords too, so they are read here, and what is said of them is only
-what sdstop.qemu knows.
+what sdstop.parsers.qemu knows.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sdstop.host import LARGEST, Absent, Malformed
-from sdstop.qemu import Drive, parse_command_line, parse_domain
+from sdstop.parsers.qemu import Drive, parse_command_line, parse_domain
 
 DRIVES = "qemu.drives"
 STATE = "/run/libvirt/qemu"

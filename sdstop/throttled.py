@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sdstop.controlgroup import ROOT, THROTTLES
 from sdstop.host import Absent, Failed
+from sdstop.parsers.controlgroup import ROOT, THROTTLES
 
 LIMITED = "cgroup.limited"
 AGAIN = 10.0

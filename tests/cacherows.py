@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdstop.aoe import AoeExport
-from sdstop.cache import Cache, CacheActivity, activity
 from sdstop.collector import Collector
 from sdstop.finding import Rule
 from sdstop.host import Host
-from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Derivation, Reading, schema
+from sdstop.readings.aoe import AoeExport
+from sdstop.readings.cache import Cache, CacheActivity, activity
+from sdstop.readings.iosize import RequestSizes, cumulative
 from tests.frames import Judged
 
 KEY = "cmd:dmsetup status"

@@ -10,8 +10,8 @@ from sdstop.collector import Collector, Need
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.finding import Rule
 from sdstop.host import Host
-from sdstop.limit import USE, Limit
 from sdstop.model import Reading
+from sdstop.readings.limit import USE, Limit
 from tests.frames import Files, Judged
 
 FILE = "/limits"

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.disk import Disk
 from sdstop.evidence import Origin
 from sdstop.live import LiveHost
-from sdstop.mdarray import Array, Member
+from sdstop.readings.disk import Disk
+from sdstop.readings.mdarray import Array, Member
 from sdstop.rules import RULES
 from sdstop.sampler import sample
 from sdstop.session import Session

@@ -1,6 +1,6 @@
 """Precision and recall of the stripe detector on simulated arrays that were not used to tune it.
 
-The limits in `sdstop.stripe.StripeLimits` were chosen on `scenarios.TUNING` (columns 4, 6, 8, 12, 23; seeds below
+The limits in `analysis.stripe.StripeLimits` were chosen on `scenarios.TUNING` (columns 4, 6, 8, 12, 23; seeds below
 1000). Here only `scenarios.HELD_OUT` is judged: other numbers of columns (5 to 30), disks, chunks, clone sizes and
 counts, loads and seeds. What is a convoy is said by the positions of the simulated clones (`scenarios.convoy`), never
 by a counter. This is a sample, quick enough for every run; `python -m bench.detection` runs all of it.
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.stripe import Kind
+from sdstop.analysis.stripe import Kind
 from tests.arrays.measure import Outcome, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Expected, scenario
 from tests.arrays.spec import Level

@@ -19,8 +19,8 @@ import pytest
 from sdstop.collectors.blockdev import BLOCKDEV, BlockDevice, BlockLink, fingerprint
 from sdstop.collectors.diskstats import parse
 from sdstop.collectors.iostat import activity_of, parse_json, parse_text
-from sdstop.disk import WRAP, Disk, DiskActivity, activity
 from sdstop.live import LiveHost
+from sdstop.readings.disk import WRAP, Disk, DiskActivity, activity
 
 pytestmark = pytest.mark.live
 

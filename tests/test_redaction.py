@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop import smbios
 from sdstop.capture import open_capture
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.parsers import smbios
 from sdstop.redaction import Pseudonyms, Redactor, leaks
 from sdstop.redaction.identity import IPV4, learnt, usable
 from sdstop.redaction.pseudonym import Kind

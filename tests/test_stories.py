@@ -19,10 +19,10 @@ from sdstop.capture import open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Judgement
-from sdstop.disk import DiskActivity
 from sdstop.evidence import Frame, Outcome, readable
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.finding import Severity
+from sdstop.readings.disk import DiskActivity
 from sdstop.replay import EvidenceHost
 from sdstop.rules import RULES
 from sdstop.sampler import sample

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from sdstop.collectors.zfs import LIST, TEXT
 from sdstop.collectors.zfs_settings import GET
 from sdstop.evidence import command_key
-from sdstop.zpool import KSTATS, PARAMETERS
+from sdstop.readings.zpool import KSTATS, PARAMETERS
 
 STATUS = command_key(TEXT)
 SIZES = command_key(LIST)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from sdstop.analysis.limiting import Limiting, limitings
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.markup import Markup
 from sdstop.format import percent, quantity, safe
 from sdstop.history import Window
-from sdstop.limiting import Limiting, limitings
 
 MOST = 40
 AT = 0.97

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.aoe import AoeExport, AoeTarget, payload, pieces
-from sdstop.cache import Cache
+from sdstop.analysis.framing import below
 from sdstop.collectors.network import Interface
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.markup import Markup
 from sdstop.format import bytes_, number, percent, safe
-from sdstop.framing import below
 from sdstop.history import Window
-from sdstop.iosize import RequestSizes, between, not_whole
+from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
+from sdstop.readings.cache import Cache
+from sdstop.readings.iosize import RequestSizes, between, not_whole
 
 MOST = 24
 """Sizes that are drawn: the most frequent ones, and those that are marked."""

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from sdstop.cache import Cache
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
@@ -20,6 +19,7 @@ from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
 from sdstop.exporters.course import Course
 from sdstop.exporters.text import plural
 from sdstop.format import safe
+from sdstop.readings.cache import Cache
 from sdstop.redaction import Redactor
 from sdstop.session import Session
 

@@ -1,4 +1,4 @@
-"""Traits of nodes as a server knows them: what is asked seldom, and what sdstop.outlier compares."""
+"""Traits of nodes as a server knows them: what is asked seldom, and what sdstop.analysis.outlier compares."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from sdstop.analysis.outlier import Trait
 from sdstop.evidence import Cite
 from sdstop.fleet.answer import Series
 from sdstop.fleet.picture import Key, key_of, names
 from sdstop.fleet.promql import series
 from sdstop.fleet.queries import MOST_TRAITS
 from sdstop.format import bytes_, number
-from sdstop.outlier import Trait
 
 _PORTS = 'kind=~"physical|bond"'
 

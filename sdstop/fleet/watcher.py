@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from sdstop.analysis.outlier import outliers
 from sdstop.finding import Verdict
 from sdstop.fleet import traits
 from sdstop.fleet.answer import Answer, Series
@@ -24,7 +25,6 @@ from sdstop.fleet.picture import (
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
 from sdstop.format import percent
-from sdstop.outlier import outliers
 
 INTERVAL = 30.0
 """Seconds between two refreshes, unless something else is chosen."""

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from sdstop import smbios
 from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Malformed
+from sdstop.parsers import smbios
 from sdstop.redaction.pseudonym import Kind
 
 IPV4 = re.compile(

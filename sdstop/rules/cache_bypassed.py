@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from sdstop import format as human
-from sdstop.cache import Cache, share
-from sdstop.caching import Caching, Course, Pieces, cachings, pieces_of
+from sdstop.analysis.caching import Caching, Course, Pieces, cachings, pieces_of
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.cache import Cache, share
 
 _ID = "cache-bypassed"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.cache import Cache, share
-from sdstop.caching import FLASHCACHE, Caching, cachings
-from sdstop.dmcache import CUT, UNKNOWN
+from sdstop.analysis.caching import FLASHCACHE, Caching, cachings
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.parsers.dmcache import CUT, UNKNOWN
+from sdstop.readings.cache import Cache, share
 
 _ID = "cache-errors"
 

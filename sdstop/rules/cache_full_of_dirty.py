@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.cache import Cache, share
-from sdstop.caching import Caching, cachings
+from sdstop.analysis.caching import Caching, cachings
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.cache import Cache, share
 
 _ID = "cache-full-of-dirty"
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.cache import Cache, share
-from sdstop.caching import Caching, Course, cachings
+from sdstop.analysis.caching import Caching, Course, cachings
 from sdstop.collectors.node import Node
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.cache import Cache, share
 
 _ID = "cache-ineffective"
 

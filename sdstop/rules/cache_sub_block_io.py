@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.aoe import AoeExport
-from sdstop.cache import Cache, share
-from sdstop.caching import FLASHCACHE, Caching, Course, Pieces, cachings, pieces_of
+from sdstop.analysis.caching import FLASHCACHE, Caching, Course, Pieces, cachings, pieces_of
+from sdstop.analysis.jumbo import BLOCK, right_mtus
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.jumbo import BLOCK, right_mtus
+from sdstop.readings.aoe import AoeExport
+from sdstop.readings.cache import Cache, share
 
 _ID = "cache-sub-block-io"
 _SHOWN = 3

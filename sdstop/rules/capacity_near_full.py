@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.cluster import ClusterPool
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.cluster import ClusterPool
 
 _ID = "capacity-near-full"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 from sdstop.evidence import Cite
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.model import Reading
-from sdstop.scaleio import Gateway
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
+from sdstop.readings.scaleio import Gateway
 
 _ID = "cluster-degraded"
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from sdstop import format as human
 from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.collectors.node import STAT, Node
-from sdstop.disk import Disk
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Moment, Window
+from sdstop.readings.disk import Disk
 
 _ID = "device-hung"
 _GRACE = 0.5

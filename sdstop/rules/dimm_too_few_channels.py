@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sdstop import format as human
+from sdstop.analysis.fabric import loads
 from sdstop.collectors.dimms import Dimm, MemorySocket
 from sdstop.evidence import Cite
-from sdstop.fabric import loads
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
+from sdstop.analysis.fabric import Load, loads
 from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.fabric import Load, loads
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.cluster import Cluster, ClusterNode
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.cluster import Cluster, ClusterNode
 
 _ID = "mdm-no-redundancy"
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})

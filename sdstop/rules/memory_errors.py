@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sdstop import format as human
+from sdstop.analysis.ecc import module_of
 from sdstop.collectors.dimms import Dimm
 from sdstop.collectors.edac import (
     MemoryController,
@@ -13,7 +14,6 @@ from sdstop.collectors.edac import (
     MemoryErrorActivity,
     MemoryErrors,
 )
-from sdstop.ecc import module_of
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 

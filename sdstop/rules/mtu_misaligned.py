@@ -6,15 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from sdstop import format as human
-from sdstop.aoe import SECTOR, AoeExport, AoeTarget, payload, whole_share
-from sdstop.caching import Caching, Course
+from sdstop.analysis.caching import Caching, Course
+from sdstop.analysis.framing import Asked, asked, caches_below
+from sdstop.analysis.jumbo import BLOCK, SIZES, Proposal, commands, harm, mend, mtus_of, named, other_end, proposal
+from sdstop.analysis.serving import Served, asks, begins_within, doubt, harms, look, wrong
 from sdstop.collectors.aoe import AoePort, AoeSocket
 from sdstop.collectors.network import Interface
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.framing import Asked, asked, caches_below
 from sdstop.history import Window
-from sdstop.jumbo import BLOCK, SIZES, Proposal, commands, harm, mend, mtus_of, named, other_end, proposal
-from sdstop.serving import Served, asks, begins_within, doubt, harms, look, wrong
+from sdstop.readings.aoe import SECTOR, AoeExport, AoeTarget, payload, whole_share
 
 _ID = "mtu-misaligned"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.disk import DiskActivity
 
 _ID = "pcie-degraded"
 _VIRTIO = "1af4:"

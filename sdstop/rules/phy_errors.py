@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 
 from sdstop import format as human
 from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity
-from sdstop.expander import SasExpander, SasExpanderActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.parsers.expander import SasExpander, SasExpanderActivity
 
 _ID = "phy-errors"
 _HOUR = 3600.0

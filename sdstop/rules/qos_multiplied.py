@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 from sdstop import format as human
+from sdstop.analysis.limiting import Limiting, mappings
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.limit import CGROUP, Limit
-from sdstop.limiting import Limiting, mappings
+from sdstop.readings.limit import CGROUP, Limit
 
 _ID = "qos-multiplied"
 

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sdstop import format as human
-from sdstop.disk import DiskActivity
+from sdstop.analysis.rebuild import Pace
+from sdstop.analysis.rebuild_suspects import Suspect, suspects
+from sdstop.analysis.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.mdarray import folder
 from sdstop.model import Reading
-from sdstop.rebuild import Pace
-from sdstop.rebuild_progress import Rebuild
-from sdstop.rebuild_suspects import Suspect, suspects
-from sdstop.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.mdarray import folder
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
 _ID = "rebuild-slow"

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator
 
 from sdstop import format as human
+from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace
+from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.mdarray import folder
-from sdstop.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace
-from sdstop.rebuild_progress import Rebuild
-from sdstop.rebuilding import REPAIRS, Rebuilding, rebuildings
+from sdstop.readings.mdarray import folder
+from sdstop.readings.rebuild_progress import Rebuild
 
 _ID = "rebuild-stalled"
 

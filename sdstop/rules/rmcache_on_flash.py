@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
-from sdstop.cluster import ClusterDevice
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.scaleio import ScaleioPool
+from sdstop.readings.cluster import ClusterDevice
+from sdstop.readings.scaleio import ScaleioPool
 
 _ID = "rmcache-on-flash"
 _FLASH = frozenset({"SSD", "NVMe", "NVME"})

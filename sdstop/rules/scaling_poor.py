@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sdstop import format as human
-from sdstop.cluster import Cluster, ClusterClient
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.cluster import Cluster, ClusterClient
 
 _ID = "scaling-poor"
 _ACTIVE = 0.2

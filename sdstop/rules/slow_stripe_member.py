@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from statistics import median
 
 from sdstop import format as human
+from sdstop.analysis.laggard import FEWEST, Wait
+from sdstop.analysis.stripe import Kind
+from sdstop.analysis.striped import Striped, striped_arrays, thresholds
 from sdstop.collectors.mdraid import Array
-from sdstop.disk import DiskActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.laggard import FEWEST, Wait
-from sdstop.stripe import Kind
-from sdstop.striped import Striped, striped_arrays, thresholds
+from sdstop.readings.disk import DiskActivity
 
 _ID = "slow-stripe-member"
 

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.blockdev import BlockDevice
-from sdstop.device_names import DevicePath, unstable
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.readings.device_names import DevicePath, unstable
 
 _ID = "unstable-device-path"
 _SHOWN = 4

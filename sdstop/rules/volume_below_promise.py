@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop import format as human
+from sdstop.analysis.limiting import Limiting, limitings
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.limit import CGROUP, Limit
-from sdstop.limiting import Limiting, limitings
+from sdstop.readings.limit import CGROUP, Limit
 
 _ID = "volume-below-promise"
 

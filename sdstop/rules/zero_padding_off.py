@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.scaleio import ScaleioPool
+from sdstop.readings.scaleio import ScaleioPool
 
 _ID = "zero-padding-off"
 

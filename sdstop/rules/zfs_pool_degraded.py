@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 
 from sdstop import format as human
+from sdstop.analysis.pooling import Top, Whole, wholes
+from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.evidence import Cite
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.pooling import Top, Whole, wholes
-from sdstop.rebuilding import REPAIRS, Rebuilding, rebuildings
-from sdstop.zpool import Pool, PoolState, Vdev
+from sdstop.readings.zpool import Pool, PoolState, Vdev
 
 _ID = "zfs-pool-degraded"
 _OUT = {

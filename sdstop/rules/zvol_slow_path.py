@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sdstop import format as human
-from sdstop.disk import DiskActivity
+from sdstop.analysis.pooling import Whole, disk_of, wholes
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
-from sdstop.pooling import Whole, disk_of, wholes
-from sdstop.zpool import DatasetActivity, DatasetSettings, Vdev, draid
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.zpool import DatasetActivity, DatasetSettings, Vdev, draid
 
 _ID = "zvol-slow-path"
 SECONDS = 60.0

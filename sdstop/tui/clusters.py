@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sdstop.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.finding import Finding, Severity
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.scene import Scene
 

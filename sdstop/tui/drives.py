@@ -10,15 +10,15 @@ from typing import NamedTuple, TypeVar, cast
 
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array, Member
-from sdstop.disk import DiskActivity
-from sdstop.dmtable import volume
 from sdstop.finding import Severity
 from sdstop.history import Moment
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.parsers.dmtable import volume
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.zpool import Vdev
 from sdstop.tui.scene import Scene
 from sdstop.tui.strip import Sample, heat_top
-from sdstop.zpool import Vdev
 
 R = TypeVar("R", bound=Reading)
 

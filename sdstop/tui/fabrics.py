@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from sdstop.cluster import ClusterDevice
+from sdstop.analysis.fabric import Load, loads, pcie_payload
 from sdstop.collectors.blockdev import BlockLink
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
-from sdstop.disk import DiskActivity
-from sdstop.fabric import Load, loads, pcie_payload
 from sdstop.finding import Severity
+from sdstop.readings.cluster import ClusterDevice
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.zpool import Vdev
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.drives import drives, rows
 from sdstop.tui.scene import Scene
 from sdstop.tui.topology import Knot, Topology, topology, total
-from sdstop.zpool import Vdev
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sdstop.analysis.pooling import Whole, wholes
 from sdstop.finding import Severity
-from sdstop.pooling import Whole, wholes
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.zpool import Vdev
 from sdstop.tui.drives import Drive, drives, rows
 from sdstop.tui.scene import Scene
-from sdstop.zpool import Vdev
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-from sdstop.aoe import AoeExport, AoeTarget, payload
-from sdstop.cache import Cache, CacheActivity, activity
 from sdstop.collectors.network import Interface
 from sdstop.evidence import Evidence, Frame, Outcome
 from sdstop.history import Window
-from sdstop.iosize import RequestSizes, between, not_whole
+from sdstop.readings.aoe import AoeExport, AoeTarget, payload
+from sdstop.readings.cache import Cache, CacheActivity, activity
+from sdstop.readings.iosize import RequestSizes, between, not_whole
 from sdstop.tui.cached import known, past, seen_before
 from sdstop.tui.scene import Scene
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-from sdstop.aoe import AoeExport, AoeTarget, payload, pieces
-from sdstop.cache import Cache
+from sdstop.analysis.framing import below
 from sdstop.collectors.network import Interface
-from sdstop.framing import below
 from sdstop.history import Window
-from sdstop.iosize import RequestSizes, between, not_whole
+from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
+from sdstop.readings.cache import Cache
+from sdstop.readings.iosize import RequestSizes, between, not_whole
 from sdstop.tui.cached import known, past
 from sdstop.tui.drives import PAST, natural
 from sdstop.tui.scene import Scene

@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from sdstop.analysis.fabric import KINDS
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy
-from sdstop.fabric import KINDS
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.scene import Scene
 

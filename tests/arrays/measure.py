@@ -1,4 +1,4 @@
-"""How well `sdstop.stripe` tells what a simulated array suffers from: verdicts beside the truth, and their score.
+"""How well `analysis.stripe` tells what a simulated array suffers from: verdicts beside the truth, and their score.
 
 The way is that of the program: the text of `/proc/diskstats` of successive seconds, rates, ten seconds judged.
 """
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from sdstop.stripe import Column, Kind, Member, Second, Verdict, judge
+from sdstop.analysis.stripe import Column, Kind, Member, Second, Verdict, judge
 from tests.arrays.evidence import member_name
 from tests.arrays.geometry import Geometry
 from tests.arrays.scenarios import Convoy, Expected, Scenario, convoy

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.aoe import AoeExport, AoeTarget
 from sdstop.collectors.aoe import (
     AOE,
     COMMAND,
@@ -24,6 +23,7 @@ from sdstop.collectors.aoe import (
 from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Absent, Malformed
 from sdstop.model import Reading
+from sdstop.readings.aoe import AoeExport, AoeTarget
 from sdstop.replay import EvidenceHost
 
 DISK = "/sys/block/etherd!e7.12"

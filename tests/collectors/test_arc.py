@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.cache import Cache
 from sdstop.collectors.arc import ARC, ARCSTATS, parse
 from sdstop.host import Absent, Malformed
 from sdstop.model import Source
+from sdstop.readings.cache import Cache
 from sdstop.replay import EvidenceHost
 
 

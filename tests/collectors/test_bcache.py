@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.cache import Cache, CacheActivity
 from sdstop.capture import open_capture
 from sdstop.collectors.bcache import BCACHE, chosen, size
 from sdstop.model import Source
+from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.replay import EvidenceHost, Replay
 from sdstop.snapshot import Snapshot
 

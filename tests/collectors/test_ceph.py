@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop import ceph
-from sdstop.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.collector import Collector
 from sdstop.collectors.ceph import CEPH
 from sdstop.collectors.ceph_osds import CEPH_OSDS
 from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Absent, Denied, Failed, Malformed, Output
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.parsers import ceph
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.replay import EvidenceHost
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED

@@ -12,7 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.cgroups import CGROUPS, parse_answer, read
-from sdstop.controlgroup import (
+from sdstop.finding import Severity
+from sdstop.host import Absent, Failed, Malformed
+from sdstop.live import LiveHost
+from sdstop.parsers.controlgroup import (
     Passed,
     Throttle,
     group_name,
@@ -23,10 +26,7 @@ from sdstop.controlgroup import (
     parse_service,
     parse_stat,
 )
-from sdstop.finding import Severity
-from sdstop.host import Absent, Failed, Malformed
-from sdstop.limit import Limit
-from sdstop.live import LiveHost
+from sdstop.readings.limit import Limit
 from sdstop.replay import EvidenceHost
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.throttled import LIMITED, ControlGroups

@@ -8,7 +8,7 @@ from sdstop.host import Absent, Denied, Malformed
 from sdstop.model import Source, schema
 from sdstop.replay import EvidenceHost
 from tests.firmware import E5_2620_V4, Board, Module, board
-from tests.test_smbios import TEXT
+from tests.parsers.test_smbios import TEXT
 
 
 def rows(made: Board, cpuinfo: str = "") -> tuple[list[Dimm], list[MemorySocket]]:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.cache import Cache, CacheActivity
 from sdstop.capture import open_capture
 from sdstop.collectors.dmcache import DMCACHE, MODULES
 from sdstop.collectors.flashcache import FLASHCACHE
@@ -13,8 +12,9 @@ from sdstop.collectors.mapper import MAPPER, MappedDevice
 from sdstop.commands import COMMANDS
 from sdstop.evidence import Evidence, Frame, Outcome
 from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut
-from sdstop.iosize import RequestSizes
 from sdstop.model import Source
+from sdstop.readings.cache import Cache, CacheActivity
+from sdstop.readings.iosize import RequestSizes
 from sdstop.recording import RecordingHost
 from sdstop.replay import EvidenceHost, Replay
 from sdstop.snapshot import Snapshot

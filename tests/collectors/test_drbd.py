@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.cluster import Cluster, ClusterDevice, ClusterNode
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.drbd import DRBD, PROC, read
 from sdstop.commands import Command, CommandRunner
-from sdstop.drbd import KEPT, Rates, parse_proc, parse_rates, parse_status
 from sdstop.evidence import Evidence, Outcome
 from sdstop.finding import Severity
 from sdstop.host import Absent, Denied, Malformed
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.parsers.drbd import KEPT, Rates, parse_proc, parse_rates, parse_status
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.replay import EvidenceHost
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED

@@ -2,13 +2,13 @@
 
 import pytest
 
-from sdstop.cache import Cache
 from sdstop.collectors.dmcache import DMCACHE
 from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.evidence import Evidence, Frame, Outcome
 from sdstop.host import Absent, Malformed
-from sdstop.iosize import RequestSizes
 from sdstop.model import Source
+from sdstop.readings.cache import Cache
+from sdstop.readings.iosize import RequestSizes
 from sdstop.replay import EvidenceHost, Replay
 from sdstop.snapshot import Snapshot
 

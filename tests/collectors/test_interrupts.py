@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.interrupts import INTERRUPTS, IRQ, CardInterrupts
 from sdstop.host import Absent
-from sdstop.locality import NODES, PCI, node_of
 from sdstop.model import Source
+from sdstop.parsers.locality import NODES, PCI, node_of
 from sdstop.replay import EvidenceHost
 
 NODE_CPUS = {f"{NODES}/node0/cpulist": "0-7,16-23\n", f"{NODES}/node1/cpulist": "8-15,24-31\n"}

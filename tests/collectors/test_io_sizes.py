@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from sdstop.capture import open_capture
 from sdstop.collectors.diskstats import DISKSTATS as DISKSTATS_COLLECTOR
 from sdstop.collectors.io_sizes import EVENTS, INSTANCE, IO_SIZES, names, parse
-from sdstop.disk import Disk
 from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Absent, Malformed
-from sdstop.iosize import RequestSizes, between, not_whole
+from sdstop.readings.disk import Disk
+from sdstop.readings.iosize import RequestSizes, between, not_whole
 from sdstop.replay import EvidenceHost, Replay
 from sdstop.snapshot import Snapshot
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.iostat import IOSTAT, activity_of, newest, parse_json, parse_text
-from sdstop.disk import DiskActivity, make_activity
 from sdstop.host import Absent, Malformed
+from sdstop.readings.disk import DiskActivity, make_activity
 from sdstop.replay import EvidenceHost
 
 MIB = 1024 * 1024

@@ -16,10 +16,10 @@ from sdstop.collectors import qemu, rbd
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.finding import Severity
 from sdstop.host import Absent, Malformed
-from sdstop.limit import Limit
 from sdstop.machines import DRIVES, drives
-from sdstop.qemu import Drive, limits_of, parse_command_line, parse_domain
-from sdstop.rbd import image_of, parse_config
+from sdstop.parsers.qemu import Drive, limits_of, parse_command_line, parse_domain
+from sdstop.parsers.rbd import image_of, parse_config
+from sdstop.readings.limit import Limit
 from sdstop.replay import EvidenceHost
 from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED

@@ -14,7 +14,7 @@ from sdstop.capture import open_capture
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID, Array, Member
 from sdstop.host import Absent, Malformed
 from sdstop.model import Reading, schema
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.replay import EvidenceHost, Replay
 
 MD = "/sys/block/md0/md"

@@ -11,16 +11,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.cluster import Cluster, ClusterClient, ClusterDevice, ClusterNode, ClusterPool, ClusterVolume, FailureDomain
 from sdstop.collectors.scaleio import SCALEIO
 from sdstop.host import Absent, Failed, Malformed
-from sdstop.limit import Limit
 from sdstop.model import Reading, Rows
-from sdstop.powerflex import QUERY, latency, number, objects, rates, statistics
-from sdstop.rebuild_progress import Rebuild
+from sdstop.parsers.powerflex import QUERY, latency, number, objects, rates, statistics
+from sdstop.parsers.scli import parse
+from sdstop.readings.cluster import (
+    Cluster,
+    ClusterClient,
+    ClusterDevice,
+    ClusterNode,
+    ClusterPool,
+    ClusterVolume,
+    FailureDomain,
+)
+from sdstop.readings.limit import Limit
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.scaleio import Gateway, ScaleioPool
 from sdstop.replay import EvidenceHost
-from sdstop.scaleio import Gateway, ScaleioPool
-from sdstop.scli import parse
 from tests.stories.scaleio import _Cloud, _FourNodes
 
 R = TypeVar("R", bound=Reading)

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop import zpool_json, zpool_status
 from sdstop.collectors.zfs import JSON, LIST, ZFS, parse_list
 from sdstop.evidence import Evidence, Outcome, command_key
 from sdstop.host import Absent, Denied, Failed, Malformed, TimedOut
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.parsers import zpool_json, zpool_status
+from sdstop.parsers.zpool_status import nice, parse, seconds
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.zpool import Draid, Pool, Vdev, draid
 from sdstop.replay import EvidenceHost
-from sdstop.zpool import Draid, Pool, Vdev, draid
-from sdstop.zpool_status import nice, parse, seconds
 from tests.stories.draid import DraidPool
 from tests.zfsnode import MIRROR, SIZES, STATUS, node, status, tree
 

@@ -17,8 +17,7 @@ from sdstop.collectors.zpool_load import ZPOOL_LOAD
 from sdstop.evidence import Evidence
 from sdstop.host import Absent, Failed, Malformed
 from sdstop.model import Reading, Source
-from sdstop.replay import EvidenceHost
-from sdstop.zpool import (
+from sdstop.readings.zpool import (
     IOSTAT_KEY,
     KSTATS,
     Dataset,
@@ -29,6 +28,7 @@ from sdstop.zpool import (
     VdevLoad,
     activity,
 )
+from sdstop.replay import EvidenceHost
 from tests.stories.draid import DraidPool
 from tests.zfsnode import SETTINGS, kstat, node, zil
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from sdstop.collectors.zpool_sizes import COMMAND, ZPOOL_SIZES, parse
 from sdstop.evidence import Evidence, command_key
 from sdstop.host import Absent, Failed, Malformed
-from sdstop.iosize import RequestSizes
+from sdstop.readings.iosize import RequestSizes
+from sdstop.readings.zpool import KSTATS
 from sdstop.replay import EvidenceHost
-from sdstop.zpool import KSTATS
 
 KEY = command_key(COMMAND)
 

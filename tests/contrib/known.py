@@ -8,7 +8,7 @@ from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.exporters import prometheus
 from sdstop.exporters.headings import headings
-from sdstop.limit import Limit
+from sdstop.readings.limit import Limit
 
 
 @cache

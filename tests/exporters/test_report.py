@@ -18,8 +18,8 @@ from sdstop.exporters.text import coloured, text_report
 from sdstop.format import safe
 from sdstop.model import schema
 from sdstop.session import Session
+from tests.analysis.test_peers import session as recorded
 from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, refusal, session
-from tests.test_peers import session as recorded
 
 LOUD = Meter("a", count=3, level=0.9, mood=Mood.LOUD)
 CALM = Meter("a", count=5, level=0.1, mood=Mood.CALM)

@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from sdstop.cli.command import execute
 from sdstop.collectors.zpool_sizes import COMMAND
 from sdstop.evidence import command_key, slug
-from sdstop.zpool import KSTATS
+from sdstop.readings.zpool import KSTATS
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAME = "sdstop_request_size_bytes"

@@ -22,8 +22,8 @@ from sdstop.exporters.choice import DEFAULT, Choice
 from sdstop.exporters.prometheus import Exposition, Part, catalogue
 from sdstop.exporters.repeats import DISKS, OTHERS
 from sdstop.host import Host
-from sdstop.limit import USE, Limit
 from sdstop.model import Reading
+from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
 from sdstop.session import Session
 

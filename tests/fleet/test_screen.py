@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from sdstop.analysis.outlier import Trait, outliers
 from sdstop.finding import Severity
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import Key, Picture, picture
 from sdstop.fleet.problem import SettingsError
 from sdstop.fleet.watcher import NodePicture
-from sdstop.outlier import Trait, outliers
 from sdstop.tui.fleet.app import FleetDashboard
 from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet
 from sdstop.tui.pane import Pane

@@ -20,8 +20,8 @@ from sdstop.gateway.exchange import exchange
 from sdstop.gateway.secret import Secret, SecretError
 from sdstop.gateway.settings import Address, Settings, settings
 from sdstop.host import Denied, Failed, Reply, TimedOut
-from sdstop.powerflex import QUERY
-from sdstop.scaleio import INSTANCES, STATISTICS
+from sdstop.parsers.powerflex import QUERY
+from sdstop.readings.scaleio import INSTANCES, STATISTICS
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway, closed_port
 
 CERTIFICATES = Path(__file__).parent / "certificates"

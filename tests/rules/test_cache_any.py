@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.cache import COUNTERS, Cache
 from sdstop.finding import Finding, Unchecked
 from sdstop.model import Reading
+from sdstop.readings.cache import COUNTERS, Cache
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY

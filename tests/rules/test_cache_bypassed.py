@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.aoe import AoeExport
-from sdstop.cache import Cache
 from sdstop.finding import Severity
-from sdstop.iosize import RequestSizes
 from sdstop.model import Reading
+from sdstop.readings.aoe import AoeExport
+from sdstop.readings.cache import Cache
+from sdstop.readings.iosize import RequestSizes
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from tests.cacherows import BCACHE, DM_CACHE, FLASHCACHE, judged, run, sized

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.cache import Cache
 from sdstop.collectors.node import Node
 from sdstop.finding import Finding, RuledOut, Severity
 from sdstop.format import duration
+from sdstop.readings.cache import Cache
 from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE

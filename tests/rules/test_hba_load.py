@@ -6,11 +6,11 @@ from itertools import pairwise
 
 import pytest
 
+from sdstop.analysis.fabric import pcie_payload
 from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.hba import HBA
 from sdstop.collectors.sas import PHYS, SAS
-from sdstop.fabric import pcie_payload
 from sdstop.finding import Severity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED

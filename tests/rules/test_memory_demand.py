@@ -17,7 +17,7 @@ from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.finding import Finding, Severity
 from sdstop.host import Host
 from sdstop.model import Reading
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.aoe import payload
-from sdstop.cache import Cache
+from sdstop.analysis.jumbo import harm
 from sdstop.collector import LIVE, Collector
 from sdstop.collectors.aoe import AOE, COMMAND, PACKET
 from sdstop.collectors.blockdev import BlockLink
@@ -17,9 +16,10 @@ from sdstop.collectors.network import INTERFACES
 from sdstop.collectors.sessions import SESSIONS
 from sdstop.finding import Finding, Severity
 from sdstop.host import Host
-from sdstop.iosize import RequestSizes, cumulative
-from sdstop.jumbo import harm
 from sdstop.model import Reading
+from sdstop.readings.aoe import payload
+from sdstop.readings.cache import Cache
+from sdstop.readings.iosize import RequestSizes, cumulative
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED

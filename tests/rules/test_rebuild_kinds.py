@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from sdstop.analysis.rebuild_advice import advice, filled
 from sdstop.collector import Collector
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
 from sdstop.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.finding import Finding, Severity
 from sdstop.host import Host
-from sdstop.rebuild_advice import advice, filled
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED

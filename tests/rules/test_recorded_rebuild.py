@@ -14,7 +14,7 @@ from sdstop.capture import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.mdraid import Array
 from sdstop.finding import Finding, Severity
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
 from sdstop.session import Look, Session
 from tests.frames import check

@@ -17,13 +17,13 @@ from sdstop.collectors.zfs_settings import ZFS_SETTINGS
 from sdstop.collectors.zpool_load import ZPOOL_LOAD
 from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.finding import Finding, Severity
+from sdstop.readings.zpool import KSTATS
 from sdstop.rules import RULES
 from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
 from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, Layout
 from sdstop.session import Session
-from sdstop.zpool import KSTATS
 from tests.frames import Judged, check, value
 from tests.zfsnode import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop import ceph, drbd
 from sdstop.evidence import slug
+from sdstop.parsers import ceph, drbd
 from tests import cephnode, drbdnode
 from tests.stories.disks import SYSTEM, SystemDisk
 from tests.stories.folder import Folder

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from sdstop.collectors.zfs import LIST, TEXT
 from sdstop.collectors.zfs_settings import GET
 from sdstop.evidence import slug
-from sdstop.zpool import IOSTAT, KSTATS, PARAMETERS
+from sdstop.readings.zpool import IOSTAT, KSTATS, PARAMETERS
 
 TIB = 1 << 40
 EVERY = 10

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sdstop.aoe import AoeExport, AoeTarget, payload, pieces
-from sdstop.cache import Cache, CacheActivity, activity
 from sdstop.collector import Collector
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.network import INTERFACES
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.finding import Rule
 from sdstop.host import Host
-from sdstop.iosize import RequestSizes, cumulative
 from sdstop.model import Derivation, Reading
+from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
+from sdstop.readings.cache import Cache, CacheActivity, activity
+from sdstop.readings.iosize import RequestSizes, cumulative
 from sdstop.session import Session
 from tests.tui.nodes import STARTED
 

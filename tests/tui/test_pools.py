@@ -11,12 +11,12 @@ from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.host import Host
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
 from sdstop.session import Session
+from tests.analysis.test_peers import session as recorded
 from tests.rules.test_zfs import RECORDING
 from tests.stories.draid import EVERY, DraidPool
-from tests.test_peers import session as recorded
 from tests.tui.screens import SMALL, WIDE, screen
 
 DISKS = tuple(f"sd{a}{b}" for a in ("", "a", "b") for b in string.ascii_lowercase)[:60]

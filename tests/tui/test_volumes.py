@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sdstop.limit import Limit
+from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.session import Session
 from sdstop.tui.palette import Palette, plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.fabric import Load
+from sdstop.analysis.fabric import Load
 from sdstop.format import percent, rate
 from sdstop.tui.fabrics import Fabric
 from sdstop.tui.palette import FAINT, PLAIN, Line, text

@@ -9,10 +9,10 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.cache import Cache
-from sdstop.disk import DiskActivity
 from sdstop.format import bytes_, clock, duration, number, percent
-from sdstop.iosize import RequestSizes
+from sdstop.readings.cache import Cache
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.iosize import RequestSizes
 from sdstop.tui.cached import Cached, caches, split, told, why_none
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing

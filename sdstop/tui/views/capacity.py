@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from rich.segment import Segment
 
-from sdstop.cluster import Cluster, ClusterPool, FailureDomain
+from sdstop.analysis.rebuilding import rebuildings
 from sdstop.finding import Severity
 from sdstop.format import bytes_, duration, number, percent, quantity
-from sdstop.rebuild_progress import Rebuild
-from sdstop.rebuilding import rebuildings
+from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.clusters import about, pools, rebuilds
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing

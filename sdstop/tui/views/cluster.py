@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from textual.app import ComposeResult
 
-from sdstop.cluster import Cluster, ClusterDevice, ClusterNode, FailureDomain
 from sdstop.finding import Severity
 from sdstop.format import bytes_, number, wait
 from sdstop.model import Reading
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, FailureDomain
 from sdstop.tui.clusters import Twig, forest
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing

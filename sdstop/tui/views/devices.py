@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Member
-from sdstop.disk import Disk, DiskActivity
 from sdstop.finding import Severity
 from sdstop.format import number, percent, rate, wait
+from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.drives import PAST, Drive, Group, moments, queues
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, Line, text

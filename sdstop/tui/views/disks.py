@@ -8,10 +8,11 @@ from textual.app import ComposeResult
 
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Array
-from sdstop.disk import DiskActivity
 from sdstop.finding import Severity
 from sdstop.format import bytes_, number, percent, quantity, wait
-from sdstop.rebuild_progress import Rebuild
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.zpool import Pool, PoolState, Vdev, VdevLoad
 from sdstop.tui.drives import Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
@@ -45,7 +46,6 @@ from sdstop.tui.views.devices import (
 )
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
-from sdstop.zpool import Pool, PoolState, Vdev, VdevLoad
 
 _COLUMNS = (
     SLOT, DEVICE, READS, WRITES, READ, WRITE, SIZE, IN_FLIGHT, QUEUE, QUEUE_FOLD, READ_WAIT, WRITE_WAIT, WAIT,

@@ -12,10 +12,10 @@ from textual.containers import Horizontal
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
-from sdstop.disk import DiskActivity
 from sdstop.finding import Severity
 from sdstop.format import clock, duration, number, percent, rate
 from sdstop.model import Reading
+from sdstop.readings.disk import DiskActivity
 from sdstop.tui.drives import drives, natural, rows
 from sdstop.tui.fabrics import Fabric, Known, fabric, parts
 from sdstop.tui.facts import Thing

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.cache import Cache, CacheActivity
 from sdstop.format import bytes_, number, percent
+from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.cached import Cached, Split, past, split
 from sdstop.tui.drives import PAST
 from sdstop.tui.palette import FAINT, PLAIN, Line, text

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sdstop.analysis.fabric import KINDS
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.network import Interface
 from sdstop.collectors.node import CpuActivity
 from sdstop.collectors.numa import InterfaceNode, NumaActivity, NumaNode
-from sdstop.fabric import KINDS
 from sdstop.finding import Severity
 from sdstop.format import bytes_, number, percent
 from sdstop.model import Reading

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.style import Style
 
+from sdstop.analysis.rebuild_advice import advice
+from sdstop.analysis.rebuilding import Rebuilding, rebuildings
 from sdstop.finding import Finding
 from sdstop.format import bytes_, duration, percent, quantity
-from sdstop.rebuild_advice import advice
-from sdstop.rebuild_progress import Rebuild
-from sdstop.rebuilding import Rebuilding, rebuildings
+from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import PLAIN, Line, text, width_of

@@ -8,12 +8,12 @@ from typing import Any
 
 from textual.app import ComposeResult
 
-from sdstop.cluster import ClusterVolume
+from sdstop.analysis.limiting import Limiting, limitings
 from sdstop.finding import Severity
 from sdstop.format import bytes_, duration, number, percent, quantity, rate, wait
-from sdstop.limit import Limit, LimitUse
-from sdstop.limiting import Limiting, limitings
 from sdstop.model import Reading
+from sdstop.readings.cluster import ClusterVolume
+from sdstop.readings.limit import Limit, LimitUse
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, STRONG, Line, Palette, text

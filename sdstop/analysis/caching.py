@@ -1,0 +1,298 @@
+"""Caches as rules see them: what each counted in the window or, while that is too little, since it was loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.collectors.network import Interface
+from sdstop.history import Moment, Window
+from sdstop.readings.aoe import AoeExport
+from sdstop.readings.cache import COUNTERS, Cache, counted, share
+from sdstop.readings.iosize import RequestSizes, between, not_whole
+
+SECONDS = 60.0
+"""How far back counters are looked at."""
+SETTLED = 10.0
+"""Seconds of frames after which a cache that nobody asks anything is idle, and its totals are but history."""
+
+FLASHCACHE = "flashcache"
+
+_ONE_WAY = {"writearound": "reads", "writecache": "writes"}
+"""Modes in which only reads, or only writes, are cached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a cache counted over `seconds`, None: since it was loaded. `steps` has the counters that are known."""
+
+    seconds: float | None
+    steps: Mapping[str, int]
+
+    def sum(self, *names: str) -> int | None:
+        """Return the sum of those counters that are known, None if none is."""
+        known = [self.steps[name] for name in names if name in self.steps]
+        return sum(known) if known else None
+
+    @property
+    def hits(self) -> int | None:
+        """Requests that hit."""
+        return self.sum("read_hits", "write_hits")
+
+    @property
+    def bypassed(self) -> int | None:
+        """Requests that went past it."""
+        return self.sum("bypassed_reads", "bypassed_writes")
+
+    @property
+    def came(self) -> int | None:
+        """Requests that came; where nobody counts them, those that hit, missed or went past."""
+        requests = self.sum("reads", "writes")
+        return self.sum(*_ANSWERED) if requests is None else requests
+
+    def rate(self, name: str) -> float | None:
+        """Return how much a counter grew a second, None where it is not known, or not of when."""
+        step = self.steps.get(name)
+        return step / self.seconds if step is not None and self.seconds else None
+
+    def spared(self, way: str) -> float | None:
+        """Return the requests a second (`way`: read, write) that went past it, and that it would have answered.
+
+        That many by its hits of those that could be cached; None where one of these is not known.
+        """
+        past, hits = self.rate(f"bypassed_{way}s"), self.hit_share(way)
+        return None if past is None or hits is None else past * hits
+
+    def hit_share(self, *ways: str) -> float | None:
+        """Return the hits of those requests that could be cached; `ways`: read, write or both."""
+        hits = self.sum(*(f"{way}_hits" for way in ways))
+        misses = self.sum(*(f"{way}_misses" for way in ways))
+        return None if hits is None or misses is None else share(hits, hits + misses)
+
+    @property
+    def promise(self) -> str:
+        """What the cache does for reads, against what it does for those that it may cache; "" if that is not far more.
+
+        `it answers 14.9 % of the reads, and 63.2 % of those that may be cached`
+        """
+        could, now = self.hit_share("read"), share(self.sum("read_hits"), self.sum("reads"))
+        if could is None or now is None or could < 2 * now:
+            return ""
+        return (
+            f"it answers {human.percent(now)} % of the reads, and {human.percent(could)} % of those that may be cached"
+        )
+
+    @property
+    def when(self) -> str:
+        """The time that is spoken of."""
+        return "since it was loaded" if self.seconds is None else f"in {human.duration(self.seconds)}"
+
+
+_ANSWERED = ("read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes")
+
+
+@dataclass(frozen=True, slots=True)
+class Caching:
+    """A cache: as it is, as it was when the window began, and what it counted in the window and ever.
+
+    `recent` is None with one frame, or if its counters were reset after the frame before this one.
+    """
+
+    cache: Cache
+    earlier: Cache
+    recent: Course | None
+    ever: Course
+
+    def judged(self, least: float) -> Course | None:
+        """Return what a rule may judge it by: the window or, where nothing else is known yet, all since it was loaded.
+
+        None if too few requests came.
+        """
+        recent = self.recent
+        if recent is not None and (recent.came or 0) >= least:
+            return recent
+        if recent is not None and (recent.seconds or 0.0) >= SETTLED:
+            return None
+        return self.ever if (self.ever.came or 0) >= least else None
+
+    @property
+    def way(self) -> str | None:
+        """The only requests that it caches, reads or writes, by its kind and mode; None: both."""
+        return "writes" if self.cache.kind == "dm-writecache" else _ONE_WAY.get(self.cache.mode or "")
+
+    @property
+    def what(self) -> str:
+        """What is counted of it, as far as it may be cached: requests, reads, writes or blocks."""
+        return self.cache.counts if self.way is None or self.cache.counts != "requests" else self.way
+
+    def past(self, course: Course) -> tuple[int | None, int | None]:
+        """Return how many requests went past it, and of how many: of those that its mode does not send past anyway."""
+        way = self.way
+        if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
+            return course.steps[f"bypassed_{way}"], course.steps[way]
+        return course.bypassed, course.came
+
+    def bypass_share(self, course: Course) -> float | None:
+        """Return which share of requests went past it, of those that its mode does not send past anyway."""
+        return share(*self.past(course))
+
+    def grown(self, field: str) -> int | None:
+        """Return by how much a gauge of it rose in the window, None if that is not known."""
+        before, after = getattr(self.earlier, field), getattr(self.cache, field)
+        return None if self.recent is None or before is None or after is None else after - before
+
+
+def cachings(window: Window) -> list[Caching]:
+    """Return the window's caches by name."""
+    return window.once("cachings", lambda: list(_cachings(recent(window))))
+
+
+def recent(window: Window) -> Window:
+    """Return the last minute or, where the MTU of an interface that serves by AoE was changed in it, what came since.
+
+    What is judged is whether the setting of now does harm. Too short a time since tells nothing: then it is the minute.
+    """
+    return window.once("recent", lambda: _since_change(window.last(SECONDS)))
+
+
+def _since_change(window: Window) -> Window:
+    changes = [change for name in _served_on(window) if (change := mtu_changed(window, name)) is not None]
+    since = window.now.monotonic - max(changes) if changes else 0.0
+    return window.last(since - _GRACE) if since >= SETTLED else window
+
+
+_GRACE = 0.5
+"""Seconds that a window takes in beyond what it is asked for."""
+
+
+def _served_on(window: Window) -> set[str]:
+    return {export.interface for export in window.rows(AoeExport).values()}
+
+
+def mtu_changed(window: Window, interface: str) -> float | None:
+    """Return when the MTU of an interface was first seen as it is now (monotonic); None if it was so all along."""
+    now = window.get(Interface, interface)
+    first = None
+    for moment in reversed(window.moments(Interface)):
+        row = moment.rows.get(interface)
+        if now is None or row is None or row.mtu != now.mtu:
+            return first if row is not None else None
+        first = moment.started
+    return None
+
+
+def _cachings(window: Window) -> Iterable[Caching]:
+    moments = window.moments(Cache)
+    counted_by = _counted(moments)
+    for key, cache in sorted(window.rows(Cache).items(), key=lambda item: item[1].cache):
+        last = counted_by[-1].get(key) if counted_by else None
+        begun = next(
+            (place for place, m in enumerate(moments) if last and key in m.rows and m.started >= last.begun), -1
+        )
+        if last is None or begun < 0:
+            yield Caching(cache, cache, None, Course(None, _ever(cache)))
+            continue
+        first = counted_by[begun][key].grown
+        steps = {name: grown - first.get(name, 0) for name, grown in last.grown.items()}
+        known = {name: step for name, step in steps.items() if getattr(cache, name) is not None}
+        seconds = moments[-1].started - moments[begun].started
+        recent = Course(seconds, known) if seconds > 0 else None
+        yield Caching(cache, moments[begun].rows[key], recent, Course(None, _ever(cache)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Counting:
+    """By how much a cache's counters grew since its chain of readings was begun, at the monotonic time `begun`."""
+
+    begun: float
+    grown: Mapping[str, int]
+
+
+def _counted(moments: Sequence[Moment[Cache]]) -> list[Mapping[Hashable, _Counting]]:
+    """Return the growth of all counters moment by moment, worked out once for each: windows overlap."""
+    found: list[Mapping[Hashable, _Counting]] = []
+    before: Moment[Cache] | None = None
+    for moment in moments:
+        made = moment.memo.get(_COUNTED)
+        if made is None or (before is not None and made[0] != before.started):
+            made = (before.started if before is not None else None, _grown(before, found[-1] if found else {}, moment))
+            moment.memo[_COUNTED] = made
+        found.append(made[1])
+        before = moment
+    return found
+
+
+_COUNTED = "counters of caches"
+
+
+def _grown(
+    before: Moment[Cache] | None, so_far: Mapping[Hashable, _Counting], moment: Moment[Cache]
+) -> dict[Hashable, _Counting]:
+    made = {}
+    for key, row in moment.rows.items():
+        old = before.rows.get(key) if before is not None else None
+        steps = counted(old, row) if old is not None else None
+        if steps is None:  # the first reading of it, or its counters were reset, or it is another one of that name
+            made[key] = _Counting(moment.started, {})
+            continue
+        grown = dict(so_far[key].grown)
+        for name, step in steps.items():
+            if step is not None:
+                grown[name] = grown.get(name, 0) + step
+        made[key] = _Counting(so_far[key].begun, grown)
+    return made
+
+
+def _ever(cache: Cache) -> dict[str, int]:
+    totals = {name: getattr(cache, name) for name in COUNTERS}
+    return {name: total for name, total in totals.items() if total is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """Sizes of the requests that reached a cache which only caches whole blocks.
+
+    The driver counts them for all its caches together: `bypass_share` is what went past all of these that their modes
+    did not send past, to be held against `sub_block`, the share of requests that are no whole block.
+    """
+
+    row: RequestSizes
+    counts: Mapping[int, int]
+    sub_block: float
+    bypass_share: float | None
+
+    @property
+    def agrees(self) -> float | None:
+        """How far the two shares lie apart, None if one is not known."""
+        return None if self.bypass_share is None else abs(self.sub_block - self.bypass_share)
+
+
+def pieces_of(window: Window, caching: Caching, course: Course) -> Pieces | None:
+    """Return the sizes of requests to a cache over the time of a course, None if nobody counted them."""
+    cache, ever = caching.cache, course.seconds is None
+    if not cache.needs_whole_blocks or not cache.block_size or cache.kind != FLASHCACHE:
+        return None
+    arrived = window.once(("flashcache sizes", ever), lambda: _arrived(window, ever=ever))
+    if arrived is None:
+        return None
+    row, counts, bypass_share = arrived
+    sub_block = not_whole(counts, cache.block_size)
+    return None if sub_block is None else Pieces(row, counts, sub_block, bypass_share)
+
+
+def _arrived(window: Window, *, ever: bool) -> tuple[RequestSizes, Mapping[int, int], float | None] | None:
+    """Return flashcache's histogram, what it counted in the window (`ever`: in all), and which share went past."""
+    row = next((r for r in window.rows(RequestSizes).values() if r.counter == FLASHCACHE), None)
+    if row is None:
+        return None
+    counts: Mapping[int, int] | None = row.counts
+    if not ever:
+        moments = recent(window).moments(RequestSizes)
+        rows = [r for m in moments for r in m.rows.values() if r.counter == FLASHCACHE]
+        counts = between(rows[0], rows[-1]) if rows else None
+    caches = [(c, c.ever if ever else c.recent) for c in cachings(window) if c.cache.kind == FLASHCACHE]
+    shares = [c.past(course) for c, course in caches if course is not None]
+    bypassed = [past for past, _ in shares if past is not None]
+    came = [of for _, of in shares if of is not None]
+    return None if not counts else (row, counts, share(sum(bypassed), sum(came)))

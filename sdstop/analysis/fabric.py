@@ -1,0 +1,136 @@
+"""What the disks behind an HBA could move all together, and what the HBA's links carry."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.collectors.sas import SasPhy
+from sdstop.history import Window
+from sdstop.readings.disk import DiskActivity
+
+KINDS = frozenset({"sas", "raid", "scsi"})
+"""Functions that many disks hang on. A drive of NVMe has its own link, and SATA's ports have theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """An HBA with what hangs on it; bytes per second.
+
+    `disks` counts a disk that several HBAs reach in parts. `carries` is the smaller of its PCI Express link and its
+    SAS links, None where neither is known; `wants` what its disks could move one after another, on the outer tracks.
+    """
+
+    hba: Hba
+    disks: float
+    rotating: float
+    models: Mapping[str, float]
+    wants: float
+    carries: float | None
+    moves: float
+    unknown: bool
+
+    @property
+    def share(self) -> float | None:
+        """What the disks could move, of what the links carry."""
+        return self.wants / self.carries if self.carries else None
+
+
+def pcie_payload(speed: float, width: int, efficiency: float) -> float:
+    """Return bytes per second of data in one direction of a link.
+
+    Eight bits travel as ten up to 5 GT/s, as 128 of 130 above; headers of packets take a part too (`efficiency`).
+    """
+    coding = 0.8 if speed <= 5e9 else 128 / 130
+    return speed * width * coding / 8 * efficiency
+
+
+def loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[Load]:
+    """Return every HBA that many disks may hang on, with disks or without; none of a hypervisor's."""
+    key = ("loads", disk_rate, flash_rate, efficiency)
+    return window.once(key, lambda: _moving(window, (*key, *_runs(window)), disk_rate, flash_rate, efficiency))
+
+
+def _runs(window: Window) -> tuple[float | None, ...]:
+    """Return when the runs began that say what hangs where: as long as these are the same, so is what follows."""
+    runs = (window.now.run_of(family) for family in (DiskPath, BlockDevice, SasPhy))
+    return tuple(None if run is None else run.started for run in runs)
+
+
+def _moving(
+    window: Window, key: tuple[object, ...], disk_rate: float, flash_rate: float, efficiency: float
+) -> list[Load]:
+    still = window.of_run(Hba, key, lambda: _loads(window, disk_rate, flash_rate, efficiency))
+    behind: dict[str, list[str]] = window.of_run(DiskPath, "behind", lambda: _behind(window))
+    return [replace(load, moves=_moves(window, behind.get(load.hba.hba, []))) for load in still]
+
+
+def _behind(window: Window) -> dict[str, list[str]]:
+    """Return the disks of each HBA."""
+    found: dict[str, list[str]] = {}
+    for path in window.rows(DiskPath).values():
+        found.setdefault(path.hba, []).append(path.device)
+    return found
+
+
+def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[Load]:
+    paths = list(window.rows(DiskPath).values())
+    devices = {path.device: window.get(BlockDevice, path.device) for path in paths}
+    names = {device: (row.wwn if row is not None and row.wwn else device) for device, row in devices.items()}
+    ways = Counter(names.values())
+    found = []
+    for hba in sorted(window.rows(Hba).values(), key=lambda row: row.hba):
+        own = [path for path in paths if path.hba == hba.hba]
+        rows = [devices[path.device] for path in own]
+        if hba.kind not in KINDS or (hba.device_id or "").startswith("1af4:"):
+            continue
+        if any(row is not None and row.hosted for row in rows):
+            continue
+        wants = disks = rotating = 0.0
+        models: dict[str, float] = {}
+        for path, row in zip(own, rows, strict=True):
+            part = 1 / ways[names[path.device]]
+            disks += part
+            if row is not None and row.rotational is not None:
+                wants += part * (disk_rate if row.rotational else flash_rate)
+                rotating += part if row.rotational else 0
+                model = " ".join(filter(None, (row.vendor, row.model))) or "unknown"
+                models[model] = models.get(model, 0.0) + part
+            elif path.model is not None:
+                models[path.model] = models.get(path.model, 0.0) + part
+        unknown = any(row is None or row.rotational is None for row in rows)
+        hosts = {path.host for path in own}
+        found.append(
+            Load(hba, disks, rotating, models, wants, _carries(window, hba, hosts, efficiency), 0.0,
+                 unknown)
+        )  # fmt: skip
+    return found
+
+
+def _carries(window: Window, hba: Hba, hosts: set[str | None], efficiency: float) -> float | None:
+    known = []
+    if hba.speed is not None and hba.width is not None:
+        known.append(pcie_payload(hba.speed, hba.width, efficiency))
+    sas = sum(row.rate for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None)
+    if sas:
+        known.append(float(sas))
+    return min(known, default=None)
+
+
+def _moves(window: Window, devices: list[str]) -> float:
+    """Return what goes through now: the mean of the last ten seconds."""
+    if not devices:
+        return 0.0
+    moments = window.last(10.0).moments(DiskActivity)
+    names = tuple(devices)
+    total = 0.0
+    for moment in moments:
+        known: dict[tuple[str, ...], float] = moment.memo.setdefault("fabric.moves", {})
+        if names not in known:
+            rows = [row for name in names if (row := moment.rows.get(name)) is not None]
+            known[names] = sum(row.read_bytes_per_second + row.write_bytes_per_second for row in rows)
+        total += known[names]
+    return total / len(moments) if moments else 0.0

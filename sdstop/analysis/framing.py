@@ -1,0 +1,302 @@
+"""What AoE's frames do to requests in a window: sizes that were asked for, sizes that arrived, caches on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
+from sdstop.analysis.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
+from sdstop.analysis.jumbo import BLOCK
+from sdstop.collectors.blockdev import BlockLink
+from sdstop.history import Moment, Window
+from sdstop.readings.aoe import SECTOR, AoeExport, pieces, whole_share
+from sdstop.readings.disk import Disk
+from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
+
+_COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes.
+
+    They came in `seconds`; None: since their counter began.
+    """
+
+    counts: Mapping[int, float]
+    row: RequestSizes | Disk
+    mean: bool
+    seconds: float | None
+
+    @property
+    def bytes_per_second(self) -> float | None:
+        """How much is asked for, None if it is not known of when."""
+        total = sum(size * count for size, count in self.counts.items())
+        return total / self.seconds if self.seconds else None
+
+    def lost(self, payload: int, block: int = BLOCK) -> float:
+        """Return the share of the bytes that frames keep from arriving in whole blocks, and that else would."""
+        total = sum(size * count for size, count in self.counts.items())
+        lost = sum(size * count * _lost(payload, size, block) for size, count in self.counts.items())
+        return lost / total if total else 0.0
+
+
+_LONGEST = 1 << 20
+
+
+@lru_cache(maxsize=8192)
+def _lost(payload: int, size: int, block: int) -> float:
+    size = min(size, _LONGEST)  # shares of longer requests are the same, and a size may be nonsense
+    return whole_share(block, size, block) - whole_share(payload, size, block)
+
+
+def asked(window: Window, devices: Collection[str]) -> Asked | None:
+    """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
+    window = recent(window)
+    devices = frozenset(devices)
+    # As they come, requests are those of partitions (since Linux 5.12); a driver gets all for the disk.
+    parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
+    for counter in _COUNTERS:
+        found = _counted(window, counter, parts)
+        if found is not None and found.counts:
+            return Asked(found.counts, found.row, mean=False, seconds=found.seconds)
+    return _mean(window, devices)
+
+
+def _partitions(window: Window) -> Mapping[str, Sequence[str]]:
+    return window.of_run(BlockLink, "partitions", lambda: _parts(window))
+
+
+def _parts(window: Window) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for link in window.rows(BlockLink).values():
+        if link.relation == "partition":
+            found.setdefault(link.below, []).append(link.device)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What a counter told of some devices, both directions: in `seconds`; None: since it began, as for one of them."""
+
+    counts: Mapping[int, int]
+    row: RequestSizes
+    seconds: float | None
+
+
+def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted | None:
+    """Return the requests to devices, None if that counter has none of them."""
+    keys = tuple(key for device in devices for key in _keys(window).get((counter, device), ()))
+    if not keys:
+        return None
+    rows, moments = window.rows(RequestSizes), window.moments(RequestSizes)
+    together = _grown(moments, keys)
+    if together is not None:
+        return _Counted(together, rows[keys[0]], moments[-1].started - moments[0].started)
+    total: dict[int, int] = {}
+    spans: list[float | None] = []
+    for key in keys:
+        counts, seconds = _lately(window, key, rows[key])
+        spans.append(seconds)
+        for size, count in counts.items():
+            total[size] = total.get(size, 0) + count
+    known = [span for span in spans if span is not None]
+    return _Counted(total, rows[keys[0]], max(known) if len(known) == len(spans) else None)
+
+
+def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) -> dict[int, int] | None:
+    """Return by how much the counters grew together, None if one of them began later, or anew: then each is looked at.
+
+    There may be hundreds of disks: what is summed up for a run is remembered with it, for a minute of windows.
+    """
+    if len(moments) < _TWO or any(key not in moments[0].rows for key in keys):
+        return None
+    old, new = _summed(moments[0], keys), _summed(moments[-1], keys)
+    if any(before > after for before, after in zip(old.each, new.each, strict=True)):
+        return None
+    return grown(old.counts, new.counts)
+
+
+_TWO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """Requests by size of some counters together, and of each of them how many in all."""
+
+    counts: Mapping[int, int]
+    each: Sequence[int]
+
+
+def _summed(moment: Moment[RequestSizes], keys: tuple[Hashable, ...]) -> _Sum:
+    made = moment.memo.get((_COUNTS, keys))
+    if made is None:
+        total: dict[int, int] = {}
+        each = []
+        for key in keys:
+            counts = moment.rows[key].counts
+            each.append(sum(counts.values()))
+            for size, count in counts.items():
+                total[size] = total.get(size, 0) + count
+        made = moment.memo[_COUNTS, keys] = _Sum(total, each)
+    return cast("_Sum", made)
+
+
+_COUNTS = "requests by size"
+
+
+def _keys(window: Window) -> Mapping[tuple[str, str], Sequence[Hashable]]:
+    """Return the keys of rows that count data, by counter and device."""
+    return window.once("keys of sizes", lambda: _keyed(window))
+
+
+def _keyed(window: Window) -> dict[tuple[str, str], list[Hashable]]:
+    found: dict[tuple[str, str], list[Hashable]] = {}
+    for key, row in window.rows(RequestSizes).items():
+        if row.direction in {"read", "write", ""}:
+            found.setdefault((row.counter, row.device), []).append(key)
+    return found
+
+
+def _lately(window: Window, key: Hashable, row: RequestSizes) -> tuple[Mapping[int, int], float | None]:
+    """Return what a counter counted in the window and in how many seconds.
+
+    All it ever did, and None, if it began only now, or anew.
+    """
+    moments = window.moments(RequestSizes)
+    first = next((moment for moment in moments if key in moment.rows), moments[-1])
+    counts = between(first.rows[key], row) if first is not moments[-1] else None
+    return (row.counts, None) if counts is None else (counts, moments[-1].started - first.started)
+
+
+def _mean(window: Window, devices: Collection[str]) -> Asked | None:
+    moments = window.moments(Disk)
+    counts: dict[int, float] = {}
+    busiest: tuple[int, Disk] | None = None
+    for device in devices if len(moments) > 1 else ():
+        before, after = moments[0].rows.get(device), moments[-1].rows.get(device)
+        if before is None or after is None:
+            continue
+        came = 0
+        for way in ("read", "write"):
+            count = getattr(after, f"{way}s") - getattr(before, f"{way}s")
+            total = (getattr(after, f"{way}_sectors") - getattr(before, f"{way}_sectors")) * SECTOR
+            if count > 0 and total > 0:
+                size = _rounded(total / count)
+                counts[size] = counts.get(size, 0) + count
+                came += count
+        if came and (busiest is None or came > busiest[0]):
+            busiest = came, after
+    seconds = moments[-1].started - moments[0].started if moments else None
+    return None if busiest is None else Asked(counts, busiest[1], mean=True, seconds=seconds)
+
+
+def _rounded(size: float) -> int:
+    unit = BLOCK if size > BLOCK else SECTOR
+    return max(round(size / unit), 1) * unit
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """Requests by size as they reached what an AoE target serves.
+
+    `small` is the share that is no whole number of blocks. They came in `seconds`, None: since their counter began;
+    then they are not of `lately`, but for a counter that was started by hand.
+    """
+
+    row: RequestSizes
+    counts: Mapping[int, int]
+    small: float
+    lately: bool
+    seconds: float | None
+
+    def pieces(self, block: int) -> tuple[float, float] | None:
+        """Return the requests a second that are no whole number of blocks, and their bytes; None without a time."""
+        if not self.seconds:
+            return None
+        cut = {size: count for size, count in self.counts.items() if size % block}
+        return sum(cut.values()) / self.seconds, sum(s * count for s, count in cut.items()) / self.seconds
+
+    def frame(self, carried: int, block: int, least: float) -> int | None:
+        """Return what frames seem to carry, where requests are smaller than frames of `carried` bytes make them.
+
+        That is the largest size below a block that comes often. None if they are not, if fewer than `least` of them
+        are no whole blocks, or if no frame looks so.
+        """
+        if not self.lately or self.small <= max(least, most_small(carried, block) + _APART):
+            return None
+        total = sum(self.counts.values())
+        often = (size for size, count in self.counts.items() if count >= _OFTEN * total)
+        return max((s for s in often if 2 * SECTOR <= s < min(block, carried) and s % SECTOR == 0), default=None)
+
+
+_OFTEN = 0.03
+_APART = 0.1
+
+
+@lru_cache(maxsize=1024)
+def most_small(carried: int, block: int) -> float:
+    """Return the largest share of requests, no whole blocks, that frames make of requests of whole blocks."""
+    if carried < block:
+        return 1.0
+    found = [pieces(carried, blocks * block, block) for blocks in (1, 2, 4, 8, 16, 32, 64, 128)]
+    return max(1 - cut.get(block, 0) / sum(cut.values()) for cut in found)
+
+
+def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, Course]]) -> Arrived | None:
+    """Return the sizes that reached devices which are served, or the caches on the way; None if nobody counts them."""
+    for caching, course in caches:
+        pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None
+        if pieces is not None:
+            lately = course.seconds is not None
+            return Arrived(pieces.row, pieces.counts, pieces.sub_block, lately, course.seconds)
+    window = recent(window)
+    for device in devices:
+        for counter in _COUNTERS:
+            found = _exactly(window, counter, device)
+            if found is not None:
+                return found
+    return None
+
+
+def _exactly(window: Window, counter: str, device: str) -> Arrived | None:
+    found = _counted(window, counter, (device,))
+    small = not_whole(found.counts, BLOCK) if found is not None and found.row.exact else None
+    if found is None or small is None:
+        return None
+    return Arrived(found.row, found.counts, small, lately=True, seconds=found.seconds)
+
+
+def below(window: Window, device: str) -> list[str]:
+    """Return a device and all that it is built upon, it first."""
+    links: dict[str, list[str]] = window.of_run(BlockLink, "below", lambda: _links(window))
+    found, todo = [device], [device]
+    while todo:
+        for lower in links.get(todo.pop(0), ()):
+            if lower not in found:
+                found.append(lower)
+                todo.append(lower)
+    return found
+
+
+def _links(window: Window) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for link in window.rows(BlockLink).values():
+        found.setdefault(link.device, []).append(link.below)
+    return found
+
+
+def caches_below(window: Window, exports: Iterable[AoeExport]) -> list[Caching]:
+    """Return the caches of whole blocks that requests to what is served go through."""
+    known = [caching for caching in cachings(window) if caching.cache.needs_whole_blocks]
+    found: dict[str, Caching] = {}
+    for export in exports if known else ():
+        devices = below(window, export.kernel) if export.kernel is not None else []
+        for caching in known:
+            cache = caching.cache
+            # Without udev's links nothing but the name tells which mapping it is.
+            if cache.device in devices or (not devices and export.device.endswith(f"/{cache.cache}")):
+                found[cache.cache] = caching
+    return list(found.values())

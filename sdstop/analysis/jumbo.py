@@ -1,0 +1,126 @@
+"""MTUs at which AoE's frames carry whole blocks, and how to say and set them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.collectors.aoe import AoePort
+from sdstop.collectors.network import Interface
+from sdstop.history import Window
+from sdstop.readings.aoe import HEADERS, SECTOR, good_mtus, whole_share
+
+BLOCK = 4096
+JUMBO = 9216
+"""The largest MTU that is proposed: many a card takes more, few switches do."""
+SIZES = (4096, 8192, 16384, 65536, 131072)
+"""Requests for which it is said what becomes of them."""
+_FEW = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """MTUs at which frames carry whole blocks; `mtu` is one of them to type. `certain`: the interfaces take it.
+
+    `smaller` is the next range below, for cards and switches that take less.
+    """
+
+    low: int
+    high: int
+    mtu: int
+    certain: bool
+    smaller: tuple[int, int] | None = None
+
+
+def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> Proposal | None:
+    """Return the highest range of MTUs at which frames of interfaces carry whole blocks; None if they can do none."""
+    known, certain = [], bool(interfaces)
+    for name in interfaces:
+        row, port = window.get(Interface, name), window.get(AoePort, name)
+        now = row.mtu if row is not None and row.mtu is not None else 0
+        if port is not None and port.max_mtu is not None:
+            known.append(max(now, min(port.max_mtu, JUMBO)))
+        else:
+            known.append(now)
+            certain = False
+    best = good_mtus(min(known), block) if known else None
+    if best is None and not certain:
+        best = good_mtus(JUMBO, block)
+    elif best is not None:
+        certain = True
+    if best is None:
+        return None
+    return Proposal(*best, _plain(*best), certain, good_mtus(best[0] - 1, block))
+
+
+def right_mtus(block: int) -> list[tuple[int, int]]:
+    """Return the highest range of MTUs at which frames carry whole blocks, and the next one below it.
+
+    4096 -> [(8228, 8739), (4132, 4643)]; empty if no usual MTU is large enough for one.
+    """
+    found: list[tuple[int, int]] = []
+    while len(found) < _RANGES and (best := good_mtus(found[-1][0] - 1 if found else JUMBO, block)) is not None:
+        found.append(best)
+    return found
+
+
+_RANGES = 2
+
+
+def _plain(low: int, high: int) -> int:
+    """Return the largest MTU of a range that is whole hundreds, or its largest."""
+    return high // 100 * 100 if high // 100 * 100 >= low else high
+
+
+def mtus_of(payload: int) -> tuple[int, int]:
+    """Return the MTUs that make frames carry so much."""
+    return payload + HEADERS, payload + HEADERS + SECTOR - 1
+
+
+def harm(carried: int, block: int = BLOCK) -> str:
+    """Say which requests of whole blocks are hurt by frames that carry so much, by their size."""
+    if carried < block:
+        return "No request arrives in whole blocks"
+    shares = {size: 1 - whole_share(carried, size, block) for size in SIZES if size > carried}
+    parts = ", ".join(f"{human.quantity(size, 'bytes')} {human.percent(share)} %" for size, share in shares.items())
+    return f"Requests up to {carried} bytes arrive whole; of larger ones a part comes in pieces: {parts}"
+
+
+def mend(better: Proposal | None) -> str:
+    """Say which MTUs are right."""
+    if better is None:
+        return "the interface takes no MTU at which they could be one"
+    only = ""
+    if not better.certain:
+        only = ", if cards and switch take that"
+        only += f", else within {better.smaller[0]}-{better.smaller[1]}" if better.smaller is not None else ""
+    return f"set MTU within {better.low}-{better.high} at both ends{only}"
+
+
+def commands(
+    nics: Sequence[Interface], names: Sequence[str], better: Proposal | None, block: int = BLOCK
+) -> Iterator[str]:
+    """Yield what to type here."""
+    if better is None:
+        least = HEADERS + block
+        yield f"a card that takes jumbo frames: {least} is the smallest MTU at which frames carry whole blocks"
+        return
+    right = {nic.interface for nic in nics if nic.mtu is not None and better.low <= nic.mtu <= better.high}
+    for name in names:
+        if name not in right:
+            yield f"ip link set dev {human.safe(name)} mtu {better.mtu}   # {better.low} to {better.high} are right"
+    if set(names) - right:
+        yield "set it where the network is configured, too, or it is gone after a reboot"
+
+
+def other_end(better: Proposal | None, end: str) -> Iterator[str]:
+    """Yield what to type there."""
+    if better is not None:
+        yield f"ip link set dev INTERFACE mtu {better.mtu}   # on the {end}, too: the smallest of all ends counts"
+
+
+def named(names: Sequence[str]) -> str:
+    """Return a few of the names."""
+    shown = ", ".join(map(human.safe, names[:_FEW]))
+    return f"{shown} and {len(names) - _FEW} more" if len(names) > _FEW else shown

@@ -1,0 +1,207 @@
+"""Laggard: the disk of a striped array that answers far slower than its peers at an equal share of I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from statistics import median
+
+from sdstop.analysis.column import Member, Second, StripeLimits
+
+FEWEST = 3
+"""Disks among which a slow one can be told: of two, nobody knows which is as usual."""
+_ENOUGH = 3
+"""Peers whose median one of them alone does not move."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """A disk's wait beside its peers': seconds, medians over the window; `requests` are reads or writes."""
+
+    disk: str
+    requests: str
+    seconds: float
+    peers: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Requests:
+    """Reads, or writes: what they are called, and what a disk tells of them."""
+
+    name: str
+    rate: Callable[[Member], float]
+    moved: Callable[[Member], float]
+    wait: Callable[[Member], float | None]
+
+    def size(self, member: Member) -> float:
+        """Return the mean size of those that a disk answered."""
+        return self.moved(member) / self.rate(member)
+
+
+_READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
+_WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The disks that answered enough requests of a kind in one second to speak of a wait, and these waits."""
+
+    requests: _Requests
+    disks: dict[str, Member]
+    waits: tuple[float, ...]
+
+    def ratio(self, disk: str) -> float | None:
+        """Return a disk's wait, times the median, None if there is none."""
+        middle = median(self.waits) if disk in self.disks and len(self.disks) > 2 else 0.0
+        return (self.requests.wait(self.disks[disk]) or 0.0) / middle if middle else None
+
+
+def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool) -> Wait | None:
+    """Return the disk that answers far slower than its peers although it is asked for no more, if there is one.
+
+    Writes are compared first: the legs of a mirror get the same ones, while reads avoid a slow leg.
+    """
+    writes = [_answered(second, _WRITES, limits.slow_ios) for second in seconds]
+    reads = [_answered(second, _READS, limits.slow_ios) for second in seconds]
+    excess = limits.slow_excess if rotational else limits.slow_excess_flash
+    for rows, others in ((writes, reads), (reads, writes)):
+        found = _slowest(rows, excess, limits)
+        if found is None:
+            continue
+        disk, wait, peers = found
+        other = _ratios(others, disk)
+        # A disk that is slow in one kind of request only is not slow: it is asked for something else.
+        if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
+            continue
+        if _works_longer(seconds, rows, disk, limits, rotational=rotational):
+            return Wait(disk, rows[0].requests.name, wait, peers)
+    return None
+
+
+_LITTLE = 6.0
+"""Requests before a flash disk that are soon gone: chance cannot keep that many there for seconds."""
+
+
+def _works_longer(
+    seconds: Sequence[Second], rows: Sequence[_Row], disk: str, limits: StripeLimits, *, rotational: bool
+) -> bool:
+    """Whether the disk works longer on a request, and is not just the one before which a crowd stands.
+
+    Callers that wait for their answers gather before one disk or another for many seconds, and so do streams. There a
+    request waits long, but once its turn comes it takes what it takes elsewhere: the busy time per request is that of
+    the peers. Where streams gather, rotational disks seek for each request while the peers, left alone with one
+    stream each, do not; so the busy time must be longer than a seek explains. A flash disk serves several requests at
+    once, and kernels before 6.10 overstate its busy time: there it is enough that it is always far slower, and works
+    somewhat longer or has little before it.
+    """
+    services, ratios, queues = [], [], []
+    for second in seconds:
+        members = [member for column in second.columns for member in column.members]
+        queues += [member.queue for member in members if member.name == disk]
+        service = {m.name: m.busy / (m.reads + m.writes) for m in members if m.reads + m.writes >= limits.slow_ios}
+        middle = median(service.values()) if disk in service and len(service) > 2 else 0.0
+        if middle:
+            services.append(service[disk])
+            ratios.append(service[disk] / middle)
+    if len(ratios) < limits.crowded * len(seconds):
+        return False
+    if sum(ratio >= limits.slow_service for ratio in ratios) >= limits.fixed * len(ratios):
+        if not rotational or median(services) >= limits.slow_seek:
+            return True
+        far = sum(ratio >= limits.slow_seeking for ratio in ratios) >= limits.fixed * len(ratios)
+        return far and _all_seek(seconds, disk, limits)
+    waits = _ratios(rows, disk)
+    if rotational or sum(ratio >= limits.slow_wait for ratio in waits) < limits.fixed * len(waits):
+        return False
+    return median(queues) <= _LITTLE or median(ratios) >= limits.equal_ios
+
+
+_SLOWEST_TRANSFER = 100e6
+"""Bytes per second: a rotational disk in use transfers faster, so that what is left of its busy time is no transfer."""
+
+
+def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> bool:
+    """Whether the peers of a disk seek for every request, or nearly.
+
+    Then their busy time on a request is more than a transfer takes, and it is much the same in each second and on each
+    disk: of n requests that each seek, the mean varies by a third of itself over the root of n (seek and turn are
+    spread evenly). Where some seek and others follow a stream, it varies several times as much, for a few long ones
+    make the mean; and where all follow one, nothing but the transfer is left.
+    """
+    found = []
+    for second in seconds:
+        for member in (member for column in second.columns for member in column.members):
+            requests = member.reads + member.writes
+            if member.name != disk and requests >= limits.slow_ios:
+                size = (member.read_bytes + member.write_bytes) / requests
+                found.append((member.busy / requests, requests, size / _SLOWEST_TRANSFER))
+    if len(found) < limits.slow_samples:
+        return False
+    mean = sum(busy * requests for busy, requests, _ in found) / sum(requests for _, requests, _ in found)
+    if not mean or median(busy - transfer for busy, _, transfer in found) < limits.slow_turn:
+        return False
+    varies = sum(requests * (busy / mean - 1) ** 2 for busy, requests, _ in found) / (len(found) - 1)
+    return varies <= limits.slow_varies
+
+
+def _answered(second: Second, requests: _Requests, least: float) -> _Row:
+    """Return the disks that answered enough in this second. A second is looked at in ten windows."""
+
+    def row() -> _Row:
+        members = (member for column in second.columns for member in column.members)
+        disks = {m.name: m for m in members if requests.rate(m) >= least and requests.wait(m) is not None}
+        return _Row(requests, disks, tuple(requests.wait(member) or 0.0 for member in disks.values()))
+
+    return second.once(("answered", requests.name, least), row)
+
+
+def _ratios(rows: Iterable[_Row], disk: str) -> list[float]:
+    """Return a disk's wait, times the median, of each second in which there is one."""
+    return [ratio for row in rows if (ratio := row.ratio(disk)) is not None]
+
+
+def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
+    """Return the waits of each disk, of the seconds in which it has one."""
+    names = list(rows[0].disks)
+    if all(list(row.disks) == names for row in rows):
+        return dict(zip(names, zip(*(row.waits for row in rows), strict=True), strict=True))
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        for disk, wait in zip(row.disks, row.waits, strict=True):
+            found.setdefault(disk, []).append(wait)
+    return dict(found)
+
+
+def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple[str, float, float] | None:
+    """Return the disk that stands out, its wait and its peers' (medians over the seconds)."""
+    least = limits.crowded * len(rows)
+    waits = {disk: median(found) for disk, found in _waits(rows).items() if len(found) >= least}
+    if len(waits) < FEWEST:
+        return None
+    disk = max(waits, key=waits.__getitem__)
+    peers = [other for other in waits if other != disk]
+    middle = median(waits[other] for other in peers)
+    times, always = limits.slow_wait, limits.equal_ios
+    if len(peers) < _ENOUGH:
+        # Two peers have no middle that one of them could not move: both must wait alike, and the nearer one counts.
+        middle, least_waiting = (extreme(waits[other] for other in peers) for extreme in (max, min))
+        if middle > limits.equal_ios * least_waiting:
+            return None
+        times, always = limits.slow_of_three, limits.slow_wait
+    if waits[disk] < times * middle or waits[disk] < middle + excess:
+        return None
+
+    def of(name: str, value: Callable[[Member], float]) -> float:
+        return median(value(row.disks[name]) for row in rows if name in row.disks)
+
+    def others(value: Callable[[Member], float]) -> float:
+        return median(of(other, value) for other in peers)
+
+    rate, size = rows[0].requests.rate, rows[0].requests.size
+    equal = all(of(disk, value) <= limits.equal_ios * others(value) for value in (rate, size))
+    # Nor for far less: the leg of a mirror to which reads seldom go seeks for each of them.
+    equal = equal and of(disk, rate) * limits.equal_ios >= others(rate)
+    ratios = _ratios(rows, disk)
+    steady = sum(ratio >= always for ratio in ratios) >= limits.fixed * len(ratios)
+    return (disk, waits[disk], middle) if equal and steady else None

@@ -1,0 +1,207 @@
+"""Peers: captures of several nodes (or of one, before and after), by what they have alike and what differs."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from sdstop.analysis.outlier import ASPECTS, MTU_MISMATCH, Aspect, Trait, outliers, shown
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.dimms import Dimm, MemorySocket
+from sdstop.collectors.hba import DiskPath, Hba
+from sdstop.collectors.mdraid import Array
+from sdstop.collectors.network import Interface
+from sdstop.collectors.node import Node
+from sdstop.evidence import Cite
+from sdstop.finding import Finding, Severity, Unchecked, Value, Verdict, cites
+from sdstop.format import bytes_
+from sdstop.history import Window
+from sdstop.model import Reading
+
+PATH_MISSING = "path-missing"
+FIRMWARE_MISMATCH = "firmware-mismatch"
+
+COMPARED: Mapping[str, Aspect] = {
+    **{
+        name: Aspect(a.name, a.title, a.severity, a.advice, a.unit, FIRMWARE_MISMATCH if "firmware" in name else a.rule)
+        for name, a in ASPECTS.items()
+    },
+    "ways": Aspect(
+        "ways",
+        "Ways to each disk",
+        Severity.WARNING,
+        ("lsscsi -t   # which HBA does not see the disks? cables, expanders, zoning; multipath -ll",),
+        rule=PATH_MISSING,
+    ),
+    "disks": Aspect(
+        "disks",
+        "Disks",
+        Severity.INFO,
+        ("lsblk -d -o NAME,MODEL,SIZE   # a disk that is missing, or of another model",),
+    ),
+}
+"""What captures are compared by: what the fleet is, and what only evidence tells."""
+
+_PHYSICAL = frozenset({"physical", "bond"})
+_DISKS = frozenset({"disk", "nvme"})
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A node of a comparison under a name of its own, and its last window."""
+
+    name: str
+    window: Window
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """An aspect in which nodes differ: each value as it is read, and the nodes that have it, the commonest first."""
+
+    aspect: Aspect
+    item: str
+    values: tuple[tuple[str, tuple[str, ...]], ...]
+
+    @property
+    def what(self) -> str:
+        """What it is about, in a person's words."""
+        return f"{self.aspect.title} of {self.item}" if self.item else self.aspect.title
+
+
+def traits(peer: Peer) -> Iterator[Trait]:
+    """Yield what a node says of every aspect; of what it does not say there is no trait."""
+    window, name = peer.window, peer.name
+
+    def trait(aspect: str, item: str, value: str | float, row: Reading | None, field: str = "", /) -> Trait:
+        cite: Cite | None = window.cite(row, field) if row is not None else None
+        return Trait(name, aspect, item, value, "", cite)
+
+    node = window.get(Node, ())
+    if node is not None and node.kernel:
+        yield trait("kernel", "", node.kernel, node, "kernel")
+    ports = [row for row in window.rows(Interface).values() if row.kind in _PHYSICAL]
+    linked = [row for row in ports if row.carrier]
+    for row in linked:
+        if row.mtu is not None:
+            yield trait("mtu", row.interface, row.mtu, row, "mtu")
+        if row.speed:
+            yield trait("nic-speed", row.interface, row.speed, row, "speed")
+    if ports:
+        yield trait("nics", "", len(linked), ports[0], "carrier")
+    yield from _memory(window, trait)
+    yield from _storage(window, trait)
+
+
+class _Make(Protocol):
+    """Makes a trait of a node."""
+
+    def __call__(self, aspect: str, item: str, value: str | float, row: Reading | None, field: str = "", /) -> Trait:
+        """Return it, with the evidence of a row's field."""
+
+
+def _memory(window: Window, trait: _Make) -> Iterator[Trait]:
+    filled = [row for row in window.rows(Dimm).values() if row.size]
+    if filled:
+        sizes = Counter(bytes_(row.size) for row in filled)
+        yield trait("dimms", "", _counted(sizes), filled[0])
+        speeds = [row.configured for row in filled if row.configured]
+        if speeds:
+            yield trait("dimm-speed", "", min(speeds), filled[0])
+    for socket in window.rows(MemorySocket).values():
+        if socket.used is not None:
+            yield trait("channels", socket.socket, socket.used, socket)
+
+
+def _storage(window: Window, trait: _Make) -> Iterator[Trait]:
+    disks = [row for row in window.rows(BlockDevice).values() if row.kind in _DISKS and row.model]
+    firmware: dict[str, set[str]] = defaultdict(set)
+    ways: dict[str, set[str]] = defaultdict(set)
+    models: dict[str, set[str]] = defaultdict(set)
+    hbas = {row.device: row.hba for row in window.rows(DiskPath).values()}
+    for row in disks:
+        model = row.model or ""
+        if row.revision:
+            firmware[model].add(row.revision)
+        disk = row.wwn or row.device
+        models[model].add(disk)
+        if row.device in hbas:
+            ways[model].add(f"{disk} {hbas[row.device]}")
+    of_model = {row.model: row for row in disks}
+    for model, revisions in firmware.items():
+        yield trait("disk-firmware", model, ", ".join(sorted(revisions)), of_model[model], "revision")
+    for model, found in models.items():
+        yield trait("disks", model, len(found), of_model[model], "model")
+        if ways[model]:
+            yield trait("ways", model, len(ways[model]) / len(found), of_model[model])
+    for hba in window.rows(Hba).values():
+        if hba.firmware and hba.device_id:
+            yield trait("hba-firmware", hba.device_id, hba.firmware, hba, "firmware")
+    arrays = list(window.rows(Array).values())
+    if arrays:
+        kinds = Counter(" ".join(filter(None, (row.level, row.layout))) or "unknown" for row in arrays)
+        yield trait("arrays", "", _counted(kinds), arrays[0])
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} x {what}" for what, count in sorted(counts.items()))
+
+
+def judged(peers: Sequence[Peer]) -> list[Verdict]:
+    """Return who is unlike its peers; of few nodes, where nobody can tell who is right, what they disagree in."""
+    found = [each for peer in peers for each in traits(peer)]
+    verdicts: list[Verdict] = []
+    for verdict in outliers(found, aspects=COMPARED):
+        verdicts += _disagreement(verdict, found) if isinstance(verdict, Unchecked) else [verdict]
+    verdicts.sort(key=lambda v: -v.severity.rank if isinstance(v, Finding) else 1)
+    return verdicts
+
+
+def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
+    """Return that nodes disagree, where no node is the odd one: an MTU must be one on all, whoever is right."""
+    aspect, _, item = verdict.subject.partition("/")
+    group = [trait for trait in found if (trait.aspect, trait.item) == (aspect, item)]
+    known = COMPARED[aspect]
+    values = _values(group, known)
+    told = "; ".join(f"{value} on {', '.join(nodes)}" for value, nodes in values)
+    what = f"{known.title} of {item}" if item else known.title
+    severity = known.severity if known.rule in {MTU_MISMATCH, PATH_MISSING} else Severity.INFO
+    return [
+        Finding(
+            known.rule,
+            severity,
+            verdict.subject,
+            f"{what} differs: {told}",
+            tuple(Value(trait.node, f"on {trait.node}", shown(trait.value, known)) for trait in group),
+            cites(*(trait.cite for trait in group)),
+            known.advice,
+            "nodes that are meant to differ in this",
+        )
+    ]
+
+
+def differences(peers: Sequence[Peer]) -> list[Difference]:
+    """Return every aspect in which nodes differ, in the order of aspects."""
+    groups: dict[tuple[str, str], list[Trait]] = defaultdict(list)
+    for peer in peers:
+        for trait in traits(peer):
+            groups[trait.aspect, trait.item].append(trait)
+    order = list(COMPARED)
+    found = []
+    for (aspect, item), group in sorted(groups.items(), key=lambda pair: (order.index(pair[0][0]), pair[0][1])):
+        lacking = sorted({peer.name for peer in peers} - {trait.node for trait in group})
+        values = _values(group, COMPARED[aspect])
+        if len(values) > 1 or (lacking and item):
+            rest = (("not there", tuple(lacking)),) if lacking and item else ()
+            found.append(Difference(COMPARED[aspect], item, (*values, *rest)))
+    return found
+
+
+def _values(group: Iterable[Trait], aspect: Aspect) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    by_value: dict[str, list[str]] = defaultdict(list)
+    for trait in group:
+        by_value[shown(trait.value, aspect)].append(trait.node)
+    return tuple(
+        (value, tuple(sorted(nodes))) for value, nodes in sorted(by_value.items(), key=lambda v: (-len(v[1]), v[0]))
+    )

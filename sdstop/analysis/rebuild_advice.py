@@ -1,0 +1,123 @@
+"""What to type about a rebuild, by what it is that rebuilds: the advice for md is wrong for a pool.
+
+In the lines `{array}` is what is rebuilt, `{pool}` the part before a slash, `{md}` the folder of md's attributes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from sdstop.readings.mdarray import folder
+from sdstop.readings.rebuild_progress import Rebuild
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """The lines for one kind.
+
+    `teller` says how far it is, and `shown` where a person sees that; `waits` and `waiting` are the words and lines
+    for states in which it waits; `end` ends a check, `stalled` shows why nothing moves, `yields` lets it take more
+    of busy disks, `unknown` looks on where no cause was found; `faster` raises the limit that holds it. `patience` is
+    how many seconds without progress are usual.
+    """
+
+    teller: str
+    shown: str
+    end: str = ""
+    stalled: tuple[str, ...] = ()
+    yields: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    faster: tuple[str, ...] = ()
+    waits: dict[str, str] = field(default_factory=dict)
+    waiting: dict[str, str] = field(default_factory=dict)
+    patience: float = 0.0
+
+
+_PAUSED = {"paused": "is paused: an administrator stopped it for a while"}
+
+_ADVICE: dict[str, Advice] = {
+    "md": Advice(
+        "md",
+        "/proc/mdstat",
+        "echo idle > {md}/sync_action",
+        ("journalctl -k | grep -w {array}; ps axo pid,stat,wchan:30,comm | grep {array}_",),
+        ("let md take more: echo 50000 > {md}/sync_speed_min",),
+        ("is {array}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {array}_resync)/stack",),
+        (),
+        {
+            "delayed": "waits: another array that shares a disk with it goes first",
+            "pending": "is due and begins with the first write: the array is read-only until then",
+            "remote": "runs on another node of the cluster",
+        },
+        {
+            "delayed": "nothing to do: md takes arrays on the same disks one after the other; cat /proc/mdstat",
+            "pending": "mdadm --readwrite /dev/{array}   # begins at once",
+        },
+    ),
+    "zfs": Advice(
+        "zpool status",
+        "zpool status {pool}",
+        "zpool scrub -s {pool}   # -p only pauses it",
+        ("zpool status -s {pool}; zpool events -v | tail -60", "zpool iostat -v -l -q {pool} 10 2"),
+        ("zfs_resilver_min_time_ms (/sys/module/zfs/parameters) is a resilver's time of each transaction group",),
+        ("zpool iostat -v -l -q {pool} 10 2; top -H: are z_rd_* and z_wr_* threads on the CPU all the time?",),
+        (),
+        _PAUSED,
+        {"paused": "zpool scrub {pool}   # goes on where it was"},
+        60.0,
+    ),
+    "drbd": Advice(
+        "DRBD",
+        "drbdadm status {pool}",
+        "drbdadm disconnect {pool}; drbdadm connect {pool}   # ends an online verify",
+        ("drbdadm status --verbose --statistics {pool}; journalctl -k | grep -w drbd",),
+        ("let it take more: c-min-rate of drbdadm peer-device-options {pool} (man drbd.conf)",),
+        ("is the network between the nodes full, or the peer's disks? drbdadm status --statistics {pool}",),
+        ("drbdadm peer-device-options --c-max-rate=RATE {pool}   # until it is adjusted again",),
+        {
+            "paused": "is paused, here or on the peer",
+            "delayed": "waits: another resource goes first (resync-after)",
+        },
+        {"paused": "drbdadm resume-sync {pool}   # on the node that paused it"},
+    ),
+    "ceph": Advice(
+        "Ceph",
+        "ceph -s",
+        "",
+        ("ceph health detail; ceph pg dump_stuck; ceph osd blocked-by",),
+        ("osd_mclock_profile high_recovery_ops gives recovery more, clients less (Quincy and later)",),
+        ("ceph osd perf; ceph pg dump pgs_brief | grep -v active+clean | head",),
+        ("ceph config set osd osd_mclock_profile high_recovery_ops   # take it back when it is done",),
+        {"paused": "is held by a flag of the cluster", "frozen": "is held by a flag of the cluster"},
+        {
+            "paused": "ceph osd dump | grep flags   # norecover, nobackfill, norebalance",
+            "frozen": "ceph osd dump | grep flags",
+        },
+        60.0,
+    ),
+    "powerflex": Advice(
+        "the cluster",
+        "the cluster's storage pool",
+        "",
+        ("are all SDS connected and all devices normal? scli --query_all_sds; scli --query_cluster",),
+        ("give it more by the pool's policy for rebuild and rebalance I/O",),
+        ("which SDS is slowest? scli --query_all_device_latency_meters --protection_domain_name DOMAIN",),
+        ("raise the limit in the pool's policy (scli --set_rebuild_policy, --set_rebalance_policy) for a while",),
+        {"paused": "is switched off in the pool", "pending": "is due and has not begun"},
+        {},
+        60.0,
+    ),
+}  # fmt: skip
+_OTHER = Advice("its source", "its source")
+
+
+def advice(row: Rebuild) -> Advice:
+    """Return the words and lines for what rebuilds; of a kind that is not known, hardly any."""
+    return _ADVICE.get(row.kind, _OTHER)
+
+
+def filled(row: Rebuild, *lines: str) -> tuple[str, ...]:
+    """Return lines with the names in them."""
+    return tuple(
+        line.format(array=row.array, pool=row.array.partition("/")[0], md=folder(row.array)) for line in lines if line
+    )

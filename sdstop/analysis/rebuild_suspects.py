@@ -1,0 +1,176 @@
+"""What a rebuild could be waiting for besides its disks: HBAs, memory, processors, and limits of ZFS itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.analysis.fabric import Load as HbaLoad
+from sdstop.analysis.fabric import loads
+from sdstop.analysis.rebuilding import LOAD_SECONDS, Rebuilding
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.dimms import MemorySocket
+from sdstop.collectors.hba import DiskPath
+from sdstop.collectors.node import CpuActivity
+from sdstop.history import Window
+from sdstop.model import Reading
+from sdstop.readings.zpool import Tuning
+
+PASSES = 3
+"""Times that a byte of a rebuild crosses memory: from the HBA, for its checksum, for parity."""
+REACHED = 0.75
+"""Share of the peak of memory that programs reach (STREAM measures 0.72 to 0.80)."""
+HBA_FULL, CPU_FULL, CPUS_FULL = 0.8, 0.95, 0.85
+"""Shares in use from which an HBA's links, one processor and all of them count as full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Something that could limit a rebuild. `guilt`: proven, possible, none (looked at, and not it) or unknown."""
+
+    what: str
+    guilt: str
+    advice: str = ""
+    readings: tuple[Reading, ...] = ()
+    field: str = ""
+    """Of the readings, if what is shown is one of them alone."""
+
+
+def suspects(
+    window: Window, known: Rebuilding, disk_rate: float, flash_rate: float, efficiency: float
+) -> list[Suspect]:
+    """Return what was looked at; the rates are bytes a second of a disk, `efficiency` a link's share for data."""
+    behind = _hbas(window, known, loads(window, disk_rate, flash_rate, efficiency))
+    looks: Sequence[Callable[[], Iterator[Suspect]]] = (
+        lambda: _suspended(window, known),
+        lambda: _hba(behind),
+        lambda: _memory(window, known, behind, (disk_rate, flash_rate)),
+        lambda: _processors(window),
+        lambda: _shares(window, known),
+    )
+    return [suspect for look in looks for suspect in look()]
+
+
+def _hbas(window: Window, known: Rebuilding, found: Sequence[HbaLoad]) -> list[HbaLoad]:
+    """Return the HBAs that devices of the rebuild hang on."""
+    names = {load.device for load in known.loads} | {name for name in (known.rebuild.devices or "").split(",") if name}
+    rows = [window.get(BlockDevice, name) for name in names]
+    names |= {row.parent for row in rows if row is not None and row.parent}
+    hbas = {path.hba for path in window.rows(DiskPath).values() if path.device in names}
+    return [load for load in found if load.hba.hba in hbas]
+
+
+def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
+    if not behind:
+        yield Suspect("the HBAs: on which ones its disks hang is not known", "unknown")
+        return
+    told = [load for load in behind if load.carries]
+    if len(told) < len(behind):
+        yield Suspect("the HBAs: what the links of some carry is not known", "unknown")
+    if not told:
+        return
+    worst = max(told, key=lambda load: load.moves / (load.carries or 1.0))
+    share = worst.moves / (worst.carries or 1.0)
+    words = f"{human.rate(worst.moves)}B/s go through {worst.hba.hba}, {human.percent(share)} % of what its links carry"
+    if share >= HBA_FULL:
+        yield Suspect(words, "proven", "spread its disks over more HBAs: see hba-oversubscribed", (worst.hba,))
+    elif len(told) == len(behind):
+        yield Suspect(f"the HBAs ({words} at most)", "none", readings=(worst.hba,))
+
+
+def _wanted(window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]) -> float | None:
+    """Return what the disks could move all together, no more than HBAs carry; None where they are not known."""
+    if behind:
+        return sum(min(load.wants, load.carries or load.wants) for load in behind)
+    names = {name for name in (known.rebuild.devices or "").split(",") if name} | {load.device for load in known.loads}
+    rows = [window.get(BlockDevice, name) for name in names]
+    disks = {row.parent or row.device for row in rows if row is not None}
+    kinds = [row.rotational for disk in disks if (row := window.get(BlockDevice, disk)) is not None]
+    if not kinds or None in kinds:
+        return None
+    return sum(rates[0] if rotates else rates[1] for rotates in kinds)
+
+
+def _memory(
+    window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]
+) -> Iterator[Suspect]:
+    sockets = list(window.rows(MemorySocket).values())
+    peaks = [row.peak for row in sockets if row.peak is not None]
+    if not sockets or len(peaks) < len(sockets) or any(row.virtual for row in sockets):
+        yield Suspect("memory: its channels are not known", "unknown")
+        return
+    peak = sum(peaks)
+    moved = PASSES * sum(load.bytes for load in known.loads)
+    each = _wanted(window, known, behind, rates)
+    wanted = None if each is None else PASSES * each
+    used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
+    size = f"{used} of {channels} memory channels have a module, {peak / 1e9:.1f} GB/s at their peak"
+    fill = "fill the empty memory channels: see dimm-too-few-channels"
+    if moved >= REACHED * peak:
+        yield Suspect(f"memory: {size}, and this takes {moved / 1e9:.1f} GB/s of it", "proven", fill, tuple(sockets))
+    elif wanted is None and used < channels:
+        yield Suspect(f"memory: {size}; what its disks could take of that is not known", "unknown")
+    elif wanted is not None and wanted > REACHED * peak and used < channels:
+        text = f"memory: {size}; all its disks at their rate would take {wanted / 1e9:.1f} GB/s"
+        yield Suspect(text, "possible", fill, tuple(sockets))
+    else:
+        yield Suspect(f"memory ({size})", "none", readings=tuple(sockets))
+
+
+def _processors(window: Window) -> Iterator[Suspect]:
+    moments = window.last(LOAD_SECONDS).moments(CpuActivity)
+    busy: dict[str, list[float]] = {}
+    for moment in moments:
+        for row in moment.rows.values():
+            busy.setdefault(row.cpu, []).append(row.busy)
+    means = {cpu: sum(shares) / len(shares) for cpu, shares in busy.items()}
+    overall = means.pop("all", None)
+    if overall is None or not moments:
+        yield Suspect("the processors: what they do is not known", "unknown")
+        return
+    newest = moments[-1].rows
+    one = max(means, key=lambda cpu: means[cpu], default=None)
+    if overall >= CPUS_FULL:
+        yield Suspect(f"the processors: {human.percent(overall)} % busy", "possible", "top -H", (newest["all"],))
+    elif one is not None and means[one] >= CPU_FULL and one in newest:
+        text = (
+            f"one processor: cpu{one} is {human.percent(means[one])} % busy, as with a single thread that does it all"
+        )
+        yield Suspect(text, "possible", "top -H: whose thread is it?", (newest[one],))
+    else:
+        most = f", cpu{one} {human.percent(means[one])} %" if one is not None else ""
+        yield Suspect(f"the processors ({human.percent(overall)} % busy{most})", "none", readings=(newest["all"],))
+
+
+def _suspended(window: Window, known: Rebuilding) -> Iterator[Suspect]:
+    tuning = next(iter(window.rows(Tuning).values()), None)
+    if known.rebuild.kind == "zfs" and tuning is not None and tuning.scan_suspended:
+        advice = "echo 0 > /sys/module/zfs/parameters/zfs_scan_suspend_progress"
+        yield Suspect(
+            "zfs_scan_suspend_progress tells it to make no progress", "proven", advice, (tuning,), "scan_suspended"
+        )
+
+
+def _shares(window: Window, known: Rebuilding) -> Iterator[Suspect]:
+    """Yield ZFS's limits of I/Os: where no disk is full they may be what keeps each of them waiting for more."""
+    tuning = next(iter(window.rows(Tuning).values()), None)
+    busiest = known.busiest
+    if known.rebuild.kind != "zfs":
+        return
+    if tuning is None:
+        yield Suspect("ZFS's limits of I/Os: not known", "unknown")
+        return
+    if busiest is None or busiest.busy is None or busiest.busy >= 0.9:
+        return
+    if known.rebuild.operation == "rebuild":
+        names = (("zfs_rebuild_vdev_limit", tuning.rebuild_vdev_limit, "bytes"),
+                 ("zfs_vdev_rebuild_max_active", tuning.rebuild_max_active, ""))  # fmt: skip
+    else:
+        names = (("zfs_scan_vdev_limit", tuning.scan_vdev_limit, "bytes"),
+                 ("zfs_vdev_scrub_max_active", tuning.scrub_max_active, ""))  # fmt: skip
+    told = ", ".join(f"{name} {human.quantity(value, unit)}" for name, value, unit in names if value is not None)
+    if told:
+        advice = f"try twice {names[1][0]} (/sys/module/zfs/parameters) and see whether it goes faster"
+        field = "rebuild_max_active" if known.rebuild.operation == "rebuild" else "scrub_max_active"
+        yield Suspect(f"ZFS's limits of I/Os for each disk ({told})", "possible", advice, (tuning,), field)

@@ -1,0 +1,301 @@
+"""Rebuilds of a window: their pace, and what their members and the array were doing meanwhile."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from sdstop import format as human
+from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
+from sdstop.analysis.rebuild_advice import Advice, advice, filled
+from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.mdraid import Array, Member
+from sdstop.history import Moment, Window
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.mdarray import folder
+from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.zpool import DatasetActivity
+
+SECONDS = 75.0
+"""How far back progress is looked at; of a source that is seldom read, as far as it takes (history.COURSE runs)."""
+LOAD_SECONDS = 20.0
+"""How far back the load of the members is averaged."""
+
+REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild", "forward rebuild", "backward rebuild"})
+"""Operations on which redundancy waits; check, repair and scrub go over data that is whole, rebalance moves it."""
+
+NEAR, LEAST, BUSY = 0.1, 1.25, 0.8
+"""Held by a limit: how near to the upper one, times the lower one, busy time of the members that speaks against it."""
+_BELOW = 0.7
+"""Times the lower limit, below which md yields to nobody: then the disks are full, or something else is wrong."""
+
+
+_STEPS = 3.0
+"""Steps in which its source tells progress that must be missing, at the speed that was, before it stands still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a device did on average: share of time busy, mean wait (seconds), requests and bytes a second."""
+
+    device: str
+    busy: float | None
+    wait: float | None
+    completed: float
+    bytes: float
+    in_flight: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilding:
+    """One rebuild, with its pace and the loads it runs among.
+
+    `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there). `motion` is
+    the pace of whatever moves: ZFS looks at data long before it has it repaired. `at_end`: by its source's measure it
+    is done, or should be by now, and goes on: nothing then tells when it ends.
+    """
+
+    rebuild: Rebuild
+    array: Array | None
+    pace: Pace | None
+    motion: Pace | None
+    loads: tuple[Load, ...]
+    own: Load | None
+    at_end: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of what is rebuilt."""
+        return self.rebuild.array
+
+    @property
+    def advice(self) -> Advice:
+        """What to type, by what it is that rebuilds."""
+        return advice(self.rebuild)
+
+    def lines(self, *patterns: str) -> tuple[str, ...]:
+        """Return lines of advice with the names in them."""
+        return filled(self.rebuild, *patterns)
+
+    @property
+    def what(self) -> str:
+        """The operation in a person's words."""
+        if self.rebuild.kind == "zfs" and self.rebuild.operation == "rebuild":
+            return "sequential rebuild"
+        return "data check" if self.rebuild.operation == "check" else self.rebuild.operation
+
+    @property
+    def stands(self) -> bool:
+        """Whether it stands still: then its speed is history, and rebuild-stalled speaks."""
+        return self.rebuild.operation in REPAIRS and self.stood()
+
+    def stood(
+        self, pause: float = PAUSE, pauses: float = PAUSES, readings: float = READINGS, stalled: float = STALLED
+    ) -> bool:
+        """Whether nothing of it moved for longer than is usual of its kind, and than its source's steps take."""
+        if self.motion is None or self.motion.unchanged < self.patience:
+            return False
+        return stands(self.motion, pause, pauses, readings, stalled)
+
+    @property
+    def patience(self) -> float:
+        """Seconds without progress that say nothing: usual of its kind, or of the steps in which it is told."""
+        usual, step = self.advice.patience, self.rebuild.step
+        if not step:
+            return usual
+        speed = max((self.pace.rate if self.pace is not None else None) or 0.0, float(self.rebuild.speed or 0))
+        return max(usual, _STEPS * step / speed) if speed else math.inf
+
+    @property
+    def done(self) -> str:
+        """The share that is done, never rounded up to a hundred percent."""
+        share = self.rebuild.progress
+        return human.percent(None if share is None else math.floor(share * 1000) / 1000)
+
+    @property
+    def busiest(self) -> Load | None:
+        """The member that was busiest, None if none is known."""
+        known = [load for load in self.loads if load.busy is not None]
+        return max(known, key=lambda load: load.busy or 0.0, default=None)
+
+    @property
+    def foreground(self) -> bool | None:
+        """Whether others use the array; None if its own load is not known."""
+        return None if self.own is None else self.own.completed >= 1.0
+
+
+def rebuildings(window: Window) -> list[Rebuilding]:
+    """Return every rebuild of the window's end, by array; rules share the work."""
+    return window.once("rebuildings", lambda: [_look(window, row) for row in _newest(window)])
+
+
+def _newest(window: Window) -> list[Rebuild]:
+    return sorted(window.rows(Rebuild).values(), key=lambda row: (row.array, row.operation))
+
+
+def _look(window: Window, row: Rebuild) -> Rebuilding:
+    loads = (_load(window, device) for device in _devices(window, row))
+    carrier = row.array if row.kind == "md" else row.carrier
+    seen = _run(window, row)
+    done = [(moment, float(then.done)) for moment, then in seen if then.done is not None]
+    moved = [(moment, float((then.done or 0) + (then.scanned or 0) + (then.repaired or 0))) for moment, then in seen]
+    apart = any(then.scanned is not None or then.repaired is not None for _, then in seen)
+    known = pace(done, float(row.total or 0))
+    at_end = known is not None and _at_end(row, known)
+    if known is not None and at_end:
+        known = replace(known, eta=None, soonest=None, latest=None, confidence=None)
+    return Rebuilding(
+        row,
+        window.get(Array, row.array) if row.kind == "md" else None,
+        known,
+        pace(moved, math.inf) if apart else known,
+        tuple(load for load in loads if load is not None),
+        _load(window, carrier) if carrier else _of_pool(window, row),
+        at_end,
+    )
+
+
+def _at_end(row: Rebuild, seen: Pace) -> bool:
+    """Whether it is done by its own measure and goes on: ZFS has then started every I/O, and waits for them."""
+    if row.kind == "md" or row.state != "running" or row.done is None or row.total is None:
+        return False
+    return row.total - row.done <= row.step or (seen.eta is not None and seen.eta < seen.unchanged)
+
+
+def _devices(window: Window, row: Rebuild) -> list[str]:
+    """Return the devices that take part: md's members are known by a source of their own."""
+    if row.kind != "md":
+        return list(dict.fromkeys(name for name in (row.devices or "").split(",") if name))
+    return [m.device for m in window.rows(Member).values() if m.array == row.array and m.state in _AT_WORK]
+
+
+_AT_WORK = frozenset({"in_sync", "rebuilding", "replacement", "unknown"})
+
+
+def _run(window: Window, row: Rebuild) -> list[tuple[float, Rebuild]]:
+    """Return what was seen of this run, by when: what lies before a moment without it, or at rest by order, is another.
+
+    Each source is asked at its own pace: that the others' news come meanwhile says nothing.
+    """
+    key = (row.array, row.operation)
+    for course in window.courses(Rebuild, SECONDS):
+        if course and key in course[-1].rows:
+            return _since(course, key, row)
+    return []
+
+
+def _since(course: list[Moment[Rebuild]], key: tuple[str, str], row: Rebuild) -> list[tuple[float, Rebuild]]:
+    seen: list[tuple[float, Rebuild]] = []
+    for moment in course:
+        then = moment.rows.get(key)
+        if then is None or then.done is None or then.state != "running" or _other(then, row):
+            seen.clear()
+        else:
+            seen.append((moment.started, then))
+    return seen
+
+
+def _other(then: Rebuild, row: Rebuild) -> bool:
+    """Whether it is another run; md's total is fixed, that of others follows what is written meanwhile."""
+    return then.total != row.total if row.kind == "md" else then.total is None
+
+
+def _load(window: Window, device: str) -> Load | None:
+    """Return the mean load of a device, of the whole disk where it is a partition: the disk is what gets busy."""
+    known = window.get(BlockDevice, device)
+    name = known.parent if known is not None and known.parent else device
+    recent = window.once("rebuilding.load", lambda: window.last(LOAD_SECONDS).moments(DiskActivity))
+    rows = [moment.rows.get(name) for moment in recent]
+    found = [row for row in rows if row is not None]
+    if not found:
+        return None
+    busy = [row.busy for row in found if row.busy is not None]
+    completed = sum(row.completed_per_second for row in found)
+    waits = [(row.wait, row.completed_per_second) for row in found if row.wait is not None]
+    weight = sum(count for _, count in waits)
+    moved = sum(row.read_bytes_per_second + row.write_bytes_per_second for row in found)
+    return Load(
+        name,
+        sum(busy) / len(busy) if len(busy) == len(found) else None,
+        sum(wait * count for wait, count in waits) / weight if weight else None,
+        completed / len(found),
+        moved / len(found),
+        found[-1].in_flight,
+    )
+
+
+def _of_pool(window: Window, row: Rebuild) -> Load | None:
+    """Return what applications want of a pool's datasets, None if that is not counted."""
+    pool = row.array.partition("/")[0]
+    found = [
+        [activity for activity in moment.rows.values() if activity.pool == pool]
+        for moment in window.last(LOAD_SECONDS).moments(DatasetActivity)
+    ]
+    if row.kind != "zfs" or not any(found):
+        return None
+    calls = sum((one.reads or 0.0) + (one.writes or 0.0) for rows in found for one in rows)
+    moved = sum((one.read_bytes or 0.0) + (one.written_bytes or 0.0) for rows in found for one in rows)
+    return Load(pool, None, None, calls / len(found), moved / len(found), None)
+
+
+def eta_words(known: Pace) -> str:
+    """Return when it will be done, with how sure that is: `in 2h 10m (1h 50m to 2h 40m)`."""
+    if known.eta is None:
+        return "no end in sight yet"
+    if known.latest is None or known.soonest is None:
+        return f"in about {human.duration(known.eta)}, too early to be sure"
+    return f"in {human.duration(known.eta)} ({human.duration(known.soonest)} to {human.duration(known.latest)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """That a speed limit holds a rebuild: `which` max or min, in bytes a second, and what sets it.
+
+    `path` and `sysctl` are the files of md's limits, "" for others.
+    """
+
+    which: str
+    limit: int
+    by: str
+    path: str = ""
+    sysctl: str = ""
+
+    @property
+    def set_by(self) -> str:
+        """What sets it, in words."""
+        if not self.path:
+            return self.by
+        return f"sync_speed_{self.which} of this array" if self.by == "local" else f"{self.sysctl} of this node"
+
+
+def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: float = BUSY) -> Held | None:
+    """Return the limit that holds a rebuild, None if none does or its pace is not known.
+
+    At the most it may do: within `near` (0.1: a tenth) of speed_max or above, while no member is busy more than
+    `busy` of the time; what md holds against its limit is its own figure, so that one counts too, as long as
+    something moves. At the least (md): no faster than `least` (1.25: a quarter more) times speed_min while others use
+    the array: md yields to them until it falls to that.
+    """
+    row, seen = known.rebuild, known.pace
+    if seen is None or seen.rate is None or row.state != "running":
+        return None
+    busiest = known.busiest
+    idle = busiest is not None and busiest.busy is not None and busiest.busy < busy
+    if row.kind != "md":
+        # The disks of a cluster are on other nodes: of what cannot be seen here, nothing speaks against the limit.
+        idle = idle or not row.devices
+        by = row.limited_by or "its limit"
+        most = row.speed_max is not None and seen.rate >= row.speed_max * (1 - near) and idle
+        return Held("max", row.speed_max, by) if most and row.speed_max is not None else None
+    speed = max(seen.rate, min(float(row.speed or 0), 2 * seen.rate))
+    if row.speed_max is not None and speed >= row.speed_max * (1 - near) and idle:
+        return _held("max", row.speed_max, row.speed_max_set, known.name)
+    least_rate = row.speed_min or 0
+    if row.speed_min is not None and known.foreground and _BELOW * least_rate <= seen.rate <= least * least_rate:
+        return _held("min", row.speed_min, row.speed_min_set, known.name)
+    return None
+
+
+def _held(which: str, limit: int, by: str | None, array: str) -> Held:
+    path = f"{folder(array)}/sync_speed_{which}"
+    return Held(which, limit, by or "system", path, f"dev.raid.speed_limit_{which}")

@@ -1,0 +1,175 @@
+"""Serving: what is served by AoE on an interface, and what frames do to requests before they reach cache or disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sdstop import format as human
+from sdstop.analysis.caching import Caching, Course, mtu_changed, recent
+from sdstop.analysis.framing import Arrived, arrived, below, caches_below
+from sdstop.analysis.jumbo import BLOCK, Proposal, harm, mend, mtus_of, named
+from sdstop.collectors.network import Interface
+from sdstop.history import Window
+from sdstop.readings.aoe import SECTOR, AoeExport, payload
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What is served on an interface: what its MTU makes frames carry, and what is seen of them.
+
+    `block` is what whole requests are multiples of. `frame` is what frames seem to carry, where requests contradict
+    the MTU; `past` are the caches that requests go past for it.
+    """
+
+    nic: Interface
+    exports: Sequence[AoeExport]
+    block: int
+    carried: int
+    sizes: Arrived | None
+    frame: int | None
+    past: Sequence[tuple[Caching, Course]]
+
+    @property
+    def small(self) -> float | None:
+        """The share of requests that are no whole blocks, if it is known of now."""
+        return self.sizes.small if self.sizes is not None and self.sizes.lately else None
+
+    @property
+    def direct(self) -> bool:
+        """Whether any of it goes past the page cache, which puts pieces together and reads whole blocks."""
+        return any(export.direct for export in self.exports)
+
+    @property
+    def bypass(self) -> float:
+        """The largest share of requests that goes past a cache for it."""
+        return max((caching.bypass_share(course) or 0.0 for caching, course in self.past), default=0.0)
+
+
+def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Mapping[str, float]) -> Served:
+    """Return what is seen of what is served on an interface; `limits` are the rule's."""
+    direct = [export for export in exports if export.direct]
+    caches = caches_below(window, direct)
+    judged = [(caching, caching.judged(limits["requests"])) for caching in caches]
+    courses = [(caching, course) for caching, course in judged if course is not None]
+    block = max([BLOCK, *(caching.cache.block_size or 0 for caching in caches)])
+    devices = [d for e in direct if e.kernel is not None for d in below(window, e.kernel)]
+    sizes = arrived(window, devices, courses)
+    carried = payload(nic.mtu or 0)
+    frame = None
+    # Requests of before a change of the MTU contradict it, and are over; those that are shifted anyway say nothing.
+    fresh = mtu_changed(recent(window), nic.interface) is not None
+    if sizes is not None and not fresh and not any(begins_within(export, block) for export in direct):
+        frame = sizes.frame(carried, block, limits["disagree"])
+    # Seen to be small, or too small by what frames can carry: no other reason to go past is this one's matter.
+    cut = (frame or carried) < block if sizes is None else sizes.small > limits["bypass"]
+    past = [(c, course) for c, course in courses if cut and (c.bypass_share(course) or 0.0) > limits["bypass"]]
+    return Served(nic, exports, block, carried, sizes, frame, past)
+
+
+def begins_within(export: AoeExport, block: int = BLOCK) -> bool:
+    """Whether what an export serves begins within a block of the device, so that no request can be of whole ones."""
+    return bool(export.offset) and (export.offset or 0) % block != 0
+
+
+def doubt(served: Served) -> str:
+    """Say what it may be that makes requests smaller than the MTU does; "" if they are not."""
+    frame, nic = served.frame, served.nic
+    if frame is None:
+        return ""
+    low, high = mtus_of(frame)
+    rival = "partitions of the clients do not begin at multiples of 8 sectors"
+    if frame > SECTOR and served.block % frame == 0:
+        rival = f"file systems of the clients have blocks of {frame} bytes"
+    return (
+        f"requests arrive as if frames carried {frame} bytes, though MTU {nic.mtu} of {nic.interface} would allow "
+        f"{served.carried}: it may be that somebody on the path has {low}-{high}, or that {rival}"
+    )
+
+
+def asks(served: Served) -> Iterator[str]:
+    """Yield what tells frames from requests that are no whole blocks before they are framed."""
+    if served.frame is not None:
+        yield (
+            f"cat /sys/block/etherd*/payload   # on an initiator: {served.frame}? then the path; a multiple of "
+            f"{served.block}? then its requests"
+        )
+        yield "parted DEVICE unit s print   # if they are its requests: do partitions begin at multiples of 8 sectors?"
+        yield "blockdev --getbsz DEVICE   # and have file systems blocks of 4096?"
+
+
+def wrong(served: Served, better: Proposal | None) -> Iterator[str]:
+    """Yield what is wrong, the setting that mends it, and why, where the MTU makes frames of no whole blocks.
+
+    What an operator suffers from comes first: an MTU is set, but a cache is what is slow.
+    """
+    nic, carried = served.nic, served.carried
+    if carried % served.block == 0:
+        return
+    no_multiple = f"carry {carried} bytes, no multiple of {served.block}"
+    worst = worst_of(served)
+    if worst is None:
+        yield f"frames of {nic.interface} {no_multiple}: {mend(better)}"
+        yield f"That is what MTU {nic.mtu} allows"
+        return
+    yield f"MTU {nic.mtu} of {nic.interface} sent {_went(*worst)}: {mend(better)}"
+    yield f"Why: frames {no_multiple}"
+
+
+def worst_of(served: Served) -> tuple[Caching, Course] | None:
+    """Return the cache that most requests go past since the MTU is as it is; None if that is not sure of any."""
+    if served.frame is not None:
+        return None
+    return max(served.past, key=lambda pair: pair[0].bypass_share(pair[1]) or 0.0, default=None)
+
+
+def _went(caching: Caching, course: Course) -> str:
+    to = human.safe(caching.cache.slow or "the disks")
+    share = human.percent(caching.bypass_share(course))
+    return f"{share} % of {caching.what} {course.when} past cache {human.safe(caching.cache.cache)} to {to}"
+
+
+def harms(served: Served) -> Iterator[str]:
+    """Yield what frames do to requests, and what that costs."""
+    small = served.sizes.small if served.sizes is not None else None
+    counted = f"counted: {human.percent(small)} % of what arrives are no whole blocks" if small is not None else ""
+    if served.carried % served.block:
+        hurt = harm(served.carried, served.block)
+        yield f"{hurt} ({counted})" if counted else hurt
+    elif counted:
+        yield counted.capitalize()
+    worst = worst_of(served)
+    for caching, course in served.past:
+        only = f"Cache {human.safe(caching.cache.cache)} takes whole blocks only"
+        if worst is None or worst[0] is not caching:
+            yield f"{only}: {_went(caching, course)}{f': {course.promise}' if course.promise else ''}"
+        else:
+            yield f"{only}{f', so {course.promise}' if course.promise else ''}"
+    yield from cost(served)
+    paged = [f"e{e.shelf}.{e.slot}" for e in served.exports if not e.direct and not e.read_only]
+    if paged:
+        yield (
+            f"vblade of {named(paged)} goes through the page cache (no -d), which puts pieces together: partial writes "
+            "cost a read first"
+        )
+
+
+def cost(served: Served) -> Iterator[str]:
+    """Yield what it costs a second, where rates are known."""
+    cut = served.sizes.pieces(served.block) if served.sizes is not None and served.sizes.lately else None
+    if cut is not None and cut[0]:
+        count, size = cut
+        yield f"Cost: {_about(count)} requests a second ({human.quantity(size, 'bytes_per_second')}) in pieces"
+    for caching, course in served.past:
+        spared = {way: course.spared(way) for way in ("read", "write")}
+        words = [f"{_about(rate)} {way}s" for way, rate in spared.items() if rate]
+        if words:
+            slow = human.safe(caching.cache.slow or "the disks")
+            yield f"Whole, the cache would take about {' and '.join(words)} a second off {slow}"
+
+
+def _about(rate: float) -> str:
+    return human.number(round(rate) if rate >= _PLENTY else rate)
+
+
+_PLENTY = 10

@@ -1,0 +1,307 @@
+"""Is the load of a striped array spread over its members? Pure statistics over per-second member rates.
+
+The unit is the *stripe column*: the places among which consecutive chunks go round. The legs of a mirror carry the
+same writes and make one column; on RAID0, 5 and 6 each disk is one. Per second, with L the requests outstanding on
+all columns (aqu-sz), B how many columns were busy (sum of util) and N columns:
+
+* deficit D = 1 - B/E with E = N*L/(N+L-1), the columns that L requests keep busy when they are spread by chance over
+  equal servers (closed product-form network; M disks and N = M for mirrors, whose legs answer reads on their own).
+  Random load keeps as many or more busy: D <= 0. While the array itself was idle for part of the second (its own util
+  A < 1, as between write-back bursts) L and B are taken per busy time.
+* top share T = N * max(L_i) / L: 1 when the queue is even, N when all of it stands at one column.
+
+A convoy - sequential streams that queue on one column together and move on together - is a deficit and a top share
+at once, in most seconds, at columns that change. It must be looked for second by second and only then summarised:
+over five seconds or more its counters are as even as those of a healthy array. How much it changes is told by the
+*standing*: the unevenness of the mean of the seconds' shares, against the mean unevenness of the seconds. It is 1
+when the same columns hold the same shares in every second (however many they are), and near 0 when the crowd
+wanders. A queue that stays is that of a hot column (it is asked for more), of a slow disk (it is asked for the same and
+takes longer), or unclear.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from sdstop.analysis.column import Column, Member, Second, StripeLimits
+from sdstop.analysis.laggard import Wait, slowest
+
+__all__ = ["Column", "Kind", "Member", "Second", "StripeLimits", "Verdict", "Wait", "judge", "slowest"]
+
+
+class Kind(enum.StrEnum):
+    """What the seconds show."""
+
+    CONVOY = "convoy"  # the queue stands at one column, and the column changes
+    HOT = "hot"  # it stays at one column, which is asked for more than the others
+    SLOW = "slow"  # one disk is asked for no more than its peers and answers far slower
+    UNCLEAR = "unclear"  # concentrated, but none of these
+    EVEN = "even"
+    IDLE = "idle"  # too little outstanding to say
+    UNEQUAL = "unequal"  # concentrated, but the columns are of unequal size: nothing can be said
+    TOO_FEW = "too-few"  # columns or seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was found, and every number that was compared. Numbers are None where there was nothing to compare.
+
+    `seconds` were looked at, `active` of them had enough outstanding, `crowded` of those were past the limits.
+    `deficit`, `top_share`, `queue` (requests outstanding), `busy` and `expected` (columns) are medians over the active
+    seconds. `standing` (0..1) says how much the queue's pattern stays the same, `persistence` is the share of the
+    seconds that count in which `top` was the fullest column. `ios_ratio` is its I/O against the median of the others,
+    each by its capacity; `work` is what the fullest column of each crowded second, whichever it was, got done in it,
+    times the mean of all. `wait` is of the slowest disk, if one stands out.
+    """
+
+    kind: Kind
+    columns: int
+    seconds: int
+    active: int = 0
+    crowded: int = 0
+    queue: float | None = None
+    busy: float | None = None
+    expected: float | None = None
+    deficit: float | None = None
+    deficit_limit: float | None = None
+    top_share: float | None = None
+    top_share_limit: float | None = None
+    persistence: float | None = None
+    standing: float | None = None
+    top: tuple[str, ...] = ()
+    ios_ratio: float | None = None
+    work: float | None = None
+    wait: Wait | None = None
+
+
+def judge(
+    seconds: Sequence[Second], *, rotational: bool, parity: int = 0, limits: StripeLimits | None = None
+) -> Verdict:
+    """Judge the columns of one array over successive seconds (about ten; each an interval of about 1 s).
+
+    `parity` is how many further columns each write engages (RAID5 1, RAID6 2): their queues are no independent ones.
+    The caller leaves out arrays in rebuild or check, dedicated parity disks (RAID4), journals, write-mostly legs and
+    members whose kernel counts no statistics. All seconds must have the same columns and members.
+    """
+    limits = limits or StripeLimits()
+    columns = len(seconds[0].columns) if seconds else 0
+    if len(seconds) < limits.seconds:
+        return Verdict(Kind.TOO_FEW, columns, len(seconds))
+    wait = slowest(seconds, limits, rotational=rotational)
+    if columns < limits.columns:
+        return Verdict(Kind.SLOW if wait else Kind.TOO_FEW, columns, len(seconds), wait=wait)
+    counted = _counted(seconds)
+    loads = [load for second in seconds if (load := _load(second, counted, parity, limits)) is not None]
+    if not loads or len(loads) < limits.active * len(seconds):
+        return Verdict(Kind.SLOW if wait else Kind.IDLE, columns, len(seconds), len(loads), wait=wait)
+    return _judge_spread(seconds, loads, wait, limits.deficit if rotational else limits.deficit_flash, limits)
+
+
+def crowd(
+    seconds: Sequence[Second], *, rotational: bool, parity: int = 0, limits: StripeLimits | None = None
+) -> Column | None:
+    """Return the column before which the queue of the last second stood; None if it was spread, or too little.
+
+    One second says less than `judge` does of ten: chance crowds now and then. What adds such seconds up sees a crowd
+    that any mean over them would hide.
+    """
+    limits = limits or StripeLimits()
+    last = seconds[-1]
+    if len(last.columns) < limits.columns or _are_unequal(last.columns, limits):
+        return None
+    load = _load(last, _counted(seconds), parity, limits)
+    if load is None or load.busiest < limits.hot_busy:
+        return None
+    deficit = limits.deficit if rotational else limits.deficit_flash
+    crowded = _is_crowded(load, _top_share(len(last.columns), limits), deficit, limits)
+    return last.columns[load.top] if crowded else None
+
+
+def _top_share(columns: int, limits: StripeLimits) -> float:
+    return limits.top_share + limits.top_share_slope * math.log2(max(1.0, columns / 4))
+
+
+def _is_crowded(load: _Load, top_share: float, deficit: float, limits: StripeLimits) -> bool:
+    if load.top_share < top_share:
+        return False
+    return load.deficit >= deficit - limits.sharpness * math.log(load.top_share / top_share)
+
+
+def _judge_spread(
+    seconds: Sequence[Second], loads: Sequence[_Load], wait: Wait | None, deficit: float, limits: StripeLimits
+) -> Verdict:
+    columns = seconds[-1].columns
+    top_share = _top_share(len(columns), limits)
+    lopsided = [load for load in loads if load.top_share >= top_share]
+    crowded = [load for load in lopsided if _is_crowded(load, top_share, deficit, limits)]
+    enough = limits.crowded * len(seconds)
+    looked_at = crowded if len(crowded) >= enough else lopsided or loads
+    tops = Counter(load.top for load in looked_at)
+    top, times = tops.most_common(1)[0]
+    standing = _standing([load.shares for load in looked_at])
+    ios_ratio = _ios_ratio(loads, top, [column.capacity for column in columns])
+    work = _work(looked_at, [column.capacity for column in columns])
+    if wait is not None:
+        kind = Kind.SLOW
+    elif len(lopsided) < enough:
+        kind = Kind.EVEN
+    elif standing >= limits.fixed and ios_ratio >= limits.hot_ios and _is_busy(loads, top, limits):
+        kind = Kind.HOT
+    elif len(crowded) < enough:
+        kind = Kind.EVEN
+    else:
+        kind = Kind.CONVOY if standing < limits.moving else Kind.UNCLEAR
+    if kind in {Kind.CONVOY, Kind.UNCLEAR} and _are_unequal(columns, limits):
+        kind = Kind.UNEQUAL
+    return Verdict(
+        kind,
+        len(columns),
+        len(seconds),
+        len(loads),
+        len(crowded),
+        queue=median(load.queue for load in loads),
+        busy=median(load.busy for load in loads),
+        expected=median(load.expected for load in loads),
+        deficit=median(load.deficit for load in loads),
+        deficit_limit=deficit,
+        top_share=median(load.top_share for load in loads),
+        top_share_limit=top_share,
+        persistence=times / tops.total(),
+        standing=standing,
+        top=tuple(member.name for member in columns[top].members),
+        ios_ratio=ios_ratio,
+        work=work,
+        wait=wait,
+    )
+
+
+def _is_busy(loads: Sequence[_Load], top: int, limits: StripeLimits) -> bool:
+    return median(load.busiest for load in loads if load.top == top) >= limits.hot_busy
+
+
+def _are_unequal(columns: Sequence[Column], limits: StripeLimits) -> bool:
+    capacities = [column.capacity for column in columns]
+    return max(capacities) > limits.unequal * min(capacities)
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """One second in numbers; `shares` of the queue and `ios` are by column, `busiest` is the top's busy time."""
+
+    queue: float
+    busy: float
+    expected: float
+    deficit: float
+    top_share: float
+    top: int
+    busiest: float
+    shares: tuple[float, ...]
+    ios: tuple[float, ...]
+
+
+_EVEN = 1e-9
+
+
+_COUPLED = 2
+"""Requests that wait together with one update, for each disk of parity (fitted: one deep writer is no crowd)."""
+_DEEP = 8.0
+_LEAST_COUNTED = 0.8
+
+
+def _counted(seconds: Sequence[Second]) -> float:
+    """Return the part of the busy time that the kernel counts.
+
+    Linux 5.0 to 6.9 loses some where requests arrive while others are served. A disk before which many waited was
+    busy all the time: what the busiest of these lacks, the kernel lost.
+    """
+    most = max([busy for second in seconds if (busy := _busiest(second)) is not None], default=1.0)
+    return min(1.0, most) if most >= _LEAST_COUNTED else 1.0
+
+
+def _busiest(second: Second) -> float | None:
+    """Return the busy time of the busiest disk before which many waited, None if there is none."""
+    members = (member for column in second.columns for member in column.members)
+    return second.once("busiest", lambda: max((m.busy for m in members if m.queue >= _DEEP), default=None))
+
+
+def _load(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
+    """Return a second in numbers, None if it is too small a sample."""
+    key = ("load", counted, parity, limits.queue, limits.ios)
+    return second.once(key, lambda: _measured(second, counted, parity, limits))
+
+
+def _measured(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
+    columns = second.columns
+    queues = [column.queue for column in columns]
+    ios = tuple(column.ios for column in columns)
+    times = [min(1.0, column.busy / counted) for column in columns]
+    queue, busy = sum(queues), sum(times)
+    legs = sum(len(column.members) for column in columns) / len(columns)
+    reading, writing = _waited(second)
+    # With parity a write reads before it writes, so that as much of what waits for reads is its own.
+    updating = min(1.0, 2 * writing / (reading + writing)) if parity and reading + writing else 0.0
+    # A column's queue is the mean of its legs: a write waits on all of them, but a read on one.
+    requests = queue * (legs * reading + writing) / (reading + writing) if reading + writing else queue
+    # With parity even one deep writer fills several columns. Where much waits and nothing is busy, the kernel or the
+    # device does not count busy time.
+    if requests < limits.queue * (1 + _COUPLED * parity * updating) or sum(ios) < limits.ios or not busy:
+        return None
+    part = 1.0
+    if second.busy is not None:
+        # No column is busy for longer than the array: where the counters say so, they were read a little apart.
+        part = min(1.0, max(second.busy, *times))
+    disks = legs * len(columns)
+    # Where nearly all that waits are writes, data and parity wait as one; beside reads hardly (the power is fitted).
+    outstanding = legs * queue / part / (1 + parity * updating**3)
+    expected = part * len(columns) * outstanding / (disks + outstanding - 1)
+    top = queues.index(max(queues))
+    return _Load(
+        queue,
+        busy,
+        expected,
+        1 - busy / expected,
+        len(columns) * queues[top] / queue,
+        top,
+        times[top],
+        tuple(waiting / queue for waiting in queues),
+        ios,
+    )
+
+
+def _waited(second: Second) -> tuple[float, float]:
+    """Return the time waited for reads and for writes, in seconds a second, summed over all disks."""
+    members = [member for column in second.columns for member in column.members]
+    reading = sum([member.reads * (member.read_wait or 0.0) for member in members])
+    return reading, sum([member.writes * (member.write_wait or 0.0) for member in members])
+
+
+def _standing(shares: Sequence[Sequence[float]]) -> float:
+    """Return how much of the seconds' unevenness is left in their mean, 0..1 (1 if they are even)."""
+    even = 1 / len(shares[0])
+    means = [sum(parts) / len(shares) for parts in zip(*shares, strict=True)]
+    each = sum(sum(part * part for part in second) - even for second in shares) / len(shares)
+    left = sum(mean * mean for mean in means) - even
+    return max(0.0, min(1.0, left / each)) if each > _EVEN else 1.0
+
+
+def _work(loads: Sequence[_Load], capacities: Sequence[float]) -> float:
+    """Return what the fullest column gets done, times the mean of all, whichever it is in each second."""
+    ratios = []
+    for load in loads:
+        rates = [ios / capacity for ios, capacity in zip(load.ios, capacities, strict=True)]
+        ratios.append(rates[load.top] * len(rates) / sum(rates))
+    return median(ratios)
+
+
+def _ios_ratio(loads: Sequence[_Load], top: int, capacities: Sequence[float]) -> float:
+    ratios = []
+    for load in loads:
+        rates = [ios / capacity for ios, capacity in zip(load.ios, capacities, strict=True)]
+        # Columns with nothing to do count as one request a second, so that there is a ratio.
+        ratios.append(rates[top] / max(1.0, median(rates[:top] + rates[top + 1 :])))
+    return median(ratios)

@@ -1,0 +1,75 @@
+"""Stable names of devices, as udev keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sdstop.readings.disk import device_name
+
+_RANKS = ("wwn-", "nvme-eui.", "nvme-uuid.", "dm-name-", "md-name-", "md-uuid-", "ata-", "nvme-", "scsi-", "virtio-")
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What udev knows of a device: properties (`ID_WWN`...), links below /dev (`disk/by-path/...`)."""
+
+    properties: Mapping[str, str]
+    links: tuple[str, ...]
+
+    @property
+    def wwn(self) -> str | None:
+        """World wide name: `0x5000c500a1b2c3d4`, `eui.0025385b71b0d1b2`."""
+        return self.properties.get("ID_WWN_WITH_EXTENSION") or self.properties.get("ID_WWN") or None
+
+    @property
+    def serial(self) -> str | None:
+        """Serial number."""
+        return self.properties.get("ID_SERIAL_SHORT") or self.properties.get("ID_SCSI_SERIAL") or None
+
+    @property
+    def by_path(self) -> str | None:
+        """Name in /dev/disk/by-path: the slot, whatever sits in it."""
+        return min(self._links("disk/by-path/"), default=None) or self.properties.get("ID_PATH") or None
+
+    @property
+    def by_id(self) -> str | None:
+        """Name in /dev/disk/by-id, of several the one that says most about the device and least about its driver."""
+        names = sorted(self._links("disk/by-id/"))
+        return min(names, key=lambda name: [not name.startswith(rank) for rank in _RANKS], default=None)
+
+    def _links(self, folder: str) -> list[str]:
+        return [link.removeprefix(folder) for link in self.links if link.startswith(folder)]
+
+
+NO_NAMES = Names({}, ())
+
+
+def parse_names(text: str) -> Names:
+    """Return what a file of udev's database (`/run/udev/data/b8:0`; systemd, src/libsystemd/sd-device) says.
+
+    A line is a letter, a colon and a value; others than these two are of no use here:
+
+        S:disk/by-path/pci-0000:3b:00.0-sas-phy7-lun-0
+        E:ID_WWN=0x5000c500a1b2c3d4
+    """
+    links, properties = [], {}
+    for line in text.splitlines():
+        if line.startswith("S:"):
+            links.append(line[2:])
+        elif line.startswith("E:"):
+            name, _, value = line[2:].partition("=")
+            properties[name] = value
+    return Names(properties, tuple(links))
+
+
+def answered_names(said: Any) -> dict[str, Names]:
+    """Return names by device of udev's answer: `{"sda": {"ID_WWN": "0x5...", "DEVLINKS": "/dev/disk/..."}}`."""
+    found = {}
+    for device, properties in said.items() if isinstance(said, dict) else ():
+        if isinstance(properties, dict):
+            texts = {str(name): value for name, value in properties.items() if isinstance(value, str)}
+            links = (link.removeprefix("/dev/") for link in texts.get("DEVLINKS", "").split())
+            found[device_name(str(device))] = Names(texts, tuple(links))
+    return found

@@ -1,0 +1,233 @@
+"""Limits that somebody set on the I/O of a volume, whoever enforces them, and what was used of them.
+
+PowerFlex limits a mapping (a volume for one SDC), the kernel a control group on a device, QEMU a drive or a group of
+drives, librbd an image. All are one family, so that one engine (sdstop.analysis.limiting) judges them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, swift
+
+POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
+"""Who enforces a limit."""
+TOTAL, READ, WRITE = "total", "read", "write"
+"""What a limit counts: reads and writes together, or one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limit(Reading):
+    """A limit on a volume's I/O, one row for each volume, owner and direction; unlimited mappings have a row too.
+
+    `limited` says what is limited; a number is None where there is no such limit, or where it is not told. What was
+    used is told either by counters (`used_requests`, `used_bytes`), or by the source's own rates, or by the block
+    device `device`, which carries exactly what the limit is on. With `sharers` above 1 the rates are of that many
+    owners together, of which each has the limit of its own.
+    """
+
+    family: ClassVar[str] = "limit"
+    title: ClassVar[str] = "Limits"
+    joined: ClassVar[bool] = True
+
+    volume: Annotated[str, Label("Volume", "Volume, image, drive of a machine, or block device that is limited")]
+    owner: Annotated[str, Label("Owner", "Who is held to it: SDC, control group, machine; empty: whoever uses it")]
+    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd")]
+    direction: Annotated[str, Label("Direction", "What it counts: total, read, write")]
+    limited: Annotated[str | None, State("Limited", "both, iops, bandwidth, none")]
+    iops: Annotated[
+        float | None,
+        Metric("IOPS", "Requests a second that are let through", "per_second", name="sdstop_limit_requests_per_second"),
+    ] = None
+    bandwidth: Annotated[
+        float | None,
+        Metric("Bandwidth", "Bytes a second let through", "bytes_per_second", name="sdstop_limit_bytes_per_second"),
+    ] = None
+    iops_burst: Annotated[
+        float | None,
+        Metric(
+            "IOPS burst", "Requests a second in a burst", "per_second", name="sdstop_limit_burst_requests_per_second"
+        ),
+    ] = None
+    iops_burst_length: Annotated[
+        float | None,
+        Metric("For", "How long such a burst may last", "seconds", name="sdstop_limit_burst_requests_length_seconds"),
+    ] = None
+    bandwidth_burst: Annotated[
+        float | None,
+        Metric(
+            "Bandwidth burst",
+            "Bytes a second in a burst",
+            "bytes_per_second",
+            name="sdstop_limit_burst_bytes_per_second",
+        ),
+    ] = None
+    bandwidth_burst_length: Annotated[
+        float | None,
+        Metric("For", "How long such a burst may last", "seconds", name="sdstop_limit_burst_bytes_length_seconds"),
+    ] = None
+    iops_size: Annotated[
+        int | None, Metric("IOPS size", "A request counts as many times as it is larger than this", "bytes")
+    ] = None
+    group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit")] = None
+    unheld: Annotated[str | None, Fact("Not held", "Why nobody enforces it; None: it is enforced")] = None
+    device: Annotated[str | None, Fact("Device", "Block device of this node that carries what is limited")] = None
+    size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", export=False)] = None
+    used_requests: Annotated[int | None, Metric("Requests", "Requests that passed", kind=Kind.COUNTER)] = None
+    used_bytes: Annotated[int | None, Metric("Bytes", "Bytes that passed", "bytes", Kind.COUNTER)] = None
+    stalled: Annotated[
+        float | None,
+        Metric("Stalled", "Least time in which a task of the owner waited for I/O", "seconds", Kind.COUNTER),
+    ] = None
+    requests_rate: Annotated[
+        float | None,
+        Metric(
+            "Used IOPS", "Requests a second, as the source says", "per_second",
+            name="sdstop_limit_used_requests_per_second",
+        ),
+    ] = None  # fmt: skip
+    bytes_rate: Annotated[
+        float | None,
+        Metric(
+            "Used", "Bytes a second, as the source says", "bytes_per_second", name="sdstop_limit_used_bytes_per_second"
+        ),
+    ] = None
+    sharers: Annotated[int | None, Metric("Sharers", "Owners to whom those rates belong together")] = None
+    wait: Annotated[
+        float | None, Metric("Wait", "Mean time of a request, the limit's wait included, as the source says", "seconds")
+    ] = None
+    disk_wait: Annotated[
+        float | None, Metric("Disks' wait", "Mean time of a request below the limit, as the source says", "seconds")
+    ] = None
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    needle: Annotated[str, Fact("Marked by", "Text that marks its line there", export=False)] = ""
+    used_origin: Annotated[str, Fact("Use from", "Key of the evidence of the use", export=False)] = ""
+
+    @property
+    def subject(self) -> str:
+        """A stable id: `vol:NAME`, with the owner where the limit is one's own."""
+        return f"vol:{self.volume}@{self.owner}" if self.owner else f"vol:{self.volume}"
+
+    @property
+    def break_even(self) -> float | None:
+        """Size of a request at which both limits bind, in bytes: larger ones meet the bandwidth first."""
+        return self.bandwidth / self.iops if self.bandwidth and self.iops else None
+
+    def iops_at(self, size: float | None) -> float | None:
+        """Return the requests a second that the limits allow at a mean size (bytes), None if none is limited."""
+        allowed = []
+        if self.iops is not None:
+            allowed.append(self.iops / self.weight(size))
+        if self.bandwidth is not None and size:
+            allowed.append(self.bandwidth / size)
+        return min(allowed, default=None)
+
+    def weight(self, size: float | None) -> float:
+        """Return as how many requests one of this size counts."""
+        return max(1.0, size / self.iops_size) if size and self.iops_size else 1.0
+
+    def source(self, field: str = "") -> Source | None:
+        """Return what says the limit, or what says the use of it."""
+        if field in _USED and self.used_origin:
+            return Source(self.used_origin)
+        return Source(self.origin, self.needle) if self.origin else None
+
+
+_USED = frozenset({"used_requests", "used_bytes", "requests_rate", "bytes_rate", "wait", "disk_wait"})
+
+
+make_limit = swift(Limit)
+"""Make a Limit of all its fields, by position: a cluster may have a thousand."""
+
+
+def limited(iops: float | None, bandwidth: float | None) -> str:
+    """Return the word for which of two limits there are."""
+    return "both" if iops and bandwidth else "iops" if iops else "bandwidth" if bandwidth else "none"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitUse(Reading):
+    """What was used of a limit between two readings, or at one where the source tells rates itself.
+
+    With `sharers` above 1 the rates are of that many owners together.
+    """
+
+    family: ClassVar[str] = "limit_use"
+    title: ClassVar[str] = "Use of limits"
+    exported: ClassVar[bool] = False
+    joined: ClassVar[bool] = True
+
+    volume: Annotated[str, Label("Volume", "What is limited")]
+    owner: Annotated[str, Label("Owner", "Who is held to it")]
+    kind: Annotated[str, Label("Kind", "Who enforces it")]
+    direction: Annotated[str, Label("Direction", "What it counts")]
+    requests_per_second: Annotated[float | None, Metric("IOPS", "Requests that passed", "per_second")]
+    bytes_per_second: Annotated[float | None, Metric("Bandwidth", "Bytes that passed", "bytes_per_second")]
+    request_size: Annotated[float | None, Metric("Size", "Mean size of a request", "bytes")]
+    sharers: Annotated[int, Metric("Sharers", "Owners to whom the rates belong together")]
+    stalled: Annotated[
+        float | None, Metric("Stalled", "Least time in which a task of the owner waited for I/O", "ratio")
+    ]
+    wait: Annotated[float | None, Metric("Wait", "Mean time of a request, the limit's wait included", "seconds")]
+    disk_wait: Annotated[float | None, Metric("Disks' wait", "Mean time of a request below the limit", "seconds")]
+
+
+def use(before: Limit, after: Limit, seconds: float) -> LimitUse | None:
+    """Return what was used in the `seconds` between two readings; None if nothing tells, or a counter went back."""
+    if seconds <= 0:
+        return None
+    requests, moved = after.requests_rate, after.bytes_rate
+    if requests is None:
+        requests = _rate(before.used_requests, after.used_requests, seconds)
+    if moved is None:
+        moved = _rate(before.used_bytes, after.used_bytes, seconds)
+    if requests is None and moved is None:
+        return None
+    stalled = _rate(before.stalled, after.stalled, seconds)
+    return LimitUse(
+        after.volume,
+        after.owner,
+        after.kind,
+        after.direction,
+        requests,
+        moved,
+        moved / requests if requests and moved is not None else None,
+        after.sharers or 1,
+        None if stalled is None else min(stalled, 1.0),
+        after.wait,
+        after.disk_wait,
+    )
+
+
+def _rate(before: float | None, after: float | None, seconds: float) -> float | None:
+    return None if before is None or after is None or after < before else (after - before) / seconds
+
+
+USE = Derivation(Limit, LimitUse, use)
+"""What every collector of limits derives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A leaky bucket that lets bursts through, as QEMU (util/throttle.c) and librbd keep one.
+
+    `average` leaks a second, `burst` may come a second, until it holds `burst` times `length` (seconds).
+    """
+
+    average: float
+    burst: float
+    length: float
+
+    @property
+    def size(self) -> float:
+        """How much it holds."""
+        return self.burst * self.length
+
+    def after(self, level: float, rate: float, seconds: float) -> float:
+        """Return the level after some seconds of a rate."""
+        return min(max(level + (rate - self.average) * seconds, 0.0), self.size)
+
+    def left(self, level: float, rate: float) -> float | None:
+        """Return for how many seconds more this rate is let through, None: for ever."""
+        return None if rate <= self.average else max(self.size - level, 0.0) / (rate - self.average)

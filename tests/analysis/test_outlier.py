@@ -1,0 +1,79 @@
+"""Nodes that differ from their peers: where that is said, where not, and near the thresholds."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sdstop.analysis.outlier import ASPECTS, LIMITS, Trait, outliers
+from sdstop.evidence import Cite
+from sdstop.finding import Finding, RuledOut, Severity, Unchecked
+
+
+def traits(aspect: str, *values: str | float, item: str = "", group: str = "") -> list[Trait]:
+    return [
+        Trait(f"n{at}", aspect, item, value, group, Cite(f"query:{aspect}", 0, f"n{at} {value}"))
+        for at, value in enumerate(values)
+    ]
+
+
+def test_one_differs_from_its_peers() -> None:
+    (finding,) = outliers(traits("mtu", *[9000] * 11, 1500, item="eth2"))
+    assert isinstance(finding, Finding)
+    assert (finding.rule, finding.severity, finding.subject) == ("mtu-mismatch", Severity.WARNING, "n11/eth2")
+    assert finding.summary == "MTU of eth2: 1500, on its 11 peers 9000"
+    assert [value.value for value in finding.values] == [1500, 9000]
+    assert [cite.excerpt for cite in finding.evidence] == ["n11 1500", "n0 9000", "n1 9000", "n10 9000", "n2 9000"]
+    assert finding.advice
+
+
+def test_two_differ_each_its_own_way() -> None:
+    found = list(outliers(traits("dimms", *["16 x 32G"] * 8, "15 x 32G", "16 x 16G")))
+    assert [f.summary for f in found if isinstance(f, Finding)] == [
+        "Memory modules: 15 x 32G, on 8 of its 9 peers 16 x 32G",
+        "Memory modules: 16 x 16G, on 8 of its 9 peers 16 x 32G",
+    ]  # fmt: skip
+    assert {f.rule for f in found} == {"node-outlier"}
+
+
+def test_where_all_agree_it_says_so() -> None:
+    (verdict,) = outliers(traits("nic-speed", 1.25e9, 1.25e9, item="eth0", group="sdstop"))
+    assert verdict == RuledOut(
+        "node-outlier", "sdstop/nic-speed/eth0", "Line speed of eth0 is the same on all 2: 1.2 GiB/s"
+    )
+    assert list(outliers(traits("kernel", "6.1"))) == []
+
+
+def test_near_the_thresholds() -> None:
+    """Four nodes are enough and three are not; three quarters must agree."""
+    assert [type(v) for v in outliers(traits("kernel", "a", "a", "a", "b"))] == [Finding]
+    assert [type(v) for v in outliers(traits("kernel", "a", "a", "b"))] == [Unchecked]
+    assert [type(v) for v in outliers(traits("kernel", "a", "a", "a", "b", "b"))] == [Unchecked]  # 0.6
+    assert [type(v) for v in outliers(traits("kernel", *"aaaaaa", *"bb"))] == [Finding, Finding]  # 0.75
+    assert [type(v) for v in outliers(traits("kernel", "a", "a", "b"), {**LIMITS, "peers": 2, "agree": 0.6})] == [
+        Finding
+    ]
+
+
+def test_two_generations_and_other_groups_are_no_outliers() -> None:
+    assert [type(v) for v in outliers(traits("kernel", *"aabb"))] == [Unchecked]
+    one, other = traits("kernel", *"aaaaa", group="one"), traits("kernel", *"bbbbb", group="other")
+    assert [type(v) for v in outliers([*one, *other])] == [RuledOut, RuledOut]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.builds(
+            Trait,
+            st.sampled_from("abcdef"), st.sampled_from(sorted(ASPECTS)), st.sampled_from(["", "x"]),
+            st.sampled_from(["v", "w", 1.0, 2.5]), st.sampled_from(["", "g"]),
+        ),
+        max_size=40,
+    )
+)  # fmt: skip
+def test_the_order_of_traits_does_not_matter_and_most_are_never_outliers(given_: list[Trait]) -> None:
+    unique = {(t.group, t.aspect, t.item, t.node): t for t in given_}
+    found = list(outliers(unique.values()))
+    assert found == list(outliers(reversed(unique.values())))
+    assert sum(isinstance(v, Finding) for v in found) <= len(unique) / 4
