@@ -145,11 +145,11 @@ class Scene:
     def counts(self) -> dict[Severity | None, int]:
         """Return how many findings of each severity there are, a cause with all it explains as one.
 
-        None: what is unknown and should not be.
+        None: what is unknown and should not be, as many as the view of all findings has lines of it.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
         for led in by_cause(self.look.judgement.findings):
             if not led.follows:
                 found[led.severity] += 1
-        found[None] = len(self.troubled) + len({u.rule for u in self.look.judgement.unchecked if not u.calm})
+        found[None] = sum(not claim.calm for claim in self.unknown())
         return found

@@ -482,3 +482,12 @@ async def test_what_nobody_recorded_is_simply_absent_of_a_live_node(live: bool, 
     async with screen(made, WIDE) as shown:
         await shown.press("6")
         assert said in shown.line("iostat")
+
+
+async def test_the_first_line_counts_what_the_list_of_unknown_things_has_lines_of() -> None:
+    reason = "readings lie 5 s apart"
+    blind = [Unchecked(rule, reason) for rule in ("stripe-convoy", "hot-stripe-member")]
+    same = [Unchecked("volume-below-promise", why) for why in ("nobody waits", "told together")]
+    async with screen(Node().session(3, [says(*blind, *same, UNRECORDED)])) as shown:
+        assert shown.lines()[0].endswith(" 3 ?UNKN")
+        assert "Could not be seen  3" in await shown.press("!")
