@@ -22,6 +22,7 @@ class ProcessIo(Reading):
     family: ClassVar[str] = "process_io"
     title: ClassVar[str] = "Processes' I/O"
     exported: ClassVar[bool] = False
+    crowded: ClassVar[bool] = True
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
@@ -44,6 +45,7 @@ class ProcessActivity(Reading):
     family: ClassVar[str] = "process_activity"
     title: ClassVar[str] = "Who does the I/O"
     exported: ClassVar[bool] = False
+    crowded: ClassVar[bool] = True
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
