@@ -219,9 +219,8 @@ class Commands(App[None]):
     def action_copy(self) -> None:
         """Hand the chosen row, or a sheet's whole text, to the terminal's clipboard."""
         pane = self._pane()
-        row = pane.chosen
-        whole = isinstance(self.screen, Sheet) or row is None
-        shown = pane.text() if whole or row is None else plain(pane.row_line(row, pane.size.width)).strip()
+        row = pane.chosen if not isinstance(self.screen, Sheet) else None
+        shown = self._text() if row is None else plain(pane.row_line(row, pane.size.width)).strip()
         self.copy_to_clipboard(shown)
         self.foot.say(f"{len(shown)} characters handed to the terminal's clipboard; `:save FILE` writes the screen")
 
@@ -229,9 +228,12 @@ class Commands(App[None]):
         focused = self.screen.focused
         return focused if isinstance(focused, Pane) else self.screen.query(Pane).last()
 
+    def _text(self) -> str:
+        return self.screen.text() if isinstance(self.screen, Sheet) else self._pane().text()
+
     def save(self, path: str) -> None:
-        """Write the text of the pane to a file that is not there yet."""
-        wrong = save_text(path, self._pane().text())
+        """Write the text of the sheet or the pane to a file that is not there yet."""
+        wrong = save_text(path, self._text())
         self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
 
     # -- looks ------------------------------------------------------------------------------------------------

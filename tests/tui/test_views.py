@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import string
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -398,6 +400,26 @@ async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
         assert "Why !CRIT" in shown.text()
         await shown.press("backspace")
         assert "Worst devices" in shown.text()
+
+
+@pytest.mark.parametrize(("size", "lines"), [(WIDE, 4), (SMALL, 4), ((60, 12), 4), ((60, 8), 2)])
+async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[int, int], lines: int) -> None:
+    disks = tuple(f"sd{a}{b}" for a in "ab" for b in string.ascii_lowercase)
+    session = Node(disks, slow).session(
+        3, [says(replace(HUNG, evidence=(Cite("/proc/diskstats", 3, "sdbz", "sdbz"),)))]
+    )
+    head = [" file     /proc/diskstats", " read     frame 3", " outcome  ok", " marked   sdbz"][:lines]
+    async with screen(session, size) as shown:
+        await shown.press("enter", "enter")
+        for keys in ((), ("g",), ("pagedown", "pagedown"), ("G",)):
+            seen = (await shown.press(*keys)).splitlines()
+            assert [line[: len(said)] for line, said in zip(seen[2:], head, strict=False)] == head
+            assert seen[2 + lines].startswith("── As it was read ")
+            assert len(seen) == size[1]
+        assert any("sdbz" in line for line in shown.lines()[2 + lines :])
+        await shown.press("y")
+        assert "/proc/diskstats" in shown.app.clipboard
+        assert "sdaa" in shown.app.clipboard
 
 
 async def test_evidence_of_a_forgotten_frame_shows_what_was_quoted() -> None:
