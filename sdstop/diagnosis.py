@@ -112,7 +112,9 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        return Unchecked(rule.id, f"{lacking[0].collector}: not recorded in this capture", calm=True)
+        asked = "not recorded" in lacking[0].reason  # else it says what no node is asked for, and why
+        why = "not recorded in this capture" if asked else lacking[0].reason
+        return Unchecked(rule.id, f"{lacking[0].collector}: {why}", calm=True)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
