@@ -135,7 +135,7 @@ def _unchecked(verdicts: Sequence[Unchecked]) -> str:
 
 
 def _unseen(session: Session, *, strict: bool) -> dict[str, str]:
-    """Return the sources that should have answered and did not, each with why; strictly, also those that lack a part."""
+    """Return the sources that should have answered and did not, each with why; `strict`: or lack a part."""
     runs = session.head().now.runs
     bad = {Outcome.FAILED, Outcome.TIMEOUT} | ({Outcome.DENIED} if strict else set())
     found = {c.name: NOT_YET for c in session.collectors if c.name not in runs}
