@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sdstop.evidence import Evidence, Outcome
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.session import Session
@@ -115,8 +116,12 @@ async def test_a_row_leads_to_its_facts() -> None:
 
 
 async def test_without_volumes_a_line_says_so() -> None:
-    async with screen(Node().session(2)) as shown:
-        assert "no volume of a cluster is known here" in await shown.press("8", "j", "enter", "s", "tab")
+    asked = ("http:GET /api/instances", "answer:cgroup.limited", "answer:qemu.drives", "list:/etc/ceph")
+    here = [Evidence(key, Outcome.ABSENT) for key in asked]
+    here.append(Evidence("list:/sys/bus/rbd/devices"))
+    async with screen(Node(later={1: here}).session(2)) as shown:
+        text = await shown.press("8", "j", "enter", "s", "tab")
+        assert "no volume of a cluster is known here, and nothing limits the I/O of anybody" in text
 
 
 def test_a_wait_is_split_on_one_scale() -> None:

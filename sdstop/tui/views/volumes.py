@@ -18,7 +18,7 @@ from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, STRONG, Line, Palette, text
 from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.strip import layers
 from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, counted, pressed
@@ -357,8 +357,7 @@ def _is(item: Held) -> Iterator[str]:
 
 
 def _nothing(scene: Scene) -> str:
-    runs = [run for name in SOURCES if (run := scene.now.runs.get(name)) is not None]
-    bad = next((run for run in runs if run.outcome in BAD), None)
-    if bad is not None:
-        return f"volumes are not known: {bad.collector}: {bad.outcome.value}, {bad.reason}"
+    said = scene.unseen(SOURCES)
+    if said:
+        return f"no volume or limit is known; {said}"
     return "no volume of a cluster is known here, and nothing limits the I/O of anybody"
