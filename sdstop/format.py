@@ -91,6 +91,12 @@ def percent(ratio: float | None) -> str:
     return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
 
 
+def done(share: float | None) -> str:
+    """Return a share that is done as a percentage without the sign; as long as some is left it is not 100."""
+    shown = percent(share)
+    return "99.9" if shown == "100" and share is not None and share < 1 else shown
+
+
 def wait(seconds: float | None) -> str:
     """Return a short time in milliseconds: `0.31`, `12.4`, `1250`."""
     if seconds is None:

@@ -133,6 +133,38 @@ async def test_a_wide_screen_shows_why_beside_the_finding_and_who_does_the_io() 
         assert " 8.0M" in shown.line("qemu -m 8G")
 
 
+LONG = replace(SLOW, summary=" ".join(f"word{n}" for n in range(90)))
+
+
+async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
+    short = replace(
+        HUNG, summary="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
+    )
+    async with screen(array_node().session(4, [says(short, LONG)])) as shown:
+        for key in ("1", "!"):
+            text = await shown.press(key)
+            assert " sdc: sdc hangs: see what the disk says to smartctl, and whether its cable or" in text
+            assert "\n its slot is loose\n" in text
+            below = shown.lines().index(shown.line("Worst devices")) if key == "1" else 0
+            text = await shown.press("j")
+            assert " md0/sdb: word0 word1 " in text
+            assert any(line.endswith("…") for line in shown.lines() if line.startswith(" word"))
+            assert key != "1" or shown.lines().index(shown.line("Worst devices")) == below  # nothing moves
+            assert max(map(len, shown.lines())) <= 80
+            assert len(shown.lines()) == 24
+    async with screen(array_node().session(4, [says(short, LONG)]), LOW) as shown:
+        assert "its slot is loose" not in shown.text()  # the list goes first
+
+
+async def test_how_long_it_has_been_so_goes_before_when_it_began() -> None:
+    async with screen(array_node().session(4, [says(HUNG)])) as shown:
+        assert shown.line("FINDING").endswith("FOR")
+        assert "SINCE" not in shown.text()
+        assert "sdc has 12 requests in flight and completed none" in shown.line("!CRIT sdc")
+    async with screen(array_node().session(4, [says(HUNG)]), (100, 30)) as shown:
+        assert "SINCE" in shown.line("FINDING")
+
+
 async def test_a_low_screen_has_findings_and_devices() -> None:
     async with screen(array_node().session(4, [says(HUNG)]), LOW) as shown:
         assert len(shown.lines()) == 15

@@ -15,7 +15,7 @@ from sdstop.tui.palette import FAINT, text
 from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.table import Cell, Column, LineTable
-from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, note_row
+from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, note_row, told_rows
 from sdstop.tui.views.detail import busy_processes, hiding
 from sdstop.tui.views.devices import (
     ARRAY,
@@ -107,6 +107,10 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
     return listed, note
 
 
+_MOST = 3
+"""Lines in which a finding is told below the list of them."""
+
+
 class Overview(View):
     """The first view."""
 
@@ -116,6 +120,7 @@ class Overview(View):
         """Lay out the panes; the style sheet says which of them a small screen has."""
         self.vitals = Pane(id="vitals", cursor=False)
         self.main = LineTable("Findings", COLUMNS, id="findings")
+        self.told = Pane(id="told", cursor=False)
         self.why = Pane("Why", id="why", cursor=False)
         self.devices = LineTable("Worst devices", _DEVICES, id="devices", sort="pain")
         self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False)
@@ -123,6 +128,7 @@ class Overview(View):
         with Horizontal(id="halves"):
             with Vertical(id="left"):
                 yield self.main
+                yield self.told
                 yield self.why
             with Vertical(id="right"):
                 yield self.devices
@@ -156,9 +162,15 @@ class Overview(View):
         if unrecorded and not scene.session.origin.live:
             rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"
             rows_.append(note_row(f"{rules} found nothing to look at in this capture (!)", scene))
-        height = self.app.size.height
-        self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9) // 2) + 3
         self.main.put(rows_, scene.palette)
+        height = self.app.size.height
+        # As many lines as the longest of them needs, so that nothing moves when the cursor does.
+        items = [row.item for row in rows_ if isinstance(row.item, Said)]
+        needed = max((len(told_rows(item, self.app.size.width, _MOST)) for item in items), default=0)
+        self.told.display = needed > 0 and height >= 20 and not self.why.display
+        told = needed if self.told.display else 0
+        self.told.styles.height = told
+        self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9 - told) // 2) + 2 + (not told)
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
         """Say why of the finding under the cursor."""
@@ -167,11 +179,13 @@ class Overview(View):
             self._show_why()
 
     def _show_why(self) -> None:
-        if not self.why.display:
-            return
         row = self.main.chosen
         item = row.item if row is not None else None
-        if isinstance(item, Said):
+        if not self.why.display:
+            self.told.put(
+                told_rows(item if isinstance(item, Said) else None, self.app.size.width, _MOST), self.scene.palette
+            )
+        elif isinstance(item, Said):
             self.why.put(why_rows(item.claim, self.scene, self.why.size.width), self.scene.palette, "Enter opens")
         else:
             self.why.put((), self.scene.palette)
