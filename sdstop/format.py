@@ -91,6 +91,11 @@ def percent(ratio: float | None) -> str:
     return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
 
 
+def decimal_rate(value: float | None) -> str:
+    """Return bytes a second in decimal units, as memory is rated: `17.1 GB/s`."""
+    return NONE if value is None else f"{value / 1e9:.1f} GB/s"
+
+
 def done(share: float | None) -> str:
     """Return a share that is done as a percentage without the sign; as long as some is left it is not 100."""
     shown = percent(share)

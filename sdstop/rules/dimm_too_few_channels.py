@@ -154,9 +154,7 @@ def _total(sockets: Sequence[MemorySocket], field: str) -> float | None:
     return None if None in values else sum(values)
 
 
-def _gb(rate: float) -> str:
-    """Return decimal gigabytes, as memory is rated: 17.1 GB/s."""
-    return f"{rate / 1e9:.1f} GB/s"
+_gb = human.decimal_rate
 
 
 def _rate(sockets: Sequence[MemorySocket]) -> str:

@@ -122,7 +122,7 @@ async def test_one_of_four_channels_is_seen_at_a_glance() -> None:
         text = await shown.press("6", "6")
         assert "2 of 8 slots filled · 32G · DDR4 · 2133 of 2400 MT/s" in text
         assert shown.line("socket 0").count("Xeon E5-2620 v4") == 2
-        assert shown.line("of 4 channels").count("1 of 4 channels ━── 15.9G of 63.6GB/s") == 2
+        assert shown.line("of 4 channels").count("1 of 4 channels ━── 17.1 of 68.3 GB/s") == 2
         assert shown.line(" A ▆▆").split() == ["A", "▆▆", "16G", "2133", "2R"] * 2
         assert shown.line(" D ").split() == ["D", "░░", "empty"] * 2
 
