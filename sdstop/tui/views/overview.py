@@ -103,7 +103,9 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
     if not listed:
         known = scene.now.run_of(ProcessActivity) is not None
         seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
-        listed = [note_row(seen if known else scene.unseen(("processes",)) or "not known yet: needs two looks", scene)]
+        run = scene.now.runs.get("processes")
+        unseen = scene.unseen(("processes",)) if run is not None and not run.ok else "not known yet: needs two looks"
+        listed = [note_row(seen if known else unseen, scene)]
     return listed, note
 
 
