@@ -152,6 +152,8 @@ async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
             assert key != "1" or shown.lines().index(shown.line("Worst devices")) == below  # nothing moves
             assert max(map(len, shown.lines())) <= 80
             assert len(shown.lines()) == 24
+    async with screen(array_node().session(4, [says(SLOW)])) as shown:
+        assert shown.text().count("sdb answers in 60 ms, its peers in 5 ms") == 1  # nothing is told twice
     async with screen(array_node().session(4, [says(short, LONG)]), LOW) as shown:
         assert "its slot is loose" not in shown.text()  # the list goes first
 
@@ -163,6 +165,21 @@ async def test_how_long_it_has_been_so_goes_before_when_it_began() -> None:
         assert "sdc has 12 requests in flight and completed none" in shown.line("!CRIT sdc")
     async with screen(array_node().session(4, [says(HUNG)]), (100, 30)) as shown:
         assert "SINCE" in shown.line("FINDING")
+
+
+async def test_where_nothing_is_said_there_is_no_why() -> None:
+    async with screen(Node().session(3, [says(FINE)]), WIDE) as shown:
+        assert "── Why " not in shown.text()
+    async with screen(Node().session(3, [says(SLOW)]), WIDE) as shown:
+        assert "── Why " in shown.text()
+
+
+async def test_what_is_not_known_has_no_number_and_no_scale() -> None:
+    async with screen(Node().session(0), WIDE) as shown:
+        assert shown.line("reads -  -/s")
+        assert ", 60 s" not in shown.line("reads -")
+    async with screen(Node().session(0)) as shown:
+        assert "stalled on io" not in shown.text()
 
 
 async def test_a_low_screen_has_findings_and_devices() -> None:

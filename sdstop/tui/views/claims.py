@@ -11,7 +11,7 @@ from sdstop.format import clock, duration
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Claim, Scene
-from sdstop.tui.table import Cell, Column
+from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.why import WIDEST, claim_mark, figures
 
 
@@ -85,6 +85,13 @@ def claim_row(claim: Claim, scene: Scene, *, follows: bool = False) -> Row:
     """Return a claim's row; `follows` if another one above it is its cause."""
     search = f"{claim.subject} {claim.summary} {claim.severity or 'unknown'}"
     return Row(claim.key, Said(claim, scene, follows), None, search)
+
+
+def cut(item: Said, table: LineTable) -> bool:
+    """Whether a row of the table has no room for all that it says."""
+    room = {column.name: size for column, size in table.fitted(table.size.width)}
+    claim = item.claim
+    return any(len(said) > room[name] for name, said in (("subject", claim.subject), ("finding", claim.summary)))
 
 
 def told_rows(item: Said | None, width: int, most: int) -> list[Row]:

@@ -15,7 +15,7 @@ from sdstop.tui.palette import FAINT, text
 from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.table import Cell, Column, LineTable
-from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, note_row, told_rows
+from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, cut, note_row, told_rows
 from sdstop.tui.views.detail import busy_processes, hiding
 from sdstop.tui.views.devices import (
     ARRAY,
@@ -117,6 +117,7 @@ class Overview(View):
     """The first view."""
 
     key = "1"
+    main: LineTable
 
     def compose(self) -> ComposeResult:
         """Lay out the panes; the style sheet says which of them a small screen has."""
@@ -168,7 +169,8 @@ class Overview(View):
         height = self.app.size.height
         # As many lines as the longest of them needs, so that nothing moves when the cursor does.
         items = [row.item for row in rows_ if isinstance(row.item, Said)]
-        needed = max((len(told_rows(item, self.app.size.width, _MOST)) for item in items), default=0)
+        long = [item for item in items if cut(item, self.main)]
+        needed = max((len(told_rows(item, self.app.size.width, _MOST)) for item in long), default=0)
         self.told.display = needed > 0 and height >= 20 and not self.why.display
         told = needed if self.told.display else 0
         self.told.styles.height = told
@@ -183,6 +185,7 @@ class Overview(View):
     def _show_why(self) -> None:
         row = self.main.chosen
         item = row.item if row is not None else None
+        self.why.title = "Why" if isinstance(item, Said) else ""
         if not self.why.display:
             self.told.put(
                 told_rows(item if isinstance(item, Said) else None, self.app.size.width, _MOST), self.scene.palette
