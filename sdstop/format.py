@@ -148,6 +148,7 @@ def moment(taken: float) -> datetime:
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "bytes": lambda v: _binary(bytes_(v)),
     "bytes_per_second": lambda v: f"{_binary(rate(v))}/s",
+    "decimal_bytes_per_second": decimal_rate,
     "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'} %",
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",

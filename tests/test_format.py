@@ -83,6 +83,7 @@ def test_quantities_carry_their_unit() -> None:
     assert human.quantity(524288, "bytes") == "512 KiB"
     assert human.quantity(511, "bytes") == "511 B"
     assert human.quantity(98.2 * 2**20, "bytes_per_second") == "98.2 MiB/s"
+    assert human.quantity(17.1e9, "decimal_bytes_per_second") == "17.1 GB/s"
     assert human.quantity(0.0124, "seconds") == "12.4 ms"
     assert human.quantity(75.0, "seconds") == "1m 15s"
     assert human.quantity(None, "bytes") == "-"

@@ -348,7 +348,7 @@ async def test_the_engineer_reads_of_the_memory_before_anything_else(
     first, second, *rest = told.judgements[-1].findings
     assert first.id == "dimm-too-few-channels:memory"
     for words in (
-        "socket 0 1 of 4; socket 1 1 of 4",
+        "1 of 4 memory channels have a module at socket 0, 1 of 4 at socket 1",
         "17.1 GB/s a socket, 34.1 GB/s",
         "of the 136.5 GB/s",
         "47.7 GB/s",

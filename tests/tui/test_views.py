@@ -471,6 +471,14 @@ async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[i
         assert "sdaa" in shown.app.clipboard
 
 
+async def test_a_long_name_among_what_was_compared_cuts_no_number() -> None:
+    long = Value("x", "a name of a number that goes on and on until nobody remembers how it began", 1.7e9,
+                 "bytes_per_second", 4.2e9)  # fmt: skip
+    async with screen(Node().session(3, [says(replace(HUNG, values=(long,)))])) as shown:
+        await shown.press("enter")
+        assert shown.line("a name of a number").endswith("…   1.6 GiB/s   limit 3.9 GiB/s")
+
+
 async def test_evidence_of_a_forgotten_frame_shows_what_was_quoted() -> None:
     session = Node(("sda", "sdb", "sdc"), slow).session(3, [says(HUNG)])
     for _ in range(3):
