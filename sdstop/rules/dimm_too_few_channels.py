@@ -87,10 +87,8 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
         return RuledOut(_ID, _SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
     # Where sockets differ dimm-unequal-sockets is as loud about it; here the best of them counts.
     best = max((row.used or 0) / (row.channels or 1) for row in sockets)
-    few = ", ".join(
-        f"{_bound(row)}{row.used} of {row.channels} {'' if at else 'memory channels have a module '}at socket {row.socket}"
-        for at, row in enumerate(sockets)
-    )
+    few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {row.socket}" for row in sockets)
+    few = few.replace(" at socket", " memory channels have a module at socket", 1)
     peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
     demand = _demand(window, limits)
     short = demand is not None and demand.short(peak, limits)
