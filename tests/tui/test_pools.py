@@ -68,6 +68,10 @@ async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
             await seen.press("2")
             found = tuple(seen.line(part).index(part) for part in parts)
             assert found == insets
+            assert "offline" in seen.line("vdd ")
+            worst = (await seen.press("1")).split("Worst devices")[1].splitlines()[2]
+            assert worst.split("    ")[-1].split()[-1] == "offline"
+            assert "*vdd" in worst
     async with screen(session, (60, 24)) as seen:
         await seen.press("2")
         assert "vdd" in seen.line("vdd")  # a name goes before what it is a part of

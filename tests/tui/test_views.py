@@ -136,6 +136,24 @@ async def test_a_wide_screen_shows_why_beside_the_finding_and_who_does_the_io() 
 LONG = replace(SLOW, summary=" ".join(f"word{n}" for n in range(90)))
 
 
+async def test_a_member_that_failed_is_told_in_every_list_of_devices() -> None:
+    async with screen(recorded("md-degraded", "vault8")) as shown:
+        assert shown.line("*sde").endswith(" faulty")
+        await shown.press("2")
+        assert shown.line("*sde").endswith(" faulty")
+
+
+async def test_the_cursor_hides_no_mark_and_no_colour() -> None:
+    async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
+        await shown.press("2", "G", "g", "j", "j")
+        (row,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("*sdb")]
+        name = next(s for s in row if "sdb" in s.text)
+        assert name.style is not None
+        assert name.style.reverse
+        assert name.style.color is not None
+        assert name.style.color.name == "yellow"
+
+
 async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
     short = replace(
         HUNG, summary="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
