@@ -50,8 +50,7 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
         _ID,
         _severity(named, moved),
         holder,
-        f"{len(named)} of {count} devices are looked for by names that others may bear after the next start: "
-        f"{listed}{more}{now}",
+        f"{len(named)} of {count} devices are found by a name that may move at the next start: {listed}{more}{now}",
         (
             Value("unstable", "devices by a name that may change", len(named), "", 0),
             Value("devices", "devices", count),

@@ -56,7 +56,9 @@ async def test_a_cache_says_how_well_it_does() -> None:
         assert row["%BYPASS"] == "62.0"
         assert row["EVICT/s"] == "6"
         assert row["ERR"] == "0"
-        assert shown.line("cachedev ").startswith("▸")
+        assert shown.line("cachedev ").startswith("*")  # the mark stays below the cursor
+        (painted,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("*cachedev")]
+        assert all(s.style is not None and s.style.reverse for s in painted if s.text.strip() and s.text[0].isalnum())
         assert shown.line("vg/home").startswith(" vg/home")
 
 

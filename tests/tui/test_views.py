@@ -105,7 +105,7 @@ async def test_worst_devices_come_first_with_their_numbers() -> None:
     async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
         lines = shown.lines()
         worst = lines[next(n for n, line in enumerate(lines) if "Worst devices" in line) + 2 :]
-        assert [line.split()[0].strip("▸") for line in worst[:3]] == ["sdb", "sdc", "sda"]
+        assert [line.split()[0] for line in worst[:3]] == ["*sdb", "sdc", "sda"]
         assert shown.line("sdc ").split()[1:9] == ["50", "50", "0.20", "0.20", "12", "60.0", "60.0", "99.0"]
 
 
