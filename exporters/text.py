@@ -67,13 +67,19 @@ def counted(findings: list[Finding]) -> str:
     return f"{plural(causes, 'finding')}: {', '.join(parts)}{rest}" if findings else "no findings"
 
 
+def outlook(session: Session) -> str:
+    """Return what a session's findings come to; where no rule could look, that is said and not that there are none."""
+    findings = [episode.finding for episode in session.episodes()]
+    return counted(findings) if findings or session.head().judgement.ran else "nothing was judged"
+
+
 def plural(count: int, word: str) -> str:
     """Return `1 frame`, `2 frames`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
-    host, episodes = host_of(session, shot, note), session.episodes()
+    host = host_of(session, shot, note)
     name = safe(host["name"], 64)
     frames = plural(session.frames_seen, "frame")
     when = timestamp(shot.taken)
@@ -82,7 +88,7 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
         when = f"over {duration(shot.monotonic - session.began)}, {timestamp(started)} to {when}"
     facts = [f"kernel {safe(host['kernel'], 64)}"] if host["kernel"] else []
     facts.append("live" if session.origin.live else "from a capture")
-    lines = [f"{name}: {counted([e.finding for e in episodes])}"]
+    lines = [f"{name}: {outlook(session)}"]
     lines += table.wrapped(f"{frames} {when}, {', '.join(facts)}", width, "", "  ")
     if session.origin.privileged is False:
         lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)

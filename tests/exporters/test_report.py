@@ -183,7 +183,7 @@ def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
 def test_nothing_wrong_and_nothing_judged_are_two_things() -> None:
     assert "NOTHING WAS JUDGED" not in text_report(session(frame(1, [CALM])))
     shown = text_report(session(frame(1, refusal(Outcome.DENIED, "needs root"))))
-    assert "node: no findings\n" in shown
+    assert "node: nothing was judged\n" in shown
     assert "NOTHING WAS JUDGED" in shown
     assert "  meters  denied   2.00 ms  /meters: needs root\n" in shown
 

@@ -69,6 +69,13 @@ async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
         assert "nothing wrong found; 1 thing looked at and found good" in shown.text()
 
 
+async def test_where_no_rule_could_look_nothing_is_called_good() -> None:
+    async with screen(recorded("iostat-only", "lent")) as shown:
+        assert shown.lines()[0].endswith(" nothing judged")
+        assert "nothing was judged: no rule could look (!)" in shown.text()
+        assert "nothing wrong" not in shown.text()
+
+
 async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:
     session = Node(later={2: [refused("/proc/mdstat")]}).session(3, [says(HUNG, SLOW, BLIND)], name="storage-07")
     async with screen(session) as shown:

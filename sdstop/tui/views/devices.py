@@ -106,10 +106,7 @@ def _spark(item: Spindle, width: int) -> Line:
 
 
 def _heat(item: Spindle, width: int) -> Line:
-    values = past(item.scene, item.drive.name, width)
-    if item.drive.severity and not any(values):  # nothing to draw: a narrow screen has no other place for it
-        return _flag(item, width)
-    return heat_cell(values, item.top, item.scene.palette, item.hot)
+    return heat_cell(past(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
 
 
 def _queue_fold(item: Spindle, width: int) -> Cell:
@@ -177,7 +174,7 @@ BUSY = Column("busy", "%util", 5, **figure(lambda a: a.busy, percent))
 BAR = Column("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = Column("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
 WAIT_FOLD = Column("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
-FLAG = Column("flag", "FLAG", 9, _flag, keep=9, widest=10)
+FLAG = Column("flag", "FLAG", 9, _flag, keep=10, widest=10)
 
 
 def _ruler(width: int) -> str:
@@ -187,7 +184,7 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = Column("pain", _ruler, 32, _heat, lambda i: i.drive.pain, widest=PAST, comfort=PAST)
+HEAT = Column("pain", _ruler, 30, _heat, lambda i: i.drive.pain, widest=PAST, comfort=PAST)
 """The last minute in shades, on the scale of the array."""
 SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=5, widest=PAST, comfort=30)
 """The last minute as a line, on the device's own scale."""

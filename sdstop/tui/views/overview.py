@@ -159,8 +159,9 @@ class Overview(View):
         rows_ = claim_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
         if not scene.findings():
             good = len(scene.look.judgement.ruled_out)
-            things = f"{good} thing{'s' * (good != 1)} looked at and found good (!)"
-            rows_.insert(0, note_row(f"nothing wrong found; {things}", scene))
+            things = f"nothing wrong found; {good} thing{'s' * (good != 1)} looked at and found good (!)"
+            blind = "nothing was judged: no rule could look (!)"
+            rows_.insert(0, note_row(things if scene.look.judgement.ran else blind, scene))
         unrecorded = {u.rule for u in scene.look.judgement.unchecked if u.calm}
         if unrecorded and not scene.session.origin.live:
             rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"
