@@ -168,10 +168,12 @@ class Overview(View):
             rows_.append(note_row(f"{rules} found nothing to look at in this capture (!)", scene))
         self.main.put(rows_, scene.palette)
         height = self.app.size.height
-        # As many lines as the longest of them needs, so that nothing moves when the cursor does.
-        items = [row.item for row in rows_ if isinstance(row.item, Said)]
-        long = [item for item in items if cut(item, self.main)]
-        needed = max((len(told_rows(item, self.app.size.width, _MOST)) for item in long), default=0)
+        # As many lines as the longest of them needs, so that nothing moves when the cursor does; words of a shorter
+        # one may break worse.
+        long = [row.item for row in rows_ if isinstance(row.item, Said) and cut(row.item, self.main)]
+        longest = max(long, key=lambda item: len(item.claim.subject) + len(item.claim.summary), default=None)
+        needed = len(told_rows(longest, self.app.size.width, _MOST))
+        needed = min(needed + 1, _MOST + 1) if len(long) > 1 else needed
         self.told.display = needed > 0 and height >= 20 and not self.why.display
         told = needed if self.told.display else 0
         self.told.styles.height = told
