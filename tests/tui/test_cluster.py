@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 
-from sdstop.evidence import Evidence, Outcome
+from sdstop.collectors.pacemaker import PACEMAKER
+from sdstop.evidence import Evidence, Outcome, command_key
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.history import Window
+from sdstop.parsers.pacemaker import MON
+from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.session import Session
 from sdstop.tui.terminal import Options
+from tests import pacemakernode
+from tests.frames import Judged
 from tests.tui.clusternode import TB, cluster, parts, pool, rebalance, session
 from tests.tui.nodes import Node
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
@@ -171,15 +177,16 @@ async def test_disks_and_fabric_name_the_pool_that_a_disk_is_given_to() -> None:
 
 
 async def test_without_a_cluster_a_line_says_so() -> None:
-    here = [Evidence(key, Outcome.ABSENT) for key in ("http:GET /api/instances", "list:/etc/ceph", "/proc/drbd")]
+    asked = ("http:GET /api/instances", "list:/etc/ceph", "/proc/drbd", command_key(MON))
+    here = [Evidence(key, Outcome.ABSENT) for key in asked]
     async with screen(Node(later={1: here}).session(2)) as shown:
         text = await shown.press("7", "j", "enter", "left", "z", "tab")
-        assert "no cluster is known here: no gateway is configured, no Ceph or DRBD found" in text
+        assert "no cluster is known here: no gateway, no Ceph, DRBD or Pacemaker found" in text
 
 
 async def test_what_nobody_looked_for_is_not_said_to_be_missing() -> None:
     async with screen(Node().session(2)) as shown:
-        assert "no cluster is known; not recorded: scaleio, ceph, ceph-osds, drbd" in await shown.press("7")
+        assert "no cluster is known; not recorded: scaleio, ceph, ceph-osds, drbd, pacemaker" in await shown.press("7")
         text = await shown.press("8")
         assert "no volume or limit is known; not recorded: scaleio, cgroups, qemu, rbd, ceph" in text
         assert "nothing limits" not in text
@@ -211,3 +218,20 @@ async def test_hostile_names_do_no_harm() -> None:
             for keys in (("7",), ("j", "j", "enter"), ("escape", "tab", "j"), ("enter",)):
                 await shown.press(*keys)
                 harmless(shown, ascii_only=ascii_only)
+
+
+async def test_what_a_high_availability_cluster_runs_and_where() -> None:
+    said = pacemakernode.status(
+        pacemakernode.node("store1", leads=True) + pacemakernode.node("store2", online=False, unclean=True),
+        pacemakernode.instance("ip", "x", "store1") + pacemakernode.instance("lun", "x", "store1", failed=True),
+    )
+    rules = [CLUSTER_DEGRADED, CLUSTER_RESOURCE_FAILED]
+    shown_by = Judged([PACEMAKER], rules, [(1.0, {pacemakernode.MON: said, **pacemakernode.COROSYNC})]).session
+    async with screen(shown_by) as shown:
+        text = await shown.press("7")
+        assert "1 of 2 nodes online, led by store1" in shown.line(" quorum ")
+        assert "running store1" in shown.line(" ip ")
+        assert "failed store1" in text
+        assert text.index(" lun ") < text.index(" ip ")  # what is not well comes first
+        assert "CRIT san store2 is UNCLEAN" in text
+        assert "WARN san/lun has failed on store1" in text

@@ -25,7 +25,7 @@ from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.view import View
 
-SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd")
+SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
 """Collectors of clusters."""
 
 
@@ -220,4 +220,4 @@ def nothing(scene: Scene) -> str:
     said = scene.unseen(SOURCES)
     if said:
         return f"no cluster is known; {said}"
-    return "no cluster is known here: no gateway is configured, no Ceph or DRBD found"
+    return "no cluster is known here: no gateway, no Ceph, DRBD or Pacemaker found"
