@@ -43,7 +43,8 @@ def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
 
 def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int) -> Finding:
     moved = [row for row in named if row.moved]
-    listed = ", ".join(f"{row.path} ({row.place})" for row in named[:_SHOWN])
+    places = ((row.path, "" if row.path.endswith(f"/{row.place}") else f" ({row.place})") for row in named[:_SHOWN])
+    listed = ", ".join(f"{path}{place}" for path, place in places)
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     now = f"; {len(moved)} moved: {moved[0].path} ({moved[0].place}) is {moved[0].now} now" if moved else ""
     return Finding(

@@ -69,8 +69,8 @@ STORIES = {
         code=2,
     ),
     "pacemaker-unclean": Expected(
-        critical(("cluster-degraded", "san"))
-        | warning(("cluster-degraded", "r0"), ("cluster-resource-failed", "san/lun")),
+        critical(("cluster-degraded", "san"), ("cluster-degraded", "r0"))
+        | warning(("cluster-resource-failed", "san/lun")),
         code=2,
     ),
     "iostat-only": Expected(code=3),
