@@ -13,7 +13,7 @@ from sdstop.exporters.html.document import document as html_document
 from sdstop.exporters.html.markup import Markup, el
 from sdstop.exporters.html.markup import table as html_table
 from sdstop.exporters.postmortem import escaped
-from sdstop.exporters.report import finding_of, host_of
+from sdstop.exporters.report import finding_of, host_of, unix
 from sdstop.exporters.text import counted, plural
 from sdstop.finding import Finding, RuledOut, Severity, Verdict, by_cause
 from sdstop.format import safe, timestamp
@@ -71,8 +71,8 @@ def to_data(said: Compared) -> dict[str, Any]:
             {
                 "name": name,
                 "host": host_of(session, session.head().now),
-                "started": session.started,
-                "ended": session.head().now.taken,
+                "started": unix(session.started),
+                "ended": unix(session.head().now.taken),
                 "findings": [finding_of(episode) for episode in session.episodes()],
             }
             for name, session in said.sessions

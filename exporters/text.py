@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sdstop.diagnosis import Episode
-from sdstop.evidence import Outcome
+from sdstop.evidence import Outcome, dated
 from sdstop.exporters import table
 from sdstop.exporters.report import NOT_YET, by_reason, families_of, host_of
 from sdstop.finding import Finding, Severity, Value, by_cause
-from sdstop.format import duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, safe, safe_block, timestamp, utc, wait
 from sdstop.model import Column, Kind, Metric, Reading, State, schema
 from sdstop.session import Session
 from sdstop.snapshot import Snapshot
@@ -79,11 +79,15 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     when = timestamp(shot.taken)
     if session.frames_seen > 1:
         started = session.started if session.started is not None else shot.taken
-        when = f"over {duration(shot.monotonic - session.began)}, {timestamp(started)} to {when}"
+        span = f"over {duration(shot.monotonic - session.began)}"
+        when = f"{span}, {timestamp(started)} to {when}" if dated(started) else span
     facts = [f"kernel {safe(host['kernel'], 64)}"] if host["kernel"] else []
-    facts.append("live" if session.origin.live else "from a capture")
+    if dated(shot.taken):
+        facts.append("live" if session.origin.live else f"from {session.origin.made}")
     lines = [f"{name}: {counted([e.finding for e in episodes])}"]
-    lines += table.wrapped(f"{frames} {when}, {', '.join(facts)}", width, "", "  ")
+    undated = [] if dated(shot.taken) else [f"{NOT_DATED}: {session.origin.made}"]
+    told = [frames if undated and session.frames_seen == 1 else f"{frames} {when}", *undated, *facts]
+    lines += table.wrapped(", ".join(told), width, "", "  ")
     if session.origin.privileged is False:
         lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
     if not session.origin.complete:
@@ -138,10 +142,7 @@ def _quoted(line: str, width: int) -> Iterator[str]:
 
 def _when(episode: Episode, shot: Snapshot) -> str:
     sure = f", confidence {percent(episode.finding.confidence)} %" if episode.finding.confidence is not None else ""
-    since, lasted = timestamp(episode.since)[11:], duration(episode.lasted(shot.monotonic))
-    if episode.until is None:
-        return f"since {since} ({lasted}){sure}"
-    return f"over: {since} to {timestamp(episode.until)[11:]} ({lasted}){sure}"
+    return lasting(episode.since, episode.until, episode.lasted(shot.monotonic)) + sure
 
 
 def _compared(value: Value) -> tuple[str, str, str]:
@@ -174,7 +175,7 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
         outcome = run.word if run is not None else "waiting"
         reason = NOT_YET if run is None else safe(run.reason, 500)
         if run is not None and run.outcome is Outcome.TIMEOUT:
-            reason += f", since {timestamp(run.since)[11:]}"
+            reason += f", since {utc(run.since)}"
         if run is not None and not run.recorded and not session.origin.live:
             unrecorded.append(collector.name)
         else:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from sdstop.evidence import UNDATED, dated
 from sdstop.model import Buckets, Column, Label, Metric
 
 NONE = "-"
@@ -119,13 +120,40 @@ def duration(seconds: float | None) -> str:
     return f"{sign}{days}d {hours}h"
 
 
+NOT_DATED = "time not known"
+
+
 def clock(taken: float, *, seconds: bool = True) -> str:
-    """Return Unix seconds as a UTC time of day, `14:03:22`."""
+    """Return Unix seconds as a UTC time of day, `14:03:22`; without a date the time since the first frame, `+3.0 s`."""
+    if not dated(taken):
+        passed = taken - UNDATED
+        return f"+{duration(passed)}" if passed > 0 else NONE
     return moment(taken).strftime("%H:%M:%S" if seconds else "%H:%M")
 
 
+def utc(taken: float) -> str:
+    """Return Unix seconds as a UTC time of day, `14:03:22Z`; of what has no date, that it is not known."""
+    if dated(taken):
+        return f"{clock(taken)}Z"
+    return NOT_DATED if taken <= UNDATED else clock(taken)
+
+
+def lasting(since: float, until: float | None, seconds: float) -> str:
+    """Return since when, and for how long: `since 14:03:22Z (45 s)`, `over: 14:03:22Z to 14:04:07Z (45 s)`.
+
+    What was seen at one moment only was `seen at 14:03:22Z`.
+    """
+    if until is not None:
+        return f"over: {utc(since)} to {utc(until)} ({duration(seconds)})"
+    if since <= UNDATED:
+        return f"from the first frame on ({duration(seconds)})" if seconds else NOT_DATED
+    return f"since {utc(since)} ({duration(seconds)})" if seconds else f"seen at {utc(since)}"
+
+
 def timestamp(taken: float) -> str:
-    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`."""
+    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`; of what has no date, what `utc` does."""
+    if not dated(taken):
+        return utc(taken)
     return moment(taken).strftime("%Y-%m-%d %H:%M:%SZ")
 
 

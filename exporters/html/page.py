@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sdstop import __version__
 from sdstop.diagnosis import Episode
+from sdstop.evidence import dated
 from sdstop.exporters.course import Course
 from sdstop.exporters.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
 from sdstop.exporters.html.document import document
@@ -15,7 +16,7 @@ from sdstop.exporters.html.tree import drawn_topology
 from sdstop.exporters.report import host_of, reason_of
 from sdstop.exporters.text import counted, plural
 from sdstop.finding import RuledOut, Severity, Unchecked, Value, by_cause
-from sdstop.format import duration, percent, quantity, timestamp
+from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
 from sdstop.session import Look, Session
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
@@ -64,10 +65,14 @@ def _head(
     session: Session, look: Look, host: dict[str, object], episodes: list[Episode], links: list[tuple[str, str]]
 ) -> Markup:
     started = session.started if session.started is not None else look.now.taken
-    span = f"{plural(session.frames_seen, 'frame')}, {timestamp(started)} to {timestamp(look.now.taken)}"
+    span = f"{plural(session.frames_seen, 'frame')}, {_span(session, started, look.now.taken)}"
     if session.frames_seen > 1:
         span += f" ({duration(look.now.monotonic - session.began)})"
-    facts = [span, f"kernel {host['kernel']}" if host["kernel"] else "", "live" if host["live"] else "from a capture"]
+    facts = [
+        span,
+        f"kernel {host['kernel']}" if host["kernel"] else "",
+        "live" if host["live"] else f"from {session.origin.made}" if dated(started) else "",
+    ]
     notes = [
         "Not privileged: what needs root was not seen." if host["privileged"] is False else "",
         "" if host["complete"] else "The capture is not complete.",
@@ -80,6 +85,12 @@ def _head(
         *(el("p", el("strong", note)) for note in notes if note),
         el("nav", *(el("a", shown, href=f"#{name}") for name, shown in links), aria_label="Sections"),
     )
+
+
+def _span(session: Session, started: float, ended: float) -> str:
+    if not dated(started):
+        return f"{NOT_DATED}: {session.origin.made}"
+    return f"{timestamp(started)} to {timestamp(ended)}" if ended != started else timestamp(ended)
 
 
 def _badge(severity: Severity) -> Markup:
@@ -123,10 +134,7 @@ def _nothing(look: Look) -> Markup:
 def when(episode: Episode, look: Look) -> str:
     """Return since when, for how long, and how sure."""
     finding = episode.finding
-    lasted = duration(episode.lasted(look.now.monotonic))
-    shown = f"since {timestamp(episode.since)[11:]} ({lasted})"
-    if episode.until is not None:
-        shown = f"over: {timestamp(episode.since)[11:]} to {timestamp(episode.until)[11:]} ({lasted})"
+    shown = lasting(episode.since, episode.until, episode.lasted(look.now.monotonic))
     return shown + (f", {percent(finding.confidence)} % sure" if finding.confidence is not None else "")
 
 

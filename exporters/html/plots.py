@@ -8,12 +8,13 @@ from statistics import fmean
 from sdstop.collectors.dimms import Dimm
 from sdstop.collectors.mdraid import Member
 from sdstop.diagnosis import Episode
+from sdstop.evidence import dated
 from sdstop.exporters.course import Course
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.limits import limits
 from sdstop.exporters.html.markup import Markup, el, join
 from sdstop.exporters.html.sizes import sizes
-from sdstop.format import bytes_, clock, number, percent, safe
+from sdstop.format import bytes_, clock, duration, number, percent, safe
 from sdstop.session import Look, Session
 
 MOST_MEMBERS = 64
@@ -43,8 +44,13 @@ def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episo
 def _times(course: Course) -> list[str]:
     if not course.times:
         return []
-    first, last = course.times[0], course.times[-1]
-    return [clock(first + (last - first) * part / 4) for part in range(5)]
+    return _marks(course.times[0], course.times[-1])
+
+
+def _marks(first: float, last: float) -> list[str]:
+    """Return the times at the ends and quarters of an axis; without a date what has passed by then."""
+    at = [first + (last - first) * part / 4 for part in range(5)]
+    return [clock(taken) for taken in at] if dated(first) else [f"+{duration(taken - first)}" for taken in at]
 
 
 def _figure(title: str, said: str, drawn: Markup) -> Markup:
@@ -73,8 +79,7 @@ def _in_force(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
             el("text", f"{severity.value} {episode.finding.rule}", x=drawing.LABEL + start + 5, y=y + 11,
                fill="#fff", style="fill:#fff;font-weight:700")
         )  # fmt: skip
-    first = look.now.taken - span
-    marks = [clock(first + span * part / 4) for part in range(5)]
+    marks = _marks(look.now.taken - span, look.now.taken)
     height = 16 * min(len(episodes), MOST_DISKS) + 20
     drawn = drawing.svg(drawing.LABEL + drawing.WIDTH, height, *parts, _axis(marks, height), title="Findings over time")
     yield _figure("Findings", "when each was in force", drawn)

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop.evidence import Cite
+from sdstop.evidence import UNDATED, Cite
 from sdstop.finding import Finding, Value
-from sdstop.format import clock, duration, percent, quantity
+from sdstop.format import NOT_DATED, duration, percent, quantity, utc
 from sdstop.snapshot import Run
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
 from sdstop.tui.pane import Row, words
@@ -74,8 +74,10 @@ def _when(claim: Claim, now: float) -> str:
     if claim.since is None or lasted is None:
         return "no time is known"
     if claim.until is None:
-        return f"since {clock(claim.since)}Z, for {duration(lasted)}"
-    return f"from {clock(claim.since)}Z to {clock(claim.until)}Z, for {duration(lasted)}"
+        if claim.since <= UNDATED:
+            return f"from the first frame on, for {duration(lasted)}" if lasted else NOT_DATED
+        return f"since {utc(claim.since)}, for {duration(lasted)}"
+    return f"from {utc(claim.since)} to {utc(claim.until)}, for {duration(lasted)}"
 
 
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
@@ -106,7 +108,7 @@ def _run(page: _Page, run: Run, scene: Scene) -> None:
     collector = next((c for c in scene.session.collectors if c.name == run.collector), None)
     page.line(f"collector {page.palette.word(run.collector)}", FAINT)
     if run.last is not None:
-        page.line(f"last good answer at {clock(run.last.taken)}Z", FAINT)
+        page.line(f"last good answer at {utc(run.last.taken)}", FAINT)
     if collector is not None:
         page.title("Needs")
         for need in collector.needs:
