@@ -84,12 +84,27 @@ def rate(value: float | None) -> str:
     return NONE if value is None else _scaled(value, 1024.0, _PREFIXES)
 
 
+def flow(value: float | None) -> str:
+    """Return bytes a second with their unit, `98.2 MiB/s`."""
+    return NONE if value is None else f"{_binary(rate(value))}/s"
+
+
+def memory_rate(value: float) -> str:
+    """Return bytes a second in decimal gigabytes, as memory is rated: `17.1 GB/s`."""
+    return f"{value / 1e9:.1f} GB/s"
+
+
 def percent(ratio: float | None) -> str:
     """Return a ratio as a percentage without the sign: `0.993` is `99.3`."""
     if ratio is None or math.isnan(ratio):
         return NONE
     shown = ratio * 100
     return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
+
+
+def progress(ratio: float | None) -> str:
+    """Return a share that is done, as `percent` does, but never rounded up to all of it."""
+    return percent(min(ratio, 0.999) if ratio is not None and ratio < 1 else ratio)
 
 
 def wait(seconds: float | None) -> str:
@@ -164,11 +179,15 @@ def moment(taken: float) -> datetime:
 
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "bytes": lambda v: _binary(bytes_(v)),
-    "bytes_per_second": lambda v: f"{_binary(rate(v))}/s",
+    "bytes_per_second": flow,
     "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'} %",
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",
+    "memory_rate": memory_rate,
+    "transfers_per_second": lambda v: f"{v / 1e6:.0f} MT/s",
+    "progress": lambda v: f"{progress(v)} %",
 }
+"""The last three are of values that are compared alone: no metric has them."""
 
 
 def _binary(text: str) -> str:

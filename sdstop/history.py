@@ -159,14 +159,23 @@ class Window:
             return None
         if key.startswith("http:"):
             text, mark = json_excerpt(item.data, needle)
-            return Cite(key, self.now.number, (text or readable(item.data[:EXCERPT], "replace"))[:EXCERPT], mark)
+            return Cite(key, self.now.number, _begun(text or readable(item.data[: 2 * EXCERPT], "replace")), mark)
         text = readable(item.data[: 1 << 20], "replace")
         if needle:
             lines = [line for line in text.splitlines() if needle in line]
             text = "\n".join(lines[:4]) or text
             # JSON may be one long line: begin where the needle is seen.
             text = text[max(0, text.find(needle) + len(needle) - EXCERPT) :] if len(text) > EXCERPT else text
-        return Cite(key, self.now.number, text.strip("\n")[:EXCERPT], needle)
+        return Cite(key, self.now.number, _begun(text.strip("\n")), needle)
+
+
+def _begun(text: str) -> str:
+    """Return the beginning of a text, no more than may be quoted: it ends with a line or a word, not within."""
+    if len(text) <= EXCERPT:
+        return text
+    kept = text[:EXCERPT]
+    ends = kept.rfind("\n") if kept.rfind("\n") >= EXCERPT // 2 else max(map(kept.rfind, " ,\t\n"))
+    return kept[: ends + 1].rstrip() if ends > 0 else kept
 
 
 class Past:

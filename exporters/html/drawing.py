@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 
 from sdstop.exporters.html.markup import Markup, el, join
 
-LABEL = 150
+LABEL = 210
 """Pixels to the left of a drawing, for its rows' names."""
-WIDTH = 900
+WIDTH = 850
 """Pixels of the drawn part."""
 _HEIGHT = 13
 
@@ -38,11 +38,23 @@ def word(x: float, y: float, shown: str, *, right: bool = False, dim: bool = Fal
     return el("text", shown, x=x, y=y, text_anchor=anchor, class_="d" if dim else None)
 
 
-def heat(rows: Sequence[Row], top: float, times: Sequence[str], *, title: str, shown: Callable[[float], str]) -> Markup:
-    """Return one strip a row, the darker the more; all rows have one scale, which ends at `top`."""
+def heat(
+    rows: Sequence[Row],
+    top: float,
+    times: Sequence[str],
+    *,
+    title: str,
+    shown: Callable[[float], str],
+    notes: Sequence[str] = (),
+) -> Markup:
+    """Return one strip a row, the darker the more; all rows have one scale, which ends at `top`.
+
+    `notes` stand below the times, a line each.
+    """
     height = _HEIGHT * len(rows) + 20
     parts = [_strip(at, row, top, shown) for at, row in enumerate(rows)]
-    return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
+    said = [word(LABEL, height + 15 * at + 10, note) for at, note in enumerate(notes)]
+    return svg(LABEL + WIDTH, height + 15 * len(notes), *parts, _times(times, height), *said, title=title)
 
 
 def _strip(at: int, row: Row, top: float, shown: Callable[[float], str]) -> Markup:
@@ -153,6 +165,10 @@ def stack(rows: Sequence[Row], times: Sequence[str], *, title: str) -> Markup:
         parts.append(el("rect", x=4, y=y - 9, width=10, height=10, fill=_PARTS[place]))
         parts.append(word(18, y, f"{name}{mean}"))
     parts.append(el("line", x1=LABEL, y1=bottom, x2=LABEL + WIDTH, y2=bottom, class_="axis"))
+    parts += [
+        word(LABEL - 6, bottom - high + 8, "100 %", right=True, dim=True),
+        word(LABEL - 6, bottom, "0 %", right=True, dim=True),
+    ]
     return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
 
 

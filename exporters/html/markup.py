@@ -67,8 +67,20 @@ def table(headings: Iterable[Part], rows: Iterable[Iterable[Part]], *, right: fr
     """Return a table; columns whose place is in `right` hold numbers."""
     sides = dict.fromkeys(right, "n")
     head = el("tr", (el("th", cell, scope="col", class_=sides.get(at)) for at, cell in enumerate(headings)))
-    body = (el("tr", (el("td", cell, class_=sides.get(at)) for at, cell in enumerate(row))) for row in rows)
+    body = (
+        el("tr", (el("td", cell, class_="t" if at in right and _worded(cell) else sides.get(at))
+                  for at, cell in enumerate(row)))
+        for row in rows
+    )  # fmt: skip
     return el("div", el("table", el("thead", head), el("tbody", body)), class_="scroll")
+
+
+_LONGEST_NUMBER = 24
+
+
+def _worded(cell: Part) -> bool:
+    """Whether a cell among numbers holds words: these are not to stand in one line, however long."""
+    return cell is not None and len(cell) > _LONGEST_NUMBER
 
 
 def fold(title: Part | Iterable[Part], *parts: Part | Iterable[Part], id_: str | None = None) -> Markup:

@@ -135,7 +135,7 @@ def when(episode: Episode, look: Look) -> str:
     """Return since when, for how long, and how sure."""
     finding = episode.finding
     shown = lasting(episode.since, episode.until, episode.lasted(look.now.monotonic))
-    return shown + (f", {percent(finding.confidence)} % sure" if finding.confidence is not None else "")
+    return f"{shown}, {percent(finding.confidence)} % sure" if finding.confidence is not None else f"{shown}, certain"
 
 
 def _ruled_out(look: Look) -> Markup | None:
@@ -207,7 +207,10 @@ def _compared(value: Value) -> Iterable[str]:
 def _cited(episode: Episode) -> Markup:
     return join(
         fold(
-            [f"Evidence: {cite.key}, frame {cite.frame}"],
+            [
+                f"Evidence: {cite.key}, frame {cite.frame}",
+                el("span", f" {cite.mark}", class_="dim m") if cite.mark else "",
+            ],
             el("pre", block(cite.excerpt), class_="one"),
             el("p", el("a", "all of it", href=f"#{evidence_anchor(cite.key, cite.frame)}")),
         )

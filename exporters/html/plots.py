@@ -13,8 +13,9 @@ from sdstop.exporters.course import Course
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.limits import limits
 from sdstop.exporters.html.markup import Markup, el, join
-from sdstop.exporters.html.sizes import sizes
-from sdstop.format import bytes_, clock, duration, number, percent, safe
+from sdstop.exporters.html.phys import phy_errors
+from sdstop.exporters.html.sizes import course_of_sizes, sizes
+from sdstop.format import bytes_, clock, duration, number, percent, progress, safe
 from sdstop.session import Look, Session
 
 MOST_MEMBERS = 64
@@ -33,6 +34,10 @@ def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episo
         yield from _rebuilds(course, times)
         yield from _caches(course, times)
         yield from _disks(course, times)
+        for title, said, drawn in course_of_sizes(course, look.window, times):
+            yield _figure(title, said, drawn)
+        for title, said, drawn in phy_errors(course, times):
+            yield _figure(title, said, drawn)
     for title, said, drawn in sizes(look.window):
         yield _figure(title, said, drawn)
     limited = limits(look.window)
@@ -77,7 +82,7 @@ def _in_force(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
         ]
         parts.append(
             el("text", f"{severity.value} {episode.finding.rule}", x=drawing.LABEL + start + 5, y=y + 11,
-               fill="#fff", style="fill:#fff;font-weight:700")
+               style="fill:var(--bg);font-weight:700")
         )  # fmt: skip
     marks = _marks(look.now.taken - span, look.now.taken)
     height = 16 * min(len(episodes), MOST_DISKS) + 20
@@ -124,11 +129,12 @@ def _rebuilds(course: Course, times: Sequence[str]) -> Iterator[Markup]:
         if not known:
             continue
         low, high = min(known), max(known)
-        said = f"from {percent(low)} to {percent(high)} % done while it was watched"
+        said = f"from {progress(low)} to {progress(high)} % done while it was watched"
         # A few minutes of a rebuild of days are a line without a slope: the scale is that of what was seen.
         if high - low < 0.5:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
             top = max(high - low, 1e-6)
+            said += "; the line is what was done meanwhile"
             drawn = drawing.lines(moved, top, times, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
         else:
             drawn = drawing.lines(rows, 1.0, times, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
@@ -173,9 +179,9 @@ def _dimms(look: Look) -> Iterator[Markup]:
         for channel, slots in sorted(channels.items()):
             parts.append(drawing.word(drawing.LABEL - 6, y + 13, _channel(channel), right=True, dim=True))
             for at, dimm in enumerate(sorted(slots, key=lambda d: d.slot)):
-                x, line = drawing.LABEL + at % 6 * 148, y + at // 6 * 22
+                x, line = drawing.LABEL + at % 5 * 166, y + at // 5 * 22
                 parts += _slot(dimm, x, line)
-            y += 22 * (1 + (len(slots) - 1) // 6)
+            y += 22 * (1 + (len(slots) - 1) // 5)
         y += 6
     drawn = drawing.svg(drawing.LABEL + drawing.WIDTH, y, *parts, title="Memory slots, filled and empty")
     yield _figure("Memory slots", _filled(by_socket), drawn)
@@ -194,11 +200,13 @@ def _filled(by_socket: Mapping[str, Mapping[str, Sequence[Dimm]]]) -> str:
 def _slot(dimm: Dimm, x: float, y: float) -> Iterator[Markup]:
     size = "size unknown" if dimm.size is None else "empty" if not dimm.size else bytes_(dimm.size)
     full = bool(dimm.size)
-    yield el("rect", x=x, y=y + 1, width=142, height=18, fill="var(--data2)" if full else "none", stroke="var(--dim)",
+    yield el("rect", x=x, y=y + 1, width=160, height=18, fill="var(--data2)" if full else "none", stroke="var(--dim)",
              stroke_dasharray=None if full else "3 2", rx=2)  # fmt: skip
-    yield drawing.word(x + 5, y + 14, f"{_short(dimm.slot, 11)} {size}")
+    yield drawing.word(x + 5, y + 14, f"{_short(dimm.slot, 14)} {size}")
 
 
-def _short(name: str, most: int = 22) -> str:
+def _short(name: str, most: int = 31) -> str:
+    """Return a name that fits, without its middle: what tells names apart stands at their ends."""
     shown = safe(name, 200)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}\u2026"
+    half = most // 2
+    return shown if len(shown) <= most else f"{shown[: most - half - 1]}\u2026{shown[-half:]}"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from sdstop.analysis.framing import below
 from sdstop.collectors.network import Interface
+from sdstop.exporters.course import DATA, Course
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.markup import Markup
 from sdstop.format import bytes_, number, percent, safe
@@ -18,7 +19,6 @@ MOST = 24
 """Sizes that are drawn: the most frequent ones, and those that are marked."""
 _LONG = 128 << 10
 """Bytes of the long request that frames are thought to cut: what read-ahead asks for."""
-_DATA = frozenset({"", "read", "write"})
 
 
 def sizes(window: Window) -> Iterator[tuple[str, str, Markup]]:
@@ -28,7 +28,7 @@ def sizes(window: Window) -> Iterator[tuple[str, str, Markup]]:
     groups: dict[tuple[str, str], dict[int, int]] = {}
     since: dict[tuple[str, str], bool] = {}
     for key, row in window.rows(RequestSizes).items():
-        if row.direction not in _DATA or not row.exact:
+        if row.direction not in DATA or not row.exact:
             continue
         whose = (row.counter, row.device)
         old = first.get(key)
@@ -46,30 +46,79 @@ def _drawn(window: Window, whose: tuple[str, str], counts: dict[int, int], *, ev
     counter, device = whose
     total = sum(counts.values())
     caches = _caches(window, counter, device)
-    block = min((cache.block_size for cache in caches if cache.block_size), default=None)
-    frames = _frames(window, caches, device)
-    marks: dict[int, list[str]] = {}
-    for cache in caches:
-        if cache.block_size:
-            marks.setdefault(cache.block_size, []).append(f"block of {safe(cache.cache, 30)}")
-    for carried, where in frames.items():
-        for size in pieces(carried, _LONG, block or _LONG):
-            marks.setdefault(size, []).append(f"cut by frames of {carried} ({where})")
+    block = _block(caches)
+    marks = _marks(window, caches, device)
     often = sorted(counts, key=lambda size: -counts[size])[:MOST]
     rows = []
     most = max(counts.values())
     for size in sorted({*often, *marks}):
         count = counts.get(size, 0)
-        said = f"{percent(count / total):>5} %  {', '.join(dict.fromkeys(marks.get(size, ())))}"
-        rows.append((str(size) if size < 10_000 else bytes_(size), count / most, said[:60], size in marks))
+        said = f"{percent(count / total):>5} %  {', '.join(marks.get(size, ()))}"
+        rows.append((_size(size), count / most, said[:60], size in marks))
     told = f"{number(total)} requests {'since the counter began' if ever else 'in the last minute'}"
     small = not_whole(counts, block) if block else None
     if small is not None:
         told += f"; {percent(small)} % are no whole number of blocks of {bytes_(block)}"
     if len(counts) > len(often):
         told += f"; {len(counts) - len(often)} rarer sizes are not drawn"
-    title = f"Request sizes, {safe(counter, 40)}{f' of {safe(device, 40)}' if device else ''}"
+    title = _title(counter, device)
     return title, told, drawing.bars(rows, title=title)
+
+
+def course_of_sizes(course: Course, window: Window, times: Sequence[str]) -> Iterator[tuple[str, str, Markup]]:
+    """Yield (title, what is said of it, drawing) of each counter: how many requests of which size came when."""
+    for whose, by_size in sorted(course.of("size").items()):
+        counter, _, device = whose.partition(" ")
+        sums = {int(size): sum(v for v in values if v is not None) for size, values in by_size.items()}
+        if not sum(sums.values()):
+            continue
+        caches = _caches(window, counter, device)
+        marks = _marks(window, caches, device)
+        often = sorted(sums, key=lambda size: (-sums[size], size))[:MOST]
+        shown = sorted((size for size in {*often, *marks} if size in sums), reverse=True)
+        known = [v for size in shown for v in by_size[str(size)] if v is not None]
+        top = max(known)
+        rows = [(f"{MARKED if size in marks else ''}{_size(size)}", by_size[str(size)]) for size in shown]
+        said = f"requests a second of each size; solid is {number(top)}/s"
+        if len(sums) > len(shown):
+            said += f"; {len(sums) - len(shown)} rarer sizes are not drawn"
+        title = f"{_title(counter, device)}, over time"
+        told: dict[str, list[str]] = {}
+        for size in reversed(shown):
+            for mark in marks.get(size, ()):
+                told.setdefault(mark, []).append(_size(size))
+        notes = [f"{MARKED}{', '.join(of)}: {mark}" for mark, of in told.items()]
+        drawn = drawing.heat(rows, top, times, title=title, shown=lambda v: f"{number(v)}/s", notes=notes)
+        yield title, said, drawn
+
+
+MARKED = "\u25b8 "
+"""Before a size that is a cache's block, or that frames cut."""
+
+
+def _title(counter: str, device: str) -> str:
+    return f"Request sizes, {safe(counter, 40)}{f' of {safe(device, 40)}' if device else ''}"
+
+
+def _size(size: int) -> str:
+    return str(size) if size < 10_000 else bytes_(size)
+
+
+def _block(caches: Sequence[Cache]) -> int | None:
+    return min((cache.block_size for cache in caches if cache.block_size), default=None)
+
+
+def _marks(window: Window, caches: Sequence[Cache], device: str) -> Mapping[int, Sequence[str]]:
+    """Return what is to be said of a size: that it is a cache's block, or what frames on the way cut."""
+    marks: dict[int, dict[str, None]] = {}
+    for cache in caches:
+        if cache.block_size:
+            marks.setdefault(cache.block_size, {})[f"block of {safe(cache.cache, 30)}"] = None
+    block = _block(caches)
+    for carried, where in _frames(window, caches, device).items():
+        for size in pieces(carried, _LONG, block or _LONG):
+            marks.setdefault(size, {})[f"cut by frames of {carried} ({where})"] = None
+    return {size: list(said) for size, said in marks.items()}
 
 
 def _caches(window: Window, counter: str, device: str) -> list[Cache]:
@@ -80,7 +129,7 @@ def _caches(window: Window, counter: str, device: str) -> list[Cache]:
     return [cache for cache in found if device in {cache.device, cache.slow}]
 
 
-def _frames(window: Window, caches: list[Cache], device: str) -> dict[int, str]:
+def _frames(window: Window, caches: Sequence[Cache], device: str) -> dict[int, str]:
     """Return what frames carry on the ways of these requests, and where: as measured, or by the interface's MTU."""
     devices = {name for cache in caches for name in (cache.device, cache.slow) if name} | (
         {device} if device else set()
