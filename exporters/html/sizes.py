@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from sdstop.analysis.framing import below
 from sdstop.collectors.network import Interface
@@ -17,6 +17,8 @@ from sdstop.readings.iosize import RequestSizes, between, not_whole
 
 MOST = 24
 """Sizes that are drawn: the most frequent ones, and those that are marked."""
+MOST_COUNTERS = 24
+"""Counters that are drawn, those of the most requests: a node may have hundreds of disks."""
 _LONG = 128 << 10
 """Bytes of the long request that frames are thought to cut: what read-ahead asks for."""
 
@@ -37,12 +39,14 @@ def sizes(window: Window) -> Iterator[tuple[str, str, Markup]]:
         total = groups.setdefault(whose, {})
         for size, count in (came or row.counts).items():
             total[size] = total.get(size, 0) + count
-    for whose, counts in sorted(groups.items()):
-        if sum(counts.values()):
-            yield _drawn(window, whose, counts, ever=since[whose])
+    busy = sorted((whose for whose in groups if groups[whose]), key=lambda whose: (-sum(groups[whose].values()), whose))
+    for whose in sorted(busy[:MOST_COUNTERS]):
+        yield _drawn(window, whose, groups[whose], ever=since[whose], rest=len(busy) - MOST_COUNTERS)
 
 
-def _drawn(window: Window, whose: tuple[str, str], counts: dict[int, int], *, ever: bool) -> tuple[str, str, Markup]:
+def _drawn(
+    window: Window, whose: tuple[str, str], counts: dict[int, int], *, ever: bool, rest: int
+) -> tuple[str, str, Markup]:
     counter, device = whose
     total = sum(counts.values())
     caches = _caches(window, counter, device)
@@ -61,17 +65,20 @@ def _drawn(window: Window, whose: tuple[str, str], counts: dict[int, int], *, ev
         told += f"; {percent(small)} % are no whole number of blocks of {bytes_(block)}"
     if len(counts) > len(often):
         told += f"; {len(counts) - len(often)} rarer sizes are not drawn"
+    if rest > 0:
+        told += f"; {rest} counters of fewer requests are not drawn"
     title = _title(counter, device)
     return title, told, drawing.bars(rows, title=title)
 
 
 def course_of_sizes(course: Course, window: Window, times: Sequence[str]) -> Iterator[tuple[str, str, Markup]]:
     """Yield (title, what is said of it, drawing) of each counter: how many requests of which size came when."""
-    for whose, by_size in sorted(course.of("size").items()):
+    counters = course.of("size")
+    came = {whose: {int(size): _sum(values) for size, values in counters[whose].items()} for whose in counters}
+    busy = sorted((whose for whose in came if _sum(came[whose].values())), key=lambda w: (-_sum(came[w].values()), w))
+    for whose in sorted(busy[:MOST_COUNTERS]):
         counter, _, device = whose.partition(" ")
-        sums = {int(size): sum(v for v in values if v is not None) for size, values in by_size.items()}
-        if not sum(sums.values()):
-            continue
+        sums, by_size = came[whose], counters[whose]
         caches = _caches(window, counter, device)
         marks = _marks(window, caches, device)
         often = sorted(sums, key=lambda size: (-sums[size], size))[:MOST]
@@ -90,6 +97,10 @@ def course_of_sizes(course: Course, window: Window, times: Sequence[str]) -> Ite
         notes = [f"{MARKED}{', '.join(of)}: {mark}" for mark, of in told.items()]
         drawn = drawing.heat(rows, top, times, title=title, shown=lambda v: f"{number(v)}/s", notes=notes)
         yield title, said, drawn
+
+
+def _sum(values: Iterable[float | None]) -> float:
+    return sum(value for value in values if value is not None)
 
 
 MARKED = "\u25b8 "

@@ -151,7 +151,11 @@ def _watching_options(parser: Parser) -> None:
 def _timed_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
-    add("--profile", choices=tuple(PROFILES), help="quick 10s, standard 60s, deep 60s with request sizes (root)")
+    add(
+        "--profile",
+        choices=tuple(PROFILES),
+        help="quick 10s, standard 60s, deep 60s with request sizes by the second (root) and phy errors (SMP) every 20s",
+    )
     add(
         "--redact",
         nargs="?",
