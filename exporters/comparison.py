@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
+from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, Peer, differences, judged
 from sdstop.diagnosis import Episode
 from sdstop.exporters import table
@@ -47,11 +49,14 @@ class Compared:
         return f"{plural(len(self.sessions), 'capture')}: {said} between them"
 
 
-def compared(sessions: Sequence[Session]) -> Compared:
-    """Compare sessions; where two have one name, the time of the last frame tells them apart."""
+def compared(sessions: Sequence[Session], configured: Configured = MappingProxyType({})) -> Compared:
+    """Compare sessions, with thresholds as config sets them.
+
+    Where two have one name, the time of the last frame tells them apart.
+    """
     named = tuple(zip(_names(sessions), sessions, strict=True))
     peers = [Peer(name, session.head().window) for name, session in named]
-    return Compared(named, tuple(judged(peers)), tuple(differences(peers)))
+    return Compared(named, tuple(judged(peers, configured)), tuple(differences(peers)))
 
 
 def _names(sessions: Sequence[Session]) -> list[str]:

@@ -307,10 +307,10 @@ def configured(options: argparse.Namespace) -> Config:
     """Return what the config file says. Raises Problem: what it says wrongly is a usage error."""
     if options.config is None:
         return Config()
-    from sdstop.rules import RULES
+    from sdstop.rules import EVERY
 
     try:
-        config = load(options.config, RULES)
+        config = load(options.config, EVERY)
     except ConfigError as error:
         raise Problem(safe(error, 500), 2) from error
     if config.export:
