@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sdstop import __version__
-from sdstop.capture.archive import LIMITS
+from sdstop.capture.bounds import LIMITS
 from sdstop.capture.layout import Place, Slugs, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink

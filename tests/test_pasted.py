@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture import Unopenable, dates, open_capture, open_pasted
-from sdstop.capture.archive import Refused
+from sdstop.capture.bounds import Refused
 from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import UNDATED, dated

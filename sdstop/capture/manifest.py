@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdstop.capture.archive import Refused
+from sdstop.capture.bounds import Refused
 from sdstop.capture.layout import parse_json
 from sdstop.evidence import UNDATED, Evidence, Frame, RunMark, dated
 from sdstop.format import safe

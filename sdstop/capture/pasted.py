@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sdstop.capture import dates
-from sdstop.capture.archive import Refused
+from sdstop.capture.bounds import Refused
 from sdstop.evidence import UNDATED, Evidence, Frame, Origin
 from sdstop.format import safe
 

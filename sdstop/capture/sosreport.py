@@ -20,7 +20,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sdstop.capture import dates
-from sdstop.capture.archive import Contents, Guest, Limits
+from sdstop.capture.archive import Contents
+from sdstop.capture.bounds import Limits
+from sdstop.capture.guest import Guest
 from sdstop.capture.layout import parse_json, usable_key
 from sdstop.evidence import UNDATED, Evidence, Frame, Origin
 from sdstop.host import LARGEST
