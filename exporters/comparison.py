@@ -12,7 +12,7 @@ from sdstop.analysis.peers import Difference, Peer, differences, judged
 from sdstop.diagnosis import Episode
 from sdstop.exporters import table
 from sdstop.exporters.html.document import document as html_document
-from sdstop.exporters.html.markup import Markup, el
+from sdstop.exporters.html.markup import Markup, block, el, fold
 from sdstop.exporters.html.markup import table as html_table
 from sdstop.exporters.postmortem import escaped
 from sdstop.exporters.report import finding_of, host_of, unix
@@ -169,6 +169,8 @@ def page(said: Compared) -> str:
            el("h3", el("span", f"{shape[f.severity]} {f.severity.value}", class_=f"sev {f.severity.value}"),
               f" {f.rule}  {f.subject}"),
            el("p", f.summary),
+           *(fold([f"Evidence: {cite.key}, frame {cite.frame}"], el("pre", block(cite.excerpt), class_="one"))
+             for cite in f.evidence),
            el("ol", *(el("li", el("code", advice)) for advice in f.advice), class_="do"),
            class_=f"finding {f.severity.value}")
         for f in said.findings

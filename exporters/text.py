@@ -46,7 +46,7 @@ def text_report(
     """
     width = max(width, 40)
     shot = session.head().now
-    sections = [_head(session, shot, width, note), _findings(session, shot, width, paint), *_judged(session, width)]
+    sections = [_head(session, shot, width, note), _findings(session, width, paint), *_judged(session, width)]
     sections.append(["SOURCES", *_sources(session, shot, width)])
     if tables:
         sections += _readings(session, shot, width)
@@ -97,14 +97,14 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     return lines
 
 
-def _findings(session: Session, shot: Snapshot, width: int, paint: Paint) -> list[str]:
+def _findings(session: Session, width: int, paint: Paint) -> list[str]:
     episodes = session.episodes()
     if not episodes:
         return []
     lines = ["FINDINGS"]
     for led in by_cause([episode.finding for episode in episodes]):
         indent = _BELOW if led.follows else ""
-        shown = _finding(episodes[led.place], shot, width - len(indent), paint)
+        shown = _finding(episodes[led.place], session, width - len(indent), paint)
         lines += [*(f"{indent}{line}" for line in shown), ""]
     return lines[:-1]
 
@@ -113,10 +113,10 @@ _BELOW = "    "
 """Before each line of what another finding explains."""
 
 
-def _finding(episode: Episode, shot: Snapshot, width: int, paint: Paint) -> Iterator[str]:
+def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> Iterator[str]:
     finding = episode.finding
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
-    yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, shot)}"
+    yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, session)}"
     yield from table.wrapped(safe(finding.summary, 1000), width, "    ")
     rows = [_compared(value) for value in finding.values]
     yield from table.listing(rows, width, indent="      ")
@@ -140,9 +140,10 @@ def _quoted(line: str, width: int) -> Iterator[str]:
         yield f"      |   {line[start : start + room]}"
 
 
-def _when(episode: Episode, shot: Snapshot) -> str:
+def _when(episode: Episode, session: Session) -> str:
     sure = f", confidence {percent(episode.finding.confidence)} %" if episode.finding.confidence is not None else ""
-    return lasting(episode.since, episode.until, episode.lasted(shot.monotonic)) + sure
+    before = episode.began <= session.began
+    return lasting(episode.since, episode.until, episode.lasted(session.head().now.monotonic), before=before) + sure
 
 
 def _compared(value: Value) -> tuple[str, str, str]:

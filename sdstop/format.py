@@ -153,16 +153,19 @@ def utc(taken: float) -> str:
     return NOT_DATED if taken <= UNDATED else clock(taken)
 
 
-def lasting(since: float, until: float | None, seconds: float) -> str:
+def lasting(since: float, until: float | None, seconds: float, *, before: bool = False) -> str:
     """Return since when, and for how long: `since 14:03:22Z (45 s)`, `over: 14:03:22Z to 14:04:07Z (45 s)`.
 
-    What was seen at one moment only was `seen at 14:03:22Z`.
+    `before`: it was so at the first frame, so nobody knows when it began. What was seen at one moment only was `seen at
+    14:03:22Z`.
     """
-    if until is not None:
-        return f"over: {utc(since)} to {utc(until)} ({duration(seconds)})"
-    if since <= UNDATED:
-        return f"from the first frame on ({duration(seconds)})" if seconds else NOT_DATED
-    return f"since {utc(since)} ({duration(seconds)})" if seconds else f"seen at {utc(since)}"
+    if until is None and not seconds:
+        return f"seen at {utc(since)}" if dated(since) or since > UNDATED else NOT_DATED
+    begun = f"{utc(since)} or before" if before and dated(since) else utc(since)
+    if not dated(since) and since <= UNDATED:
+        begun = "the first frame"
+    shown = f"since {begun}" if until is None else f"over: {begun} to {utc(until)}"
+    return f"{shown} ({duration(seconds)})"
 
 
 def timestamp(taken: float) -> str:

@@ -31,7 +31,7 @@ def page(session: Session, course: Course, note: str = "") -> str:
     episodes = session.episodes()
     in_force = [episode.finding for episode in episodes if episode.until is None]
     sections = {
-        "wrong": ("what is wrong", _wrong(episodes, look)),
+        "wrong": ("what is wrong", _wrong(episodes, session, look)),
         "good": ("ruled out", _ruled_out(look)),
         "unchecked": ("not checked", _unchecked(look)),
         "topology": ("topology", _section("topology", "What hangs on what", drawn_topology(look, in_force))),
@@ -39,7 +39,10 @@ def page(session: Session, course: Course, note: str = "") -> str:
             "over time",
             _section("time", "Over the time that was watched", *plots(session, course, look, episodes)),
         ),
-        "findings": ("findings", _section("findings", "Findings, with their evidence", *_findings(episodes, look))),
+        "findings": (
+            "findings",
+            _section("findings", "Findings, with their evidence", *_findings(episodes, session, look)),
+        ),
         "evidence": ("raw evidence", _section("evidence", "Raw evidence", *raw_evidence(session, episodes))),
         "ran": ("what we ran", _section("ran", "What we ran", *what_we_ran(session))),
         "sources": ("sources", _section("sources", "Sources", sources(session, look))),
@@ -102,7 +105,7 @@ def anchor(place: int) -> str:
     return f"f{place + 1}"
 
 
-def _wrong(episodes: list[Episode], look: Look) -> Markup:
+def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
     rows = []
     for led in by_cause([episode.finding for episode in episodes]):
         episode = episodes[led.place]
@@ -114,7 +117,7 @@ def _wrong(episodes: list[Episode], look: Look) -> Markup:
                 el(
                     "div",
                     el("strong", el("a", finding.subject, href=f"#{anchor(led.place)}")),
-                    el("span", f"  {finding.rule}, {when(episode, look)}", class_="dim"),
+                    el("span", f"  {finding.rule}, {when(episode, session, look)}", class_="dim"),
                     el("div", finding.summary),
                     el("div", "Do: ", el("code", finding.advice[0])) if finding.advice and not led.follows else None,
                 ),
@@ -131,10 +134,11 @@ def _nothing(look: Look) -> Markup:
     return join("Nothing was judged: no rule could look, or none concerns what was seen here.")
 
 
-def when(episode: Episode, look: Look) -> str:
+def when(episode: Episode, session: Session, look: Look) -> str:
     """Return since when, for how long, and how sure."""
     finding = episode.finding
-    shown = lasting(episode.since, episode.until, episode.lasted(look.now.monotonic))
+    lasted, before = episode.lasted(look.now.monotonic), episode.began <= session.began
+    shown = lasting(episode.since, episode.until, lasted, before=before)
     return f"{shown}, {percent(finding.confidence)} % sure" if finding.confidence is not None else f"{shown}, certain"
 
 
@@ -175,7 +179,7 @@ def _listed(name: str, title: str, rows: list[Markup]) -> Markup | None:
     return el("section", el("h2", title), shown, more, id=name)
 
 
-def _findings(episodes: list[Episode], look: Look) -> Iterator[Markup]:
+def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator[Markup]:
     places = {episode.finding.id: place for place, episode in enumerate(episodes)}
     for led in by_cause([episode.finding for episode in episodes]):
         episode = episodes[led.place]
@@ -183,7 +187,7 @@ def _findings(episodes: list[Episode], look: Look) -> Iterator[Markup]:
         yield el(
             "article",
             el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
-            el("p", when(episode, look), class_="dim"),
+            el("p", when(episode, session, look), class_="dim"),
             el("p", finding.summary),
             table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
             if finding.values
