@@ -90,7 +90,7 @@ def _when(episode: Episode, look: Look) -> str:
     lasted = duration(episode.lasted(look.now.monotonic))
     if episode.until is None:
         if episode.since <= UNDATED:
-            return f"from the first frame on, {lasted} at least" if look.now.monotonic > episode.began else NOT_DATED
+            return f"since the first frame, {lasted} at least" if look.now.monotonic > episode.began else NOT_DATED
         return f"since {timestamp(episode.since)}, {lasted} at least"
     return f"{timestamp(episode.since)} to {timestamp(episode.until)}, {lasted}"
 

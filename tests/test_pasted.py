@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sdstop.capture import Unopenable, dates, open_capture, open_pasted
 from sdstop.capture.bounds import Refused
 from sdstop.capture.pasted import LONGEST, read_pasted
+from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import UNDATED, dated
 from sdstop.exporters.capture import CaptureWriter
@@ -24,8 +25,10 @@ from sdstop.exporters.html import page
 from sdstop.exporters.postmortem import postmortem
 from sdstop.exporters.report import document
 from sdstop.exporters.text import text_report
+from sdstop.format import clock, utc
 from sdstop.rules import RULES
 from sdstop.session import Session
+from sdstop.tui.dump import capture_name
 
 MDSTAT = """Personalities : [raid1]
 md0 : active raid1 sdb[1](F) sda[0]
@@ -245,3 +248,21 @@ def test_no_line_is_more_than_a_date(lines: list[str]) -> None:
         dates.local_time(line)
         dates.seconds_since_epoch(line)
         dates.since_boot(line.encode("utf-8", "surrogatepass"), line.encode("utf-8", "surrogatepass"))
+
+
+def test_the_exporter_and_the_dashboard_have_no_date_of_it_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(MDSTAT)
+    assert command.execute(["export", "--once", "--from", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "sdstop_array_degraded" in told
+    dates_ = [line for line in told.splitlines() if "timestamp_seconds" in line and not line.startswith("#")]
+    assert dates_ == []
+    origin, frames = open_capture(file)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert capture_name(session) == "sdstop-ticket_txt.tar.gz"
+    assert session.ran_back == 0.0
+    assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time not known", "+3.0 s")

@@ -58,7 +58,7 @@ def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
     page = _Page(scene.palette, min(width - 4, WIDEST))
     page.prose(claim.summary, STRONG)
     page.blank()
-    page.line(_when(claim, scene.now.monotonic))
+    page.line(_when(claim, scene))
     if claim.finding is not None:
         _finding(page, claim.finding, scene)
     elif claim.run is not None:
@@ -69,14 +69,16 @@ def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
     return page.rows
 
 
-def _when(claim: Claim, now: float) -> str:
-    lasted = claim.lasted(now)
+def _when(claim: Claim, scene: Scene) -> str:
+    lasted = claim.lasted(scene.now.monotonic)
     if claim.since is None or lasted is None:
         return "no time is known"
     if claim.until is None:
         if claim.since <= UNDATED:
-            return f"from the first frame on, for {duration(lasted)}" if lasted else NOT_DATED
-        return f"since {utc(claim.since)}, for {duration(lasted)}"
+            return f"since the first frame, for {duration(lasted)}" if lasted else NOT_DATED
+        # What was so at the first frame began nobody knows when; sources are asked first at that very moment.
+        before = " or before" if claim.finding is not None and (claim.began or 0.0) <= scene.session.began else ""
+        return f"since {utc(claim.since)}{before}, for {duration(lasted)}"
     return f"from {utc(claim.since)} to {utc(claim.until)}, for {duration(lasted)}"
 
 
