@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
 
 from sdstop.analysis.framing import below
 from sdstop.collectors.network import Interface
@@ -19,6 +21,10 @@ MOST = 24
 """Sizes that are drawn: the most frequent ones, and those that are marked."""
 MOST_COUNTERS = 24
 """Counters that are drawn, those of the most requests: a node may have hundreds of disks."""
+MOST_OVER_TIME = 12
+"""Counters that are drawn over the time, and sizes of each besides marked ones."""
+COLUMNS = 60
+"""Moments of such a drawing: each shade of each is an element, and the page is to be sent by mail."""
 _LONG = 128 << 10
 """Bytes of the long request that frames are thought to cut: what read-ahead asks for."""
 
@@ -76,19 +82,20 @@ def course_of_sizes(course: Course, window: Window, times: Sequence[str]) -> Ite
     counters = course.of("size")
     came = {whose: {int(size): _sum(values) for size, values in counters[whose].items()} for whose in counters}
     busy = sorted((whose for whose in came if _sum(came[whose].values())), key=lambda w: (-_sum(came[w].values()), w))
-    for whose in sorted(busy[:MOST_COUNTERS]):
+    for whose in sorted(busy[:MOST_OVER_TIME]):
         counter, _, device = whose.partition(" ")
         sums, by_size = came[whose], counters[whose]
         caches = _caches(window, counter, device)
         marks = _marks(window, caches, device)
-        often = sorted(sums, key=lambda size: (-sums[size], size))[:MOST]
+        often = sorted(sums, key=lambda size: (-sums[size], size))[:MOST_OVER_TIME]
         shown = sorted((size for size in {*often, *marks} if size in sums), reverse=True)
-        known = [v for size in shown for v in by_size[str(size)] if v is not None]
-        top = max(known)
-        rows = [(f"{MARKED if size in marks else ''}{_size(size)}", by_size[str(size)]) for size in shown]
+        rows = [(f"{MARKED if size in marks else ''}{_size(size)}", _thinned(by_size[str(size)])) for size in shown]
+        top = max(value for _, values in rows for value in values if value is not None)
         said = f"requests a second of each size; solid is {number(top)}/s"
         if len(sums) > len(shown):
             said += f"; {len(sums) - len(shown)} rarer sizes are not drawn"
+        if len(busy) > MOST_OVER_TIME:
+            said += f"; {len(busy) - MOST_OVER_TIME} counters of fewer requests are not drawn"
         title = f"{_title(counter, device)}, over time"
         told: dict[str, list[str]] = {}
         for size in reversed(shown):
@@ -97,6 +104,14 @@ def course_of_sizes(course: Course, window: Window, times: Sequence[str]) -> Ite
         notes = [f"{MARKED}{', '.join(of)}: {mark}" for mark, of in told.items()]
         drawn = drawing.heat(rows, top, times, title=title, shown=lambda v: f"{number(v)}/s", notes=notes)
         yield title, said, drawn
+
+
+def _thinned(values: Sequence[float | None]) -> list[float | None]:
+    """Return the means of as many stretches as are drawn."""
+    count = min(len(values), COLUMNS)
+    bounds = [at * len(values) // count for at in range(count + 1)]
+    stretches = ([v for v in values[start:end] if v is not None] for start, end in pairwise(bounds))
+    return [fmean(known) if known else None for known in stretches]
 
 
 def _sum(values: Iterable[float | None]) -> float:

@@ -16,7 +16,7 @@ from sdstop.evidence import Frame, Origin
 from sdstop.exporters.course import MOST, Course
 from sdstop.exporters.html import page
 from sdstop.exporters.html.phys import phy_errors
-from sdstop.exporters.html.sizes import MARKED, MOST_COUNTERS, course_of_sizes
+from sdstop.exporters.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, course_of_sizes
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.frames import frames
@@ -82,9 +82,23 @@ def test_of_many_counters_the_busiest_are_drawn() -> None:
     course.times = [0.0, 1.0]
     course.values = {("size", f"issue sd{n}", "4096"): [None, float(n)] for n in range(40)}
     told = [title for title, _, _ in course_of_sizes(course, session.head().window, ["", ""])]
-    assert len(told) == MOST_COUNTERS
+    assert len(told) == MOST_OVER_TIME
     assert "Request sizes, issue of sd39, over time" in told
-    assert "Request sizes, issue of sd15, over time" not in told
+    assert "Request sizes, issue of sd27, over time" not in told
+
+
+def test_many_moments_of_many_sizes_stay_small() -> None:
+    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    count = 2 * MOST - 1
+    course.times = [float(n) for n in range(count)]
+    course.values = {
+        ("size", f"issue sd{disk}", str(512 * size)): [float((disk + 7 * at * size) % 97) for at in range(count)]
+        for disk in range(30)
+        for size in range(1, 30)
+    }
+    told = list(course_of_sizes(course, session.head().window, ["", ""]))
+    assert sum(len(drawn) for _, _, drawn in told) < 1 << 20
+    assert all(drawn.count("<rect") <= COLUMNS * MOST_OVER_TIME for _, _, drawn in told)
 
 
 def test_new_errors_of_links_are_drawn_between_the_readings_that_told_them() -> None:
