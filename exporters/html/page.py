@@ -20,6 +20,8 @@ from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, times
 from sdstop.session import Look, Session
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
+_MARK = 60
+"""Characters of what an excerpt is marked by, up to which it stands in the fold's title and tells folds apart."""
 FIRST = 14
 """Things ruled out, or not checked, that the first sheet names before the rest is folded."""
 
@@ -213,7 +215,7 @@ def _cited(episode: Episode) -> Markup:
         fold(
             [
                 f"Evidence: {cite.key}, frame {cite.frame}",
-                el("span", f" {cite.mark}", class_="dim m") if cite.mark else "",
+                el("span", f" {cite.mark}", class_="dim m") if 0 < len(cite.mark) <= _MARK else "",
             ],
             el("pre", block(cite.excerpt), class_="one"),
             el("p", el("a", "all of it", href=f"#{evidence_anchor(cite.key, cite.frame)}")),
