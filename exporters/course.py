@@ -79,8 +79,9 @@ class Course:
                 yield ("queue", array, device), row.queue if row is not None else None
             held = {device for device, _ in members}
             for row in active.values():
-                if row.device not in held and row.completed_per_second > 0:
-                    yield ("busy", "", row.device), row.busy
+                key = ("busy", "", row.device)
+                if row.device not in held and (row.completed_per_second > 0 or key in self.values):
+                    yield key, row.busy
         for rebuild in shot.rows(Rebuild).values():
             yield ("rebuild", rebuild.array, rebuild.operation), rebuild.progress
         if self._new(shot, SasPhyActivity):

@@ -19,7 +19,7 @@ _KINDS = {
 }
 
 
-def phy_errors(course: Course, times: Sequence[str]) -> Iterator[tuple[str, str, Markup]]:
+def phy_errors(course: Course, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
     """Yield (title, what is said of it, drawing) of each kind of error that was counted meanwhile."""
     for kind, what in _KINDS.items():
         phys = course.of(kind).get("", {})
@@ -36,7 +36,7 @@ def phy_errors(course: Course, times: Sequence[str]) -> Iterator[tuple[str, str,
         quiet = len(phys) - len(counted)
         said += f"; {quiet} phys counted none" if quiet else ""
         title = f"SAS links: {what}"
-        yield title, said, drawing.heat(rows, top, times, title=title, shown=_hourly)
+        yield title, said, drawing.heat(rows, top, axis, title=title, shown=_hourly)
 
 
 def _hourly(per_second: float) -> str:

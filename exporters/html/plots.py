@@ -27,16 +27,16 @@ Values = Sequence[float | None]
 
 def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
     """Yield every plot for which there is something to plot."""
-    times = _times(course)
+    axis = drawing.Axis.of(course.times, _labels(course))
     if len(course.times) > 1:
         yield from _in_force(session, look, episodes)
-        yield from _members(course, look, times)
-        yield from _rebuilds(course, times)
-        yield from _caches(course, times)
-        yield from _disks(course, times)
-        for title, said, drawn in course_of_sizes(course, look.window, times):
+        yield from _members(course, look, axis)
+        yield from _rebuilds(course, axis)
+        yield from _caches(course, axis)
+        yield from _disks(course, axis)
+        for title, said, drawn in course_of_sizes(course, look.window, axis):
             yield _figure(title, said, drawn)
-        for title, said, drawn in phy_errors(course, times):
+        for title, said, drawn in phy_errors(course, axis):
             yield _figure(title, said, drawn)
     for title, said, drawn in sizes(look.window):
         yield _figure(title, said, drawn)
@@ -46,7 +46,7 @@ def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episo
     yield from _dimms(look)
 
 
-def _times(course: Course) -> list[str]:
+def _labels(course: Course) -> list[str]:
     if not course.times:
         return []
     return _marks(course.times[0], course.times[-1])
@@ -99,7 +99,7 @@ def _axis(marks: Sequence[str], height: float) -> Markup:
     )  # fmt: skip
 
 
-def _members(course: Course, look: Look, times: Sequence[str]) -> Iterator[Markup]:
+def _members(course: Course, look: Look, axis: drawing.Axis) -> Iterator[Markup]:
     """Yield a heat map for each array: requests outstanding at each member, one scale for all of them."""
     slots = {(m.array, m.device): m.slot if m.slot is not None else 1 << 20 for m in look.window.rows(Member).values()}
     for array, members in sorted(course.of("queue").items()):
@@ -118,11 +118,11 @@ def _members(course: Course, look: Look, times: Sequence[str]) -> Iterator[Marku
         )
         if len(ordered) > len(shown):
             said += f"; {len(ordered) - len(shown)} members more are not drawn"
-        drawn = drawing.heat(rows, top, times, title=f"Queue of the members of {array}", shown=number)
+        drawn = drawing.heat(rows, top, axis, title=f"Queue of the members of {array}", shown=number)
         yield _figure(f"Members of {array}", said, drawn)
 
 
-def _rebuilds(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+def _rebuilds(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
     for array, operations in sorted(course.of("rebuild").items()):
         rows = [(operation, values) for operation, values in sorted(operations.items())]
         known = [value for _, values in rows for value in values if value is not None]
@@ -135,21 +135,21 @@ def _rebuilds(course: Course, times: Sequence[str]) -> Iterator[Markup]:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
             top = max(high - low, 1e-6)
             said += "; the line is what was done meanwhile"
-            drawn = drawing.lines(moved, top, times, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
+            drawn = drawing.lines(moved, top, axis, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
         else:
-            drawn = drawing.lines(rows, 1.0, times, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
+            drawn = drawing.lines(rows, 1.0, axis, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
         yield _figure(f"Rebuild of {array}", said, drawn)
 
 
-def _caches(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+def _caches(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
     for cache, parts in sorted(course.of("cache").items()):
         rows = [(which, parts[which]) for which in ("hit", "miss", "bypass") if which in parts]
         if any(value is not None for _, values in rows for value in values):
-            drawn = drawing.stack(rows, times, title=f"Requests to {cache}")
+            drawn = drawing.stack(rows, axis, title=f"Requests to {cache}")
             yield _figure(f"Cache {cache}", "what became of the requests that came", drawn)
 
 
-def _disks(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+def _disks(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
     """Yield the busy time of disks that are no members, the busiest first."""
     disks = course.of("busy").get("", {})
     means = {name: fmean(v) for name, values in disks.items() if (v := [x for x in values if x is not None])}
@@ -160,7 +160,7 @@ def _disks(course: Course, times: Sequence[str]) -> Iterator[Markup]:
     said = "share of time with a request in flight; solid is all the time"
     if len(means) > len(chosen):
         said += f"; {len(means) - len(chosen)} less busy ones are not drawn"
-    drawn = drawing.heat(rows, 1.0, times, title="Busy time of other devices", shown=lambda v: f"{percent(v)} %")
+    drawn = drawing.heat(rows, 1.0, axis, title="Busy time of other devices", shown=lambda v: f"{percent(v)} %")
     yield _figure("Other devices", said, drawn)
 
 

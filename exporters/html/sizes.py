@@ -77,19 +77,24 @@ def _drawn(
     return title, told, drawing.bars(rows, title=title)
 
 
-def course_of_sizes(course: Course, window: Window, times: Sequence[str]) -> Iterator[tuple[str, str, Markup]]:
+def course_of_sizes(course: Course, window: Window, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
     """Yield (title, what is said of it, drawing) of each counter: how many requests of which size came when."""
     counters = course.of("size")
     came = {whose: {int(size): _sum(values) for size, values in counters[whose].items()} for whose in counters}
     busy = sorted((whose for whose in came if _sum(came[whose].values())), key=lambda w: (-_sum(came[w].values()), w))
+    bounds = [at * len(course.times) // COLUMNS for at in range(COLUMNS + 1)]
+    bounds = sorted(set(bounds)) if len(course.times) < COLUMNS else bounds
+    thin = drawing.Axis([axis.at[end - 1] for end in bounds[1:]], axis.labels)
     for whose in sorted(busy[:MOST_OVER_TIME]):
         counter, _, device = whose.partition(" ")
-        sums, by_size = came[whose], counters[whose]
+        sums, by_size = came[whose], _read(counters[whose])
         caches = _caches(window, counter, device)
         marks = _marks(window, caches, device)
         often = sorted(sums, key=lambda size: (-sums[size], size))[:MOST_OVER_TIME]
         shown = sorted((size for size in {*often, *marks} if size in sums), reverse=True)
-        rows = [(f"{MARKED if size in marks else ''}{_size(size)}", _thinned(by_size[str(size)])) for size in shown]
+        rows = [
+            (f"{MARKED if size in marks else ''}{_size(size)}", _thinned(by_size[str(size)], bounds)) for size in shown
+        ]
         top = max(value for _, values in rows for value in values if value is not None)
         said = f"requests a second of each size; solid is {number(top)}/s"
         if len(sums) > len(shown):
@@ -102,14 +107,28 @@ def course_of_sizes(course: Course, window: Window, times: Sequence[str]) -> Ite
             for mark in marks.get(size, ()):
                 told.setdefault(mark, []).append(_size(size))
         notes = [f"{MARKED}{', '.join(of)}: {mark}" for mark, of in told.items()]
-        drawn = drawing.heat(rows, top, times, title=title, shown=lambda v: f"{number(v)}/s", notes=notes)
+        drawn = drawing.heat(rows, top, thin, title=title, shown=lambda v: f"{number(v)}/s", notes=notes)
         yield title, said, drawn
 
 
-def _thinned(values: Sequence[float | None]) -> list[float | None]:
-    """Return the means of as many stretches as are drawn."""
-    count = min(len(values), COLUMNS)
-    bounds = [at * len(values) // count for at in range(count + 1)]
+def _read(by_size: Mapping[str, Sequence[float | None]]) -> dict[str, list[float | None]]:
+    """Return each size's numbers from the first reading to the last: one is of the time since the reading before.
+
+    Of a size that a reading does not have none had come.
+    """
+    columns = list(zip(*by_size.values(), strict=True))
+    read = [at for at, column in enumerate(columns) if any(value is not None for value in column)]
+    found: dict[str, list[float | None]] = {}
+    for size, values in by_size.items():
+        known: list[float | None] = [None] * len(values)
+        for before, at in pairwise([read[0] - 1, *read]):
+            known[before + 1 : at + 1] = [values[at] or 0.0] * (at - before)
+        found[size] = known
+    return found
+
+
+def _thinned(values: Sequence[float | None], bounds: Sequence[int]) -> list[float | None]:
+    """Return the means of the stretches that are drawn."""
     stretches = ([v for v in values[start:end] if v is not None] for start, end in pairwise(bounds))
     return [fmean(known) if known else None for known in stretches]
 
