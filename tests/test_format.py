@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop import format as human
+from sdstop.evidence import dated
 from sdstop.model import Column, Metric
 
 HOSTILE = "\x1b]0;owned\x07\x9b5n\u202e[red]x[/red]\u2028\ud800\udc9b\x00"
@@ -76,14 +77,14 @@ def test_percentages(value: float | None, text: str) -> None:
 
 def test_what_is_done_is_rounded_as_elsewhere_but_not_up_to_all_of_it() -> None:
     shares = (None, 0, 0.9626, 0.9989, 0.99999, 1.0)
-    assert [human.done(share) for share in shares] == ["-", "0", "96.3", "99.9", "99.9", "100"]
+    assert [human.progress(share) for share in shares] == ["-", "0", "96.3", "99.9", "99.9", "100"]
 
 
 def test_quantities_carry_their_unit() -> None:
     assert human.quantity(524288, "bytes") == "512 KiB"
     assert human.quantity(511, "bytes") == "511 B"
     assert human.quantity(98.2 * 2**20, "bytes_per_second") == "98.2 MiB/s"
-    assert human.quantity(17.1e9, "decimal_bytes_per_second") == "17.1 GB/s"
+    assert human.quantity(17.1e9, "memory_rate") == "17.1 GB/s"
     assert human.quantity(0.0124, "seconds") == "12.4 ms"
     assert human.quantity(75.0, "seconds") == "1m 15s"
     assert human.quantity(None, "bytes") == "-"
@@ -100,7 +101,7 @@ def test_no_number_breaks_a_formatter(value: float) -> None:
 
 @given(st.floats(allow_nan=False))
 def test_every_moment_has_a_date(taken: float) -> None:
-    assert human.timestamp(taken).endswith("Z")
+    assert human.timestamp(taken).endswith("Z") == dated(taken)
 
 
 def test_exact_numbers_are_shown_in_full() -> None:

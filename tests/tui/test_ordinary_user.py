@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Origin
+from sdstop.evidence import Evidence, Origin, Outcome
 from sdstop.session import Session
 from sdstop.tui.help import KEYS, MARKS
 from sdstop.tui.sheet import HelpSheet
-from tests.tui.nodes import Node
+from tests.tui.nodes import Node, refused
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
 
 SNMP = (
@@ -50,7 +50,7 @@ async def test_processes_that_hide_are_counted(privileged: bool, said: str) -> N
 async def test_processes_that_nobody_recorded_are_not_waited_for() -> None:
     async with screen(Node().session(3)) as shown:
         text = await shown.press("6")
-        assert "not recorded: processes" in text
+        assert "not recorded in this capture" in text
         assert "needs two looks" not in text
     later = {1: [processes(1, seen=True)]}
     async with screen(Node(later=later).session(3)) as shown:
@@ -125,3 +125,16 @@ async def test_totals_since_boot_are_not_taken_for_what_is_now() -> None:
         await shown.press("4")
         assert shown.line("timeouts").endswith("61 connections, 9417 timeouts since boot")
         assert shown.line(" backlog").endswith("2 packets dropped, 19 times out of budget since boot")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        ((), "not recorded in this capture"),
+        ((refused("answer:psutil.processes", Outcome.DENIED, "ptrace"),), "not known: denied, answer:psutil.processes"),
+        ((Evidence("answer:psutil.processes", data=b"[]"),), "not known yet: needs two looks"),
+    ],
+)
+async def test_why_nobody_is_named(evidence: tuple[Evidence, ...], said: str) -> None:
+    async with screen(Node(later={1: list(evidence)}).session(3), WIDE) as shown:
+        assert said in shown.text()
