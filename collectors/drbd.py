@@ -59,9 +59,16 @@ def _status(host: Host) -> tuple[str, int, list[Resource]]:
         name = recorded[0]
         key = f"cmd:{name}" if " " in name else f"slug:{name}"
         return key, _NINE, parse_status(_said(key, host.recorded_output(name)))
-    known = host.maybe(PROC)
-    if known is None and not recorded:
-        raise Absent(PROC, "DRBD is not loaded")
+    known = None
+    try:
+        known = host.text(PROC).strip()
+    except Absent as error:
+        if not recorded:
+            why = "DRBD is not loaded" if error.recorded else "not recorded"
+            raise Absent(PROC, why, recorded=error.recorded) from error
+    except Unreadable:
+        if not recorded:
+            raise
     if known is not None and known.startswith("version: 8"):
         return PROC, 8, parse_proc(known)
     return command_key(STATUS), _NINE, parse_status(_said(command_key(STATUS), host.run(STATUS, 3.0)))

@@ -22,6 +22,7 @@ class ProcessIo(Reading):
     family: ClassVar[str] = "process_io"
     title: ClassVar[str] = "Processes' I/O"
     exported: ClassVar[bool] = False
+    crowded: ClassVar[bool] = True
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
@@ -44,6 +45,7 @@ class ProcessActivity(Reading):
     family: ClassVar[str] = "process_activity"
     title: ClassVar[str] = "Who does the I/O"
     exported: ClassVar[bool] = False
+    crowded: ClassVar[bool] = True
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
@@ -74,6 +76,7 @@ class StorageThread(Reading):
     family: ClassVar[str] = "storage_thread"
     title: ClassVar[str] = "Kernel threads of storage"
     exported: ClassVar[bool] = False
+    crowded: ClassVar[bool] = True
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
@@ -93,6 +96,7 @@ class StorageThreadActivity(Reading):
     family: ClassVar[str] = "storage_thread_activity"
     title: ClassVar[str] = "Kernel threads of storage at work"
     exported: ClassVar[bool] = False
+    crowded: ClassVar[bool] = True
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]

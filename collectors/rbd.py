@@ -20,7 +20,10 @@ def read(host: Host) -> Iterable[Reading]:
     if not recorded and not host.entries(MAPPED):
         raise Absent(f"list:{MAPPED}", "no RBD image is mapped here")
     if not recorded:
-        raise Absent("cmd:rbd config image list", "none recorded; a live node is not asked", recorded=False)
+        images = sorted(mapped) or ["images without names"]
+        named = images[0] + (f" and {len(images) - 1} more" if len(images) > 1 else "")
+        why = f"limits of {named} are not asked for: each would be a command to the monitors"
+        raise Absent("cmd:rbd config image list", why, recorded=False)
     rows: list[Limit] = []
     for name, image in recorded:
         output = host.recorded_output(name)

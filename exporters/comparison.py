@@ -16,7 +16,7 @@ from sdstop.exporters.html.markup import Markup, block, el, fold
 from sdstop.exporters.html.markup import table as html_table
 from sdstop.exporters.postmortem import escaped
 from sdstop.exporters.report import finding_of, host_of, unix
-from sdstop.exporters.text import counted, plural
+from sdstop.exporters.text import counted, outlook, plural
 from sdstop.finding import Finding, RuledOut, Severity, Verdict, by_cause
 from sdstop.format import safe, timestamp
 from sdstop.session import Session
@@ -133,7 +133,7 @@ def _nodes(said: Compared) -> Iterator[tuple[str, str, str]]:
     """Yield each node with how many findings it has, and the first of them."""
     for name, session in said.sessions:
         episodes = session.episodes()
-        yield safe(name, 80), counted([e.finding for e in episodes]), _first(episodes)
+        yield safe(name, 80), outlook(session), _first(episodes)
 
 
 def _first(episodes: Sequence[Episode]) -> str:

@@ -12,7 +12,7 @@ from sdstop.diagnosis import Episode
 from sdstop.evidence import UNDATED
 from sdstop.exporters.asked import Asked, asked
 from sdstop.exporters.report import host_of, reason_of
-from sdstop.exporters.text import counted, plural
+from sdstop.exporters.text import outlook, plural
 from sdstop.exporters.topology import Thing, topology
 from sdstop.finding import Severity, by_cause
 from sdstop.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
@@ -33,7 +33,7 @@ def postmortem(session: Session, note: str = "") -> str:
     host = host_of(session, look.now, note)
     everything = asked(session.remembered())
     sections = [
-        _head(host, episodes),
+        _head(host, session),
         ["## Summary", "", *_summary(episodes, look), *_notes(session, host)],
         ["## Impact", "", f"Who felt it, how, and for how long: {FILL}", "", *_impact(episodes, look)],
         ["## Timeline", "", *_timeline(session, look, episodes)],
@@ -54,8 +54,8 @@ def escaped(text: object, limit: int = 1000) -> str:
     return _SPECIAL.sub(r"\\\1", safe(text, limit))
 
 
-def _head(host: dict[str, object], episodes: Sequence[Episode]) -> list[str]:
-    return [f"# {escaped(host['name'], 100)}: {counted([e.finding for e in episodes])}"]
+def _head(host: dict[str, object], session: Session) -> list[str]:
+    return [f"# {escaped(host['name'], 100)}: {outlook(session)}"]
 
 
 def _notes(session: Session, host: dict[str, object]) -> Iterator[str]:

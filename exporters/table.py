@@ -63,11 +63,24 @@ def _end(row: Sequence[str], long: int) -> int:
     return last if last > 0 and width_of(row[last]) > long else len(row) - 1
 
 
+def notable(declared: Schema, rows: Sequence[Reading]) -> tuple[Sequence[Reading], str]:
+    """Return the rows of a family that people are shown, and what is to be said of the others, "" if of none."""
+    if not declared.reading.crowded:
+        return rows, ""
+    numbers = [column.name for column in declared.columns if isinstance(column.mark, Metric)]
+    sizes = [sum(getattr(row, name) or 0 for name in numbers) for row in rows]
+    order = sorted((at for at, size in enumerate(sizes) if size), key=lambda at: -sizes[at])
+    idle = len(rows) - len(order)
+    said = f"{'and ' if order else ''}{idle}{' more' if order else ''} of which every number is 0" if idle else ""
+    return [rows[at] for at in order], said
+
+
 def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]:
     """Return a family's rows as a table.
 
     A column in which all rows say the same is told once, above; what does not fit stands in further blocks.
     """
+    rows, idle = notable(declared, rows)
     cells = [[shown(column, getattr(row, column.name)) for row in rows[:MOST_ROWS]] for column in declared.columns]
     columns = list(zip(declared.columns, cells, strict=True))
     silent = [column.title for column, texts in columns if all(text == NONE for text in texts)]
@@ -83,16 +96,18 @@ def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]
             lines = _pairs("The same in all: ", same, width)
         for block in _blocks(labels, [pair for pair in others if pair not in same], width - 2):
             lines += [f"  {line}" for line in _grid(block)]
-    if silent:
+    if silent and rows:
         lines += wrapped(f"Not said: {', '.join(silent)}", width, "  ", "    ")
     if len(rows) > MOST_ROWS:
         lines.append(f"  and {len(rows) - MOST_ROWS} more; --format json has them all")
+    if idle:
+        lines.append(f"  {idle}; --format json has them all")
     return lines
 
 
 def shown(column: Column, value: object) -> str:
     """Return a cell; a point in time as one."""
-    if isinstance(column.mark, Metric) and column.mark.help.startswith("Unix time") and value is not None:
+    if isinstance(column.mark, Metric | Label) and column.mark.help.startswith("Unix time") and value is not None:
         return timestamp(float(column.base(value)))
     return safe(cell(column, value), 60)
 

@@ -67,13 +67,19 @@ def counted(findings: list[Finding]) -> str:
     return f"{plural(causes, 'finding')}: {', '.join(parts)}{rest}" if findings else "no findings"
 
 
+def outlook(session: Session) -> str:
+    """Return what a session's findings come to; where no rule could look, that is said and not that there are none."""
+    findings = [episode.finding for episode in session.episodes()]
+    return counted(findings) if findings or session.head().judgement.ran else "nothing was judged"
+
+
 def plural(count: int, word: str) -> str:
     """Return `1 frame`, `2 frames`."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
-    host, episodes = host_of(session, shot, note), session.episodes()
+    host = host_of(session, shot, note)
     name = safe(host["name"], 64)
     frames = plural(session.frames_seen, "frame")
     when = timestamp(shot.taken)
@@ -84,7 +90,7 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     facts = [f"kernel {safe(host['kernel'], 64)}"] if host["kernel"] else []
     if dated(shot.taken):
         facts.append("live" if session.origin.live else f"from {session.origin.made}")
-    lines = [f"{name}: {counted([e.finding for e in episodes])}"]
+    lines = [f"{name}: {outlook(session)}"]
     undated = [] if dated(shot.taken) else [f"{NOT_DATED}: {session.origin.made}"]
     told = [frames if undated and session.frames_seen == 1 else f"{frames} {when}", *undated, *facts]
     lines += table.wrapped(", ".join(told), width, "", "  ")

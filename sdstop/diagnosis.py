@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
 from sdstop.collector import Collector
@@ -80,11 +81,15 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(said)
             else:
                 unchecked.append(said)
-    # Of two that are as bad the one that leads to others is read first.
     ids = {finding.id for finding in findings}
-    findings.sort(key=lambda f: (-f.severity.rank, ids.isdisjoint(f.explains), f.rule, f.subject))
+    findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
     return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
+
+
+def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str]:
+    """Return what findings are sorted by: of two that are as bad the one that leads to others (`ids`) comes first."""
+    return -finding.severity.rank, ids.isdisjoint(finding.explains), finding.rule, finding.subject
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
@@ -112,7 +117,9 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        return Unchecked(rule.id, f"{lacking[0].collector}: not recorded in this capture", calm=True)
+        asked = "not recorded" in lacking[0].reason  # else it says what no node is asked for, and why
+        why = "not recorded in this capture" if asked else lacking[0].reason
+        return Unchecked(rule.id, f"{lacking[0].collector}: {why}", calm=True)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
@@ -157,20 +164,14 @@ class Diagnosis:
         return self.now
 
     def ordered(self) -> list[Episode]:
-        """Return every episode, those in force first, worst first, and below a cause what it explains."""
-        found = sorted(
-            [*self.episodes.values(), *self.past],
-            key=lambda e: (
-                e.until is not None,
-                -e.finding.severity.rank,
-                e.finding.rule,
-                e.finding.subject,
-                e.began,
-            ),
-        )
-        in_force = [e for e in found if e.until is None]
-        over = found[len(in_force) :]
-        return [part[led.place] for part in (in_force, over) for led in by_cause([e.finding for e in part])]
+        """Return every episode, those in force first, in the order of a judgement: worst first, causes first."""
+        every = [*self.episodes.values(), *self.past]
+        found: list[Episode] = []
+        for part in ([e for e in every if e.until is None], [e for e in every if e.until is not None]):
+            ids = {e.finding.id for e in part}
+            part.sort(key=lambda e: (*_order(e.finding, ids), e.began))
+            found += [part[led.place] for led in by_cause([e.finding for e in part])]
+        return found
 
 
 def providers_of(collectors: Sequence[Collector]) -> dict[type[Reading], tuple[str, ...]]:

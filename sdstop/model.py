@@ -110,6 +110,7 @@ class Reading:
 
     Several collectors may bring one family: rows of a `joined` one are put side by side, of any other those of the
     first that has rows count. Of a `remembered` one, small as it must be, windows know more than their seconds.
+    Of a `crowded` one people are shown the largest rows first, and of those in which all numbers are 0 how many.
     """
 
     __slots__ = ()
@@ -119,6 +120,7 @@ class Reading:
     exported: ClassVar[bool] = True
     joined: ClassVar[bool] = False
     remembered: ClassVar[bool] = False
+    crowded: ClassVar[bool] = False
 
     def source(self, field: str = "") -> Source | None:
         """Say where the raw evidence of this row (of `field`, if named) stands.

@@ -267,6 +267,19 @@ def test_the_worst_moment_is_what_is_told() -> None:
     assert (episode.finding.summary, episode.frame) == ("10.0", 3)
 
 
+def test_a_cause_comes_before_what_is_as_bad_in_a_judgement_and_among_episodes() -> None:
+    def said(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        yield Finding("a", Severity.WARNING, "x", "as bad")
+        yield Finding("b", Severity.WARNING, "x", "the cause", explains=("c:x",))
+        yield Finding("c", Severity.WARNING, "x", "what follows")
+        yield Finding("d", Severity.CRITICAL, "x", "worse")
+
+    diagnosis = Diagnosis((Rule("r", "s", Severity.CRITICAL, said, (Meter,)),))
+    diagnosis.add(session().feed(frame(1, 1)).window)
+    judged = [finding.rule for finding in diagnosis.now.findings]
+    assert judged == [episode.finding.rule for episode in diagnosis.ordered()] == ["d", "b", "c", "a"]
+
+
 def told(*severities: tuple[str, Severity, bool] | None) -> list[tuple[str, float | None]]:
     """Return the episodes of one finding: its summary, severity and `totals` frame by frame, None: not said."""
 

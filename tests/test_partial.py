@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
+import pytest
+
+from sdstop.cli.check import verdict
 from sdstop.cli.doctor import examination
 from sdstop.collector import Collector
 from sdstop.collectors.processes import PROCESSES, ProcessIo, ProcessSummary
 from sdstop.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.exporters.report import document
 from sdstop.exporters.text import text_report
+from sdstop.finding import Rule, RuledOut, Severity
 from sdstop.host import Host
 from sdstop.model import Reading
 from sdstop.replay import Replay
@@ -115,3 +119,15 @@ def test_doctor_says_what_root_would_add_to_whom_is_not_root() -> None:
     assert "Processes' I/O. answer:psutil.processes: denied for 1 of 2 processes. " in line
     assert f"{PROC} needs root, for other users' processes (which processes do the I/O)" in line
     assert "needs root" not in examination(session(privileged=True), 300)
+
+
+@pytest.mark.parametrize(("lacking", "strict", "code"), [(True, False, 0), (True, True, 3), (False, True, 0)])
+def test_check_does_not_call_it_good_where_it_is_strict(*, lacking: bool, strict: bool, code: int) -> None:
+    rule = Rule("any", "Anything", Severity.WARNING, lambda *_: [RuledOut("any", "node", "all 2 good")], ())
+    made = Session(Origin("node"), (PROCESSES,), (rule,))
+    made.feed(frame(1, processes(5, None if lacking else 5)))
+    answer = verdict(made, made.head().judgement, strict=strict)
+    assert answer.code == code
+    assert answer.said == ("not seen: processes" if code else "nothing found wrong")
+    why = "NOT SEEN: processes (partly: answer:psutil.processes: denied for 1 of 2 processes)"
+    assert answer.details == ((why,) if code else ())

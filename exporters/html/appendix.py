@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Evidence, Outcome, readable
 from sdstop.exporters.asked import Asked, asked, quoted
 from sdstop.exporters.html.markup import Markup, block, el, fold, table
 from sdstop.exporters.report import NOT_YET, families_of
-from sdstop.exporters.table import heading, shown
+from sdstop.exporters.table import heading, notable, shown
 from sdstop.exporters.text import plural
 from sdstop.format import NONE, bytes_, right_aligned, timestamp, utc, wait
 from sdstop.model import Reading, schema
@@ -116,8 +116,9 @@ def readings(session: Session, look: Look) -> Iterator[Markup]:
             yield _family(family, rows)
 
 
-def _family(family: type[Reading], rows: list[Reading]) -> Markup:
-    declared = schema(family)
+def _family(family: type[Reading], rows: Sequence[Reading]) -> Markup:
+    declared, count = schema(family), len(rows)
+    rows, idle = notable(declared, rows)
     cells = {
         column.name: [shown(column, getattr(row, column.name)) for row in rows[:MOST_ROWS]]
         for column in declared.columns
@@ -127,10 +128,11 @@ def _family(family: type[Reading], rows: list[Reading]) -> Markup:
     sides = frozenset(place for place, column in enumerate(said) if right_aligned(column))
     body = zip(*(cells[column.name] for column in said), strict=True)
     return fold(
-        [f"{declared.title} ({len(rows)})"],
-        table(map(heading, said), body, right=sides),
-        el("p", f"Not said: {', '.join(silent)}", class_="dim") if silent else None,
+        [f"{declared.title} ({count})"],
+        table(map(heading, said), body, right=sides) if rows else None,
+        el("p", f"Not said: {', '.join(silent)}", class_="dim") if silent and rows else None,
         el("p", f"and {len(rows) - MOST_ROWS} more; --format json has them all", class_="dim")
         if len(rows) > MOST_ROWS
         else None,
+        el("p", f"{idle}; --format json has them all", class_="dim") if idle else None,
     )

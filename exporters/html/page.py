@@ -14,7 +14,7 @@ from sdstop.exporters.html.markup import Markup, block, el, fold, join, table
 from sdstop.exporters.html.plots import plots
 from sdstop.exporters.html.tree import drawn_topology
 from sdstop.exporters.report import host_of, reason_of
-from sdstop.exporters.text import counted, plural
+from sdstop.exporters.text import outlook, plural
 from sdstop.finding import RuledOut, Severity, Unchecked, Value, by_cause
 from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
 from sdstop.session import Look, Session
@@ -52,9 +52,9 @@ def page(session: Session, course: Course, note: str = "") -> str:
     }
     links = [(name, shown) for name, (shown, section) in sections.items() if section]
     return document(
-        f"{host['name']}: {counted([e.finding for e in episodes])}",
+        f"{host['name']}: {outlook(session)}",
         el("a", "To what is wrong", href="#wrong", class_="skip"),
-        _head(session, look, host, episodes, links),
+        _head(session, look, host, links),
         el("main", *(section for _, section in sections.values() if section)),
         el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
            el("code", "sdstop --from CAPTURE"), class_="dim"),
@@ -66,9 +66,7 @@ def _section(name: str, title: str, *parts: Markup | None) -> Markup | None:
     return el("section", el("h2", title), *kept, id=name) if kept else None
 
 
-def _head(
-    session: Session, look: Look, host: dict[str, object], episodes: list[Episode], links: list[tuple[str, str]]
-) -> Markup:
+def _head(session: Session, look: Look, host: dict[str, object], links: list[tuple[str, str]]) -> Markup:
     started = session.started if session.started is not None else look.now.taken
     span = f"{plural(session.frames_seen, 'frame')}, {_span(session, started, look.now.taken)}"
     if session.frames_seen > 1:
@@ -85,7 +83,7 @@ def _head(
     ]
     return el(
         "header",
-        el("h1", f"{host['name']}: {counted([e.finding for e in episodes])}"),
+        el("h1", f"{host['name']}: {outlook(session)}"),
         el("p", ", ".join(filter(None, facts)), class_="dim"),
         *(el("p", el("strong", note)) for note in notes if note),
         el("nav", *(el("a", shown, href=f"#{name}") for name, shown in links), aria_label="Sections"),

@@ -105,7 +105,7 @@ def _options(parser: Parser, command: str) -> None:
     if command in {*_TIMED, "export"}:
         add("--interval", type=interval, metavar="TIME", help="time between samples, default 1s")
     if command == "check":
-        add("--strict", action="store_true", help="a source that is denied is unknown too")
+        add("--strict", action="store_true", help="a source that is denied, in whole or in part, is unknown too")
     if command == "export":
         _export_options(parser)
     if command == "fleet":

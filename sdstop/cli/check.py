@@ -135,11 +135,15 @@ def _unchecked(verdicts: Sequence[Unchecked]) -> str:
 
 
 def _unseen(session: Session, *, strict: bool) -> dict[str, str]:
-    """Return the sources that should have answered and did not, each with why."""
+    """Return the sources that should have answered and did not, each with why; `strict`: or lack a part."""
     runs = session.head().now.runs
     bad = {Outcome.FAILED, Outcome.TIMEOUT} | ({Outcome.DENIED} if strict else set())
     found = {c.name: NOT_YET for c in session.collectors if c.name not in runs}
-    found |= {name: f"{run.outcome}: {run.reason}" for name, run in runs.items() if run.outcome in bad}
+    found |= {
+        name: f"{run.word}: {run.reason}"
+        for name, run in runs.items()
+        if run.outcome in bad or (strict and run.partial)
+    }
     if not found and not any(run.ok for run in runs.values()):
         found["anything: no source brought data"] = ""
     return found

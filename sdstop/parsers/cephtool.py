@@ -35,7 +35,8 @@ def reachable(host: Host) -> None:
     except TimedOut:
         raise
     except Absent as error:
-        raise Absent(CONFIG, "no Ceph here", recorded=error.recorded) from error
+        why = "no Ceph here" if error.recorded else "not recorded"
+        raise Absent(CONFIG, why, recorded=error.recorded) from error
     if "ceph.conf" not in names or KEYRING not in names:
         raise Absent(f"{CONFIG}/{KEYRING}", "no cluster is administered from here (ceph.conf and admin keyring)")
 

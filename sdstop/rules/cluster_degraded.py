@@ -36,13 +36,18 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
     severity, said = Severity.INFO, []
+    alone = _alone(cluster, nodes)
     if cluster.failed:
         severity = Severity.CRITICAL
         said.append(f"{human.quantity(cluster.failed, 'bytes')} of data cannot be reached")
     if cluster.degraded:
-        severity = Severity.CRITICAL if _last_copy(window, cluster) else _worse(severity, Severity.WARNING)
-        left = "one copy is left" if _last_copy(window, cluster) else "copies are missing"
+        last = alone is not None or _last_copy(window, cluster)
+        severity = Severity.CRITICAL if last else _worse(severity, Severity.WARNING)
+        left = "one copy is left" if last else "copies are missing"
         said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
+    elif alone is not None:
+        severity = Severity.CRITICAL
+        said.append(f"only {alone.node} has good data: a further failure takes it out of reach")
     if told:
         severity = _worse(severity, Severity.WARNING)
         said.append(f"{_listed([f'{n.node} is {n.state}' for n in told])}")
@@ -69,7 +74,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
         "; ".join(said),
         _values(cluster, len(devices)),
         cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
-        _advice(cluster, down, devices),
+        _advice(cluster, down, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
         "all nodes and devices well, and no data with too few copies",
     )
 
@@ -96,6 +101,16 @@ def _worse(one: Severity, other: Severity) -> Severity:
 
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _alone(cluster: Cluster, nodes: list[ClusterNode]) -> ClusterNode | None:
+    """Return the one node of a DRBD resource that has good data, where others should have it too.
+
+    A client of DRBD is Diskless and well: it never had any.
+    """
+    meant = [node for node in nodes if not (node.healthy and node.state == "Diskless")]
+    good = [node for node in meant if node.healthy]
+    return good[0] if cluster.kind == "drbd" and len(meant) > len(good) == 1 else None
 
 
 def _last_copy(window: Window, cluster: Cluster) -> bool:
@@ -137,7 +152,9 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     return RuledOut(_ID, cluster.cluster, ", ".join(parts))
 
 
-def _advice(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice]) -> tuple[str, ...]:
+def _advice(
+    cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevice], *, lacking: bool
+) -> tuple[str, ...]:
     said = []
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
@@ -146,7 +163,7 @@ def _advice(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevi
         said.append(
             f"on {devices[0].node}: journalctl -k | grep -i -E 'I/O error|reset'; smartctl -x {devices[0].device}"
         )
-    if cluster.degraded or cluster.failed:
+    if lacking:
         said.append("touch no other node or disk until all data has its copies again: rebuild-running says when")
     tell = {
         "powerflex": "scli --query_cluster; scli --query_all_sds",

@@ -43,15 +43,15 @@ def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
 
 def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int) -> Finding:
     moved = [row for row in named if row.moved]
-    listed = ", ".join(f"{row.path} ({row.place})" for row in named[:_SHOWN])
+    places = ((row.path, "" if row.path.endswith(f"/{row.place}") else f" ({row.place})") for row in named[:_SHOWN])
+    listed = ", ".join(f"{path}{place}" for path, place in places)
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     now = f"; {len(moved)} moved: {moved[0].path} ({moved[0].place}) is {moved[0].now} now" if moved else ""
     return Finding(
         _ID,
         _severity(named, moved),
         holder,
-        f"{len(named)} of {count} devices are looked for by names that others may bear after the next start: "
-        f"{listed}{more}{now}",
+        f"{len(named)} of {count} devices are found by a name that may move at the next start: {listed}{more}{now}",
         (
             Value("unstable", "devices by a name that may change", len(named), "", 0),
             Value("devices", "devices", count),

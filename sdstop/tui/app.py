@@ -3,56 +3,36 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
 import time
-
-from textual import events
 
 from sdstop.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.commands import Commands
-from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.facts import Thing
 from sdstop.tui.main import Main
-from sdstop.tui.palette import Palette
 from sdstop.tui.pane import Pane
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import Claim, Mode, Scene
 from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
-from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
+from sdstop.tui.terminal import Options
 from sdstop.tui.views.view import Place
 from sdstop.tui.why import Quote
-
-HANGUP = 129
-INTERRUPTED = 130
-TERMINATED = 143
 
 
 class Dashboard(Commands):
     """One session, watched."""
 
     TITLE = "sdstop"
-    ENABLE_COMMAND_PALETTE = False
     CSS_PATH = "dashboard.tcss"
 
     def __init__(self, session: Session, frames: FrameFeed | None, options: Options) -> None:
         """Watch a session; `frames` feeds it, None if it has all its frames."""
-        # Without a theme of the user's the terminal's own colours are used, which Textual must know at once.
-        super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
+        super().__init__(options)
         self.session = session
         self.feed = frames
-        self.options = options
         self.playhead = Playhead(session, following=frames is not None)
-        self.palette = Palette(
-            ascii=needs_ascii() if options.ascii is None else options.ascii, colour=not wants_no_colour(options)
-        )
-        known = options.theme in self.available_themes
-        self.theme = options.theme if known else "ansi-dark"
-        self.animation_level = "none"
         self.interval: float = getattr(frames, "interval", 1.0)
         self.playing = False
-        self.failure: Exception | None = None
         self.main = Main()
         self._heard = time.monotonic()
         self._reader = -1
@@ -65,9 +45,7 @@ class Dashboard(Commands):
 
     def on_mount(self) -> None:
         """Listen to frames, signals and the terminal."""
-        loop = asyncio.get_running_loop()
-        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, INTERRUPTED)):
-            loop.add_signal_handler(number, self._end, code)
+        self.heed_signals()
         if self.feed is not None:
             self._listen()
         self.set_interval(1.0, self._watch)
@@ -100,8 +78,7 @@ class Dashboard(Commands):
 
     def _watch(self) -> None:
         """Once a second, look whether the terminal is there and the sampler talks, and play a capture on."""
-        if not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0):
-            self._end(HANGUP)
+        if self.abandoned():
             return
         self._receive()
         if self.playing:
@@ -117,17 +94,6 @@ class Dashboard(Commands):
     def _trouble(self) -> str:
         """Return why no frames come, as far as the feed knows."""
         return str(getattr(self.feed, "trouble", ""))
-
-    def _end(self, code: int) -> None:
-        self.exit(return_code=code)
-
-    def _handle_exception(self, error: Exception) -> None:
-        """Keep what went wrong for whoever ran the dashboard: nothing is printed on the user's screen."""
-        self.failure = self.failure or error
-        super()._handle_exception(error)
-
-    def _fatal_error(self) -> None:
-        self._close_messages_no_wait()
 
     def on_unmount(self) -> None:
         """Let go of the feed's descriptor."""
@@ -161,25 +127,6 @@ class Dashboard(Commands):
         self.main.show(scene)
         if isinstance(screen, Sheet):
             screen.show(scene)
-
-    async def on_event(self, event: events.Event) -> None:
-        """Take keys one after the other, in the order in which they were typed.
-
-        Textual hands each to the widget that has the focus when it arrives; one that opens a line to type in, or a
-        sheet, would lose those that were typed ahead.
-        """
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            self.foot.hush()
-            if event.key == "ctrl+c":
-                self.action_leave()
-            elif self.foot.question is not None:
-                self.foot.edit(event.key, event.character)
-            else:
-                await self._check_bindings(event.key)
-        elif isinstance(event, events.Paste) and not event.is_forwarded:
-            self.foot.paste(event.text)
-        else:
-            await super().on_event(event)
 
     async def action_choose(self) -> None:
         """Open what stands under the cursor."""

@@ -12,7 +12,7 @@ from sdstop.model import Reading
 from sdstop.readings.cache import Cache, CacheActivity, share
 from sdstop.snapshot import Run
 from sdstop.tui.facts import Thing
-from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.scene import Scene
 
 R = TypeVar("R", bound=Reading)
 
@@ -170,19 +170,5 @@ def told(activity: CacheActivity) -> Split:
 
 def why_none(scene: Scene) -> str:
     """Return in one line why no cache is shown: sources that were not seen; what has no such cache is no reason."""
-    said, unrecorded = [], []
-    for collector in scene.session.collectors:
-        run = scene.now.runs.get(collector.name)
-        if Cache not in collector.families:
-            continue
-        if run is None:
-            said.append(f"{collector.name}: not answered yet")
-        elif run.outcome in BAD:
-            said.append(f"{collector.name}: {run.outcome}: {run.reason}")
-        elif run.partial:
-            said.append(f"{collector.name}: {run.reason}")
-        elif not run.recorded and not scene.session.origin.live:
-            unrecorded.append(collector.name)
-    if unrecorded:
-        said.append(f"not recorded: {', '.join(unrecorded)}")
-    return f"no cache is seen; {'; '.join(said)}" if said else "no cache is seen on this node"
+    said = scene.unseen(c.name for c in scene.session.collectors if Cache in c.families)
+    return f"no cache is seen; {said}" if said else "no cache is seen on this node"

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Callable
 from typing import ClassVar
 
-from textual.app import App
 from textual.binding import Binding, BindingType
 
 from sdstop.session import Session
@@ -14,11 +13,11 @@ from sdstop.tui import FrameFeed
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.foot import Foot, Question
 from sdstop.tui.main import Main
-from sdstop.tui.palette import Palette, plain
+from sdstop.tui.palette import plain
 from sdstop.tui.pane import Pane
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.sheet import HelpSheet, Sheet
-from sdstop.tui.terminal import Options
+from sdstop.tui.shell import Shell, stepped
 
 INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between frames that + and - choose from."""
@@ -39,7 +38,7 @@ def _bind(keys: str, action: str) -> Binding:
     return Binding(keys, action, show=False)
 
 
-class Commands(App[None]):
+class Commands(Shell):
     """The dashboard's actions; no key changes anything on the node."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -71,16 +70,10 @@ class Commands(App[None]):
 
     session: Session
     feed: FrameFeed | None
-    options: Options
     playhead: Playhead
-    palette: Palette
     interval: float
     playing: bool
     main: Main
-
-    def paint(self) -> None:
-        """Paint the moment on the screen that is seen."""
-        raise NotImplementedError
 
     @property
     def foot(self) -> Foot:
@@ -89,10 +82,6 @@ class Commands(App[None]):
         return screen.foot if isinstance(screen, Main | Sheet) else self.main.foot
 
     # -- screens ----------------------------------------------------------------------------------------------
-
-    def action_leave(self) -> None:
-        """Quit."""
-        self.exit(return_code=0)
 
     async def action_keys(self) -> None:
         """Show the keys."""
@@ -190,8 +179,7 @@ class Commands(App[None]):
         if self.feed is None:
             self.foot.say("a capture has the interval it was recorded with")
             return
-        at = min(range(len(INTERVALS)), key=lambda i: abs(INTERVALS[i] - self.interval))
-        self.interval = INTERVALS[max(0, min(at + direction, len(INTERVALS) - 1))]
+        self.interval = stepped(INTERVALS, self.interval, direction)
         self.feed.set_interval(self.interval)
         self.foot.say(f"every {self.interval:g} s")
         self.paint()
@@ -219,9 +207,8 @@ class Commands(App[None]):
     def action_copy(self) -> None:
         """Hand the chosen row, or a sheet's whole text, to the terminal's clipboard."""
         pane = self._pane()
-        row = pane.chosen
-        whole = isinstance(self.screen, Sheet) or row is None
-        shown = pane.text() if whole or row is None else plain(pane.row_line(row, pane.size.width)).strip()
+        row = pane.chosen if not isinstance(self.screen, Sheet) else None
+        shown = self._text() if row is None else plain(pane.row_line(row, pane.size.width)).strip()
         self.copy_to_clipboard(shown)
         self.foot.say(f"{len(shown)} characters handed to the terminal's clipboard; `:save FILE` writes the screen")
 
@@ -229,22 +216,15 @@ class Commands(App[None]):
         focused = self.screen.focused
         return focused if isinstance(focused, Pane) else self.screen.query(Pane).last()
 
+    def _text(self) -> str:
+        return self.screen.text() if isinstance(self.screen, Sheet) else self._pane().text()
+
     def save(self, path: str) -> None:
-        """Write the text of the pane to a file that is not there yet."""
-        wrong = save_text(path, self._pane().text())
+        """Write the text of the sheet or the pane to a file that is not there yet."""
+        wrong = save_text(path, self._text())
         self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
 
     # -- looks ------------------------------------------------------------------------------------------------
-
-    def action_ascii(self) -> None:
-        """Leave out all glyphs but ASCII, or not."""
-        self.palette = Palette(not self.palette.ascii, self.palette.colour)
-        self.paint()
-
-    def action_colour(self) -> None:
-        """Leave out colours, or not."""
-        self.palette = Palette(self.palette.ascii, not self.palette.colour)
-        self.paint()
 
     def action_mouse(self) -> None:
         """Ask the terminal to report the mouse, or to leave it to the user's selection."""

@@ -67,6 +67,10 @@ class Peers:
     wait: float | None
 
 
+USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
+"""States of devices of a pool that are as they should be."""
+
+
 class Drive(NamedTuple):
     """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it.
 
@@ -121,10 +125,14 @@ def _drives(scene: Scene) -> dict[str, Drive]:
     for member in rows(scene, Member)[0].values():
         members.setdefault(member.device, []).append(member)
     pools: dict[str, dict[str, str]] = {}
+    gone = {member.device: member.state for known in members.values() for member in known if member.state == "faulty"}
     for vdev in rows(scene, Vdev)[0].values():
         if vdev.device and vdev.group != "spares":
             part = devices.get(vdev.device)
-            pools.setdefault((part.parent if part is not None else None) or vdev.device, {})[vdev.pool] = vdev.vdev
+            disk = (part.parent if part is not None else None) or vdev.device
+            pools.setdefault(disk, {})[vdev.pool] = vdev.vdev
+            if vdev.leaf and vdev.state not in USABLE:
+                gone[disk] = vdev.state.lower()
     worst = scene.worst()
     flags: dict[str, str] = {}
     for finding in reversed(scene.look.judgement.findings):
@@ -139,8 +147,8 @@ def _drives(scene: Scene) -> dict[str, Drive]:
             activities.get(name),
             device,
             tuple(members.get(name, ())),
-            worst.get(name),
-            flags.get(name, ""),
+            worst.get(name) or (Severity.WARNING if name in gone else None),
+            gone.get(name) or flags.get(name, ""),
             stale,
             tuple(pools.get(name, ())),
         )

@@ -60,6 +60,7 @@ MARKS = (
     ("%CACHBL", "hits of the requests that could be cached; %HIT is of all that came"),
     ("8G x4/16G x8", "a link: as it is, and as both ends can; NEW: errors since the reading before"),
     ("%TIME", "of a volume: time at its limit; limit and disks: which part of await is whose"),
+    ("≤640", "of several mappings together: what one of them has of it at most"),
     ("x2.4", "as many times the median of its peers in the array"),
 )
 
@@ -74,7 +75,8 @@ def help_rows(palette: Palette, version: str, width: int) -> list[Row]:
         rows.append(words(text((f"  {title}", STRONG))))
         for name, what in explained:
             lines = textwrap.wrap(what, max(width - _MARGIN - 1, 10))
-            rows.append(words(text(f"    {name:<16}", (lines[0], FAINT))))
+            shown = name.replace("≤", palette.at_most)
+            rows.append(words(text(f"    {shown:<16}", (lines[0], FAINT))))
             rows.extend(words(text((" " * _MARGIN + line, FAINT))) for line in lines[1:])
         rows.append(words(()))
     rows.append(words(text((f"  sdstop {palette.word(version)}: it changes nothing on the node.", FAINT))))

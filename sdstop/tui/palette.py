@@ -67,6 +67,11 @@ class Palette:
         return "~" if self.ascii else "…"
 
     @property
+    def at_most(self) -> str:
+        """Stands before a number that is the most it can be."""
+        return "<" if self.ascii else "≤"
+
+    @property
     def pointer(self) -> str:
         """Marks the cursor's row, also where there is no reverse video."""
         return ">" if self.ascii else "▸"

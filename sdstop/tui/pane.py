@@ -19,7 +19,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sdstop.tui.palette import BANNER, CURSOR, FAINT, MARKS, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, width_of
 from sdstop.tui.strip import drawn
 
 SETTLE = 3
@@ -45,6 +45,13 @@ class Row(NamedTuple):
         """Whether a filter for `needle`, in lower case, lets the row through."""
         text = self.search if isinstance(self.search, str) else self.search()
         return needle in text.lower()
+
+
+def _under_cursor(style: Style | None) -> Style:
+    """Return a style in reverse video; a colour is kept, for it says how bad it is."""
+    if style is not None and style.color is not None:
+        return style + CURSOR
+    return BANNER if style is not None and style.bold else CURSOR
 
 
 def words(line: Line, key: Hashable | None = None, item: Any = None, search: str = "") -> Row:
@@ -215,15 +222,12 @@ class Pane(Widget, can_focus=True):
 
     def _pointed(self, line: Line) -> Line:
         first = line[0]
-        if first.text[:1] in {" ", *MARKS.values()}:
+        if first.text[:1] == " ":  # a mark says more than a pointer, and the cursor is seen by its colours
             line = (Segment(self.palette.pointer + first.text[1:], first.style), *line[1:])
         if not self.has_focus:
             return line
         blank = Segment(" " * max(self.size.width - width_of(line), 0))
-        return tuple(
-            s if drawn(s.text) else Segment(s.text, BANNER if s.style is not None and s.style.bold else CURSOR)
-            for s in (*line, blank)
-        )
+        return tuple(s if drawn(s.text) else Segment(s.text, _under_cursor(s.style)) for s in (*line, blank))
 
     # -- moving -----------------------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from sdstop.analysis.pooling import Whole, wholes
 from sdstop.finding import Severity
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Vdev
-from sdstop.tui.drives import Drive, drives, rows
+from sdstop.tui.drives import USABLE, Drive, drives, rows
 from sdstop.tui.scene import Scene
 
 
@@ -61,7 +61,7 @@ def _drive(vdev: Vdev, known: dict[str, Drive], said: Severity | None) -> Drive:
     own = known.get(vdev.device or "")
     disk = known.get(own.device.parent) if own is not None and own.device is not None and own.device.parent else own
     found = disk or Drive(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, None)
-    flag = "" if vdev.state in {"ONLINE", "AVAIL", "INUSE"} else vdev.state.lower()
+    flag = "" if vdev.state in USABLE else vdev.state.lower()
     severity = max((s for s in (said, found.severity) if s is not None), key=lambda s: s.rank, default=None)
     if flag and severity is None:
         severity = Severity.WARNING

@@ -45,18 +45,17 @@ def _since(session: Session, index: int, key: str) -> float:
     return next(brought, frames[0].taken)
 
 
-def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) -> tuple[list[Row], int]:
-    """Return the lines, and the place of the first one that is marked (0 if none is)."""
-    rows = [words(line) for line in _facts(quote, item, palette)]
-    rows.append(words(()))
+def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) -> tuple[list[Row], int | None]:
+    """Return the lines, and the place of the first one that is marked (None if none is)."""
+    rows: list[Row] = []
     content = quote.excerpt if item is None else _content(item, quote)
-    first = 0
+    first = None
     number = 0
     if not content:
         rows.append(words(text(("      (empty)", FAINT))))
     for number, foreign in enumerate(content.split("\n"), 1):
         marked = bool(quote.mark) and quote.mark in foreign
-        if marked and not first:
+        if marked and first is None:
             first = len(rows)
         for part, line in enumerate(_lines(foreign, quote.mark if marked else "", palette, max(width - 8, 8))):
             lead = f"{number:>5} " if not part else "      "
@@ -64,7 +63,8 @@ def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) 
     return rows, first
 
 
-def _facts(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
+def head_lines(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
+    """Return what stands above the lines: what it is, when and how it was read, what is marked in it."""
     kind, name = _kind(quote.key)
     lines = [text((f" {kind:<9}", FAINT), (palette.word(name, 1000), STRONG))]
     if item is None:

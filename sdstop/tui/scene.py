@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from sdstop.diagnosis import Episode
@@ -81,6 +82,23 @@ class Scene:
         """Runs of collectors that leave something unknown."""
         return [run for run in self.now.runs.values() if run.outcome in BAD]
 
+    def unseen(self, sources: Iterable[str]) -> str:
+        """Return what keeps these sources from saying that there is nothing, in one line; "" if each has looked."""
+        said, unrecorded = [], []
+        for name in sources:
+            run = self.now.runs.get(name)
+            if run is None:
+                said.append(f"{name}: not answered yet")
+            elif run.outcome in BAD:
+                said.append(f"{name}: {run.outcome}: {run.reason}")
+            elif run.partial or (not run.recorded and self.session.origin.live):
+                said.append(f"{name}: {run.reason}")
+            elif not run.recorded:
+                unrecorded.append(name)
+        if unrecorded:
+            said.append(f"not recorded: {', '.join(unrecorded)}")
+        return "; ".join(said)
+
     def episodes(self) -> dict[str, Episode]:
         """Return the latest episode of each finding that had begun by this moment, by its id."""
         latest: dict[str, Episode] = {}
@@ -145,11 +163,11 @@ class Scene:
     def counts(self) -> dict[Severity | None, int]:
         """Return how many findings of each severity there are, a cause with all it explains as one.
 
-        None: what is unknown and should not be.
+        None: what is unknown and should not be, as many as the view of all findings has lines of it.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
         for led in by_cause(self.look.judgement.findings):
             if not led.follows:
                 found[led.severity] += 1
-        found[None] = len(self.troubled) + len({u.rule for u in self.look.judgement.unchecked if not u.calm})
+        found[None] = sum(not claim.calm for claim in self.unknown())
         return found

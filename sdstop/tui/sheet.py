@@ -10,8 +10,8 @@ from textual.screen import Screen
 from sdstop.tui.facts import Thing, fact_rows
 from sdstop.tui.foot import Foot, Hint, Question
 from sdstop.tui.help import help_rows
-from sdstop.tui.pane import Pane, Row
-from sdstop.tui.raw import raw_rows, recalled
+from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.raw import head_lines, raw_rows, recalled
 from sdstop.tui.scene import Claim, Scene
 from sdstop.tui.status import status_line
 from sdstop.tui.why import Quote, claim_mark, why_rows
@@ -28,14 +28,16 @@ class Sheet(Screen[None]):
         """Start empty."""
         super().__init__()
         self.status = Pane(cursor=False, id="status")
+        self.head = Pane(cursor=False, id="head")
         self.pane = Pane(title)
         self.foot = Foot(self.hints)
         self.scene: Scene | None = None
         self.needle = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the three parts."""
+        """Lay out the parts; most sheets have no head."""
         yield self.status
+        yield self.head
         yield self.pane
         yield self.foot
 
@@ -63,6 +65,10 @@ class Sheet(Screen[None]):
     def fill(self, scene: Scene, width: int) -> None:
         """Put the rows."""
         raise NotImplementedError
+
+    def text(self) -> str:
+        """Return all that the sheet says, for the clipboard or a file."""
+        return "\n\n".join(pane.text() for pane in (self.head, self.pane) if pane.rows)
 
     def ask_filter(self) -> None:
         """Ask what to look for."""
@@ -137,22 +143,28 @@ class FactSheet(Sheet):
 
 
 class RawSheet(Sheet):
-    """A piece of evidence as it was read."""
+    """A piece of evidence as it was read; what it is, and when and how it was read, stays above it."""
 
     def __init__(self, quote: Quote) -> None:
         """Remember what to show."""
-        super().__init__("Evidence")
+        super().__init__("As it was read")
+        self.head.title = "Evidence"
         self.quote = quote
         self._shown: tuple[object, ...] = ()
 
     def fill(self, scene: Scene, width: int) -> None:
-        """Put the rows once per width: evidence does not change."""
-        if self._shown == (width, scene.palette) or not width:
+        """Put the rows once per size: evidence does not change."""
+        if self._shown == (self.size, scene.palette) or not width:
             return
-        begun, self._shown = bool(self._shown), (width, scene.palette)
-        rows, first = raw_rows(self.quote, recalled(scene.session, self.quote), scene.palette, width)
+        begun, self._shown = bool(self._shown), (self.size, scene.palette)
+        item = recalled(scene.session, self.quote)
+        told = head_lines(self.quote, item, scene.palette)
+        most = max(self.size.height // 3, 1)  # the first lines of it matter most
+        rows, first = raw_rows(self.quote, item, scene.palette, width)
+        self.head.styles.height = min(len(told), most) + 1
+        self.head.put([words(line) for line in told[:most]], scene.palette)
         self.pane.put(rows, scene.palette)
-        if first and not begun:
+        if first is not None and not begun:
             self.pane.move_to(first)
             # At first the pane is not laid out, and has no room of its own.
             self.pane.top = max(0, first - (self.pane.room or self.size.height) // 3)

@@ -29,7 +29,9 @@ def counts_line(scene: Scene, *, brief: bool = False) -> Line:
             parts.append(Segment(f" {title} ", style + BANNER))
         else:
             parts.append(Segment(title, style))
-    if not parts:
+    if not parts and not scene.look.judgement.ran:
+        parts.append(Segment("nothing judged", scene.palette.severity(None)))
+    elif not parts:
         parts.append(Segment("no findings", PLAIN))
     return tuple(parts)
 

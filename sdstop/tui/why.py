@@ -147,12 +147,13 @@ class _Page:
     def values(self, values: tuple[Value, ...]) -> None:
         names = [self.palette.word(v.title, 60) for v in values]
         shown = [_shown(v, self.palette) for v in values]
-        first = max(map(len, names))
+        limits = [f"   limit {quantity(v.limit, v.unit)}" if v.limit is not None else "" for v in values]
         second = max(map(len, shown))
-        for name, value, declared in zip(names, shown, values, strict=True):
-            limit = declared.limit
-            against = f"   limit {quantity(limit, declared.unit)}" if limit is not None else ""
-            self.rows.append(words(text(f"   {name:<{first}}   ", (f"{value:>{second}}", STRONG), (against, FAINT))))
+        # A name that is too long is cut before a number is.
+        first = min(max(map(len, names)), max(self.width - 4 - second - max(map(len, limits)), 12))
+        for name, value, limit in zip(names, shown, limits, strict=True):
+            fitted = self.palette.fit(name, first)
+            self.rows.append(words(text(f"   {fitted}   ", (f"{value:>{second}}", STRONG), (limit, FAINT))))
 
     def choice(self, key: str, foreign: str, item: object) -> None:
         shown = self.palette.word(foreign, self.width)

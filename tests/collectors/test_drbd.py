@@ -16,7 +16,7 @@ from sdstop.collectors.drbd import DRBD, PROC, read
 from sdstop.commands import Command, CommandRunner
 from sdstop.evidence import Evidence, Outcome
 from sdstop.finding import Severity
-from sdstop.host import Absent, Denied, Malformed
+from sdstop.host import Absent, Denied, Malformed, Unreadable
 from sdstop.model import Reading
 from sdstop.parsers.drbd import KEPT, Rates, parse_proc, parse_rates, parse_status
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
@@ -176,6 +176,21 @@ def test_version_8() -> None:
     (row,) = [row for row in found if isinstance(row, Rebuild)]
     assert (row.total, row.remaining, row.speed) == (20478 * MIB, 212, 95284 * 1024)
     assert row.done == 20478 * MIB - 20267580 * 1024
+
+
+@pytest.mark.parametrize(("said", "error", "told"), [
+    (Evidence(PROC, Outcome.ABSENT, detail="no such file"), Absent, "DRBD is not loaded"),
+    (None, Absent, "not recorded"),
+    (Evidence(PROC, Outcome.DENIED, detail="needs root"), Denied, "needs root"),
+])  # fmt: skip
+def test_only_a_node_that_was_asked_lacks_drbd(said: Evidence | None, error: type[Unreadable], told: str) -> None:
+    host = EvidenceHost.of({})
+    if said is not None:
+        host.state[PROC] = said
+    with pytest.raises(error) as known:
+        read(host)
+    assert str(known.value) == f"{PROC}: {told}"
+    assert getattr(known.value, "recorded", True) is (told != "not recorded")
 
 
 def test_without_drbd_its_tool_is_not_started() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sdstop.collectors import qemu, rbd
 from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.finding import Severity
+from sdstop.finding import Severity, Unchecked
 from sdstop.host import Absent, Malformed
 from sdstop.machines import DRIVES, drives
 from sdstop.parsers.qemu import Drive, limits_of, parse_command_line, parse_domain
@@ -227,6 +227,20 @@ def test_a_node_that_maps_no_image_lacks_nothing_one_that_does_was_not_asked() -
         with pytest.raises(Absent) as known:
             rbd.read(EvidenceHost.of(files))
         assert known.value.recorded is recorded
+
+
+def test_a_rule_says_what_a_live_node_was_not_asked_for_and_why() -> None:
+    mapped = {f"/sys/bus/rbd/devices/{n}/{k}": v for n in (0, 1) for k, v in (("pool", "vms"), ("name", f"web-{n}"))}
+    (said,) = Judged((rbd.RBD,), [QOS_PARTIAL], [(1.0, {**mapped, "list:/sys/bus/rbd/devices": "0\n1"})]).all
+    assert isinstance(said, Unchecked)
+    assert said.reason == (
+        "rbd: cmd:rbd config image list: limits of vms/web-0 and 1 more are not asked for: each would be a command to"
+        " the monitors"
+    )
+    assert said.calm
+    (said,) = Judged((rbd.RBD,), [QOS_PARTIAL], [(1.0, {})]).all
+    assert isinstance(said, Unchecked)
+    assert said.reason == "rbd: not recorded in this capture"
 
 
 @pytest.mark.parametrize(

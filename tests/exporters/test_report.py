@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdstop.collectors.processes import ProcessIo
 from sdstop.evidence import Origin, Outcome, RunMark
 from sdstop.exporters import table
 from sdstop.exporters.report import document, plain, to_json
@@ -182,7 +183,7 @@ def test_a_clock_that_ran_back_makes_no_time_negative() -> None:
 def test_nothing_wrong_and_nothing_judged_are_two_things() -> None:
     assert "NOTHING WAS JUDGED" not in text_report(session(frame(1, [CALM])))
     shown = text_report(session(frame(1, refusal(Outcome.DENIED, "needs root"))))
-    assert "node: no findings\n" in shown
+    assert "node: nothing was judged\n" in shown
     assert "NOTHING WAS JUDGED" in shown
     assert "  meters  denied   2.00 ms  /meters: needs root\n" in shown
 
@@ -248,6 +249,25 @@ def test_long_table_is_cut_and_says_so() -> None:
     shown = table.readings(schema(Meter), rows, 100)
     assert shown[-1] == "  and 5 more; --format json has them all"
     assert len([line for line in shown if line.startswith("  m")]) == table.MOST_ROWS
+
+
+def test_of_a_crowd_the_largest_come_first_and_those_that_do_nothing_are_counted() -> None:
+    rows = [ProcessIo(n, 1.7e9 + n, f"p{n}", "root", None, n % 3 * n, 0) for n in range(9)]
+    assert table.readings(schema(ProcessIo), rows, 100) == [
+        "  The same in all: User root, Written B 0",
+        "  PID  Started               Name  Read B",
+        "  8    2023-11-14 22:13:28Z  p8        16",
+        "  5    2023-11-14 22:13:25Z  p5        10",
+        "  7    2023-11-14 22:13:27Z  p7         7",
+        "  2    2023-11-14 22:13:22Z  p2         4",
+        "  4    2023-11-14 22:13:24Z  p4         4",
+        "  1    2023-11-14 22:13:21Z  p1         1",
+        "  Not said: Command",
+        "  and 3 more of which every number is 0; --format json has them all",
+    ]
+    assert table.readings(schema(ProcessIo), rows[:1], 100) == [
+        "  1 of which every number is 0; --format json has them all"
+    ]
 
 
 def test_one_row_is_a_list() -> None:

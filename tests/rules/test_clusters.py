@@ -10,12 +10,15 @@ from typing import Any
 import pytest
 
 from sdstop.collectors.device_names import DEVICE_NAMES
+from sdstop.collectors.drbd import DRBD
 from sdstop.collectors.scaleio import SCALEIO
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.finding import Finding
 from sdstop.rules import RULES
+from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.session import Session
+from tests.drbdnode import STATUS, resource, status, syncing
 from tests.stories.scaleio import _Cloud, _FourNodes
 
 Change = Callable[[dict[str, Any], dict[str, Any]], None]
@@ -102,6 +105,45 @@ def test_a_switch_of_the_managers_is_an_event() -> None:
     said = judged(_as_it_is, switched)
     (one,) = found(said, "cluster-degraded")
     assert (one.severity.value, "session 19 -> 20): the leader is mdm2" in one.summary) == ("info", True)
+
+
+def resources(*told: dict[str, Any]) -> Judgement:
+    """Return what is said of DRBD resources."""
+    session = Session(Origin("n"), (DRBD,), [CLUSTER_DEGRADED])
+    known = {"/proc/drbd": "version: 9.2.4 (api:2)\n", STATUS: status(*told), "/proc/sys/kernel/hostname": "store1\n"}
+    session.feed(Frame(1, 1000.0, 1.0, tuple(Evidence(key, data=text.encode()) for key, text in known.items())))
+    return session.head().judgement
+
+
+@pytest.mark.parametrize(("told", "words"), [
+    (resource(state="Connecting"), "of 20 GiB one copy is left: a further failure may lose data; store2 is Connecting"),
+    (syncing(0), "of 20 GiB one copy is left: a further failure may lose data; store2 is Inconsistent"),
+    (resource(disk="Diskless"), "only store2 has good data: a further failure takes it out of reach"),
+    (resource(disk="Inconsistent", replication="SyncTarget", out_of_sync=4), "of 4 KiB one copy is left"),
+], ids=["away", "resync", "lost its disk", "target"])  # fmt: skip
+def test_the_last_good_copy_of_a_resource_is_critical_as_an_array_without_redundancy_is(
+    told: dict[str, Any], words: str
+) -> None:
+    (one,) = found(resources(told), "cluster-degraded")
+    assert (one.severity.value, one.subject) == ("critical", "r0")
+    assert words in one.summary
+    assert any("touch no other node or disk" in advice for advice in one.advice)
+
+
+def test_a_resource_with_two_good_copies_left_is_a_warning() -> None:
+    three = resource(state="Connecting")
+    three["connections"].append({**resource()["connections"][0], "peer-node-id": 2, "name": "store3"})
+    (one,) = found(resources(three), "cluster-degraded")
+    assert (one.severity.value, "copies are missing" in one.summary) == ("warning", True)
+    verified = resource(out_of_sync=8)  # both are UpToDate, and differ
+    (one,) = found(resources(verified), "cluster-degraded")
+    assert one.severity.value == "warning"
+
+
+def test_a_client_of_a_resource_is_no_lost_copy() -> None:
+    client = resource()
+    client["connections"][0]["peer_devices"][0].update({"peer-disk-state": "Diskless", "peer-client": True})
+    assert found(resources(client), "cluster-degraded") == []
 
 
 def test_what_is_stale_is_not_called_good_without_a_word() -> None:

@@ -44,7 +44,7 @@ def finding(made: Board, rule: str) -> Finding:
 def test_one_module_a_socket() -> None:
     found = finding(board((1, 1)), "dimm-too-few-channels")
     assert found.severity is Severity.WARNING
-    assert "socket 0 1 of 4; socket 1 1 of 4" in found.summary
+    assert "1 of 4 memory channels have a module at socket 0, 1 of 4 at socket 1: peak" in found.summary
     assert "peak 17.1 GB/s a socket, 34.1 GB/s for the node, 25.0 % of the 136.5 GB/s" in found.summary
     assert value(found, "peak") == pytest.approx(34.128e9)
     assert found.values[-1].limit == pytest.approx(136.512e9)

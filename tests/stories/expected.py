@@ -64,13 +64,13 @@ STORIES = {
     "dropping-link": Expected(warning(("frames-dropped", "ens1f0")), code=1),
     "ceph-drain": Expected(info=frozenset({("rebuild-running", "ceph-7b1f2c0e")})),
     "drbd-resync": Expected(
-        warning(("cluster-degraded", "r0")),
+        critical(("cluster-degraded", "r0")),
         info=frozenset({("rebuild-running", "r0"), ("rebuild-throttled", "r0")}),
-        code=1,
+        code=2,
     ),
     "pacemaker-unclean": Expected(
-        critical(("cluster-degraded", "san"))
-        | warning(("cluster-degraded", "r0"), ("cluster-resource-failed", "san/lun")),
+        critical(("cluster-degraded", "san"), ("cluster-degraded", "r0"))
+        | warning(("cluster-resource-failed", "san/lun")),
         code=2,
     ),
     "iostat-only": Expected(code=3),

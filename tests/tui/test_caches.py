@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from sdstop.capture import open_capture
+from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Outcome
 from sdstop.finding import Finding, Severity
+from sdstop.rules import RULES
+from sdstop.session import Session
 from sdstop.tui.palette import Palette
 from sdstop.tui.terminal import Options
+from tests.rules.test_zfs import RECORDING
 from tests.tui.cachenode import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
 from tests.tui.nodes import Node
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
@@ -51,7 +56,9 @@ async def test_a_cache_says_how_well_it_does() -> None:
         assert row["%BYPASS"] == "62.0"
         assert row["EVICT/s"] == "6"
         assert row["ERR"] == "0"
-        assert shown.line("cachedev ").startswith("▸")
+        assert shown.line("cachedev ").startswith("*")  # the mark stays below the cursor
+        (painted,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("*cachedev")]
+        assert all(s.style is not None and s.style.reverse for s in painted if s.text.strip() and s.text[0].isalnum())
         assert shown.line("vg/home").startswith(" vg/home")
 
 
@@ -311,6 +318,18 @@ async def test_where_nothing_counts_sizes_it_is_said() -> None:
     node = CacheNode(lambda second: [dm_cache(second)])
     async with screen(node.session(10)) as shown:
         assert "request sizes are not counted here" in await shown.press("3")
+
+
+async def test_the_arc_leads_to_the_sizes_of_the_pools_below_it() -> None:
+    origin, frames = open_capture(RECORDING)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    for size in (SMALL, WIDE):
+        async with screen(session, size) as shown:
+            text = await shown.press("3")
+            assert "arc does not count sizes; what goes on to the pool: see tank" in text
+            assert "not counted here" not in text
+            assert "Request sizes of tank" in await shown.press("j")
 
 
 async def test_a_size_leads_to_its_evidence() -> None:

@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from sdstop.collectors.pacemaker import PACEMAKER
+from sdstop.evidence import Evidence, Outcome, command_key
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.history import Window
+from sdstop.parsers.pacemaker import MON
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.session import Session
@@ -175,9 +177,22 @@ async def test_disks_and_fabric_name_the_pool_that_a_disk_is_given_to() -> None:
 
 
 async def test_without_a_cluster_a_line_says_so() -> None:
-    async with screen(Node().session(2)) as shown:
+    asked = ("http:GET /api/instances", "list:/etc/ceph", "/proc/drbd", command_key(MON))
+    here = [Evidence(key, Outcome.ABSENT) for key in asked]
+    async with screen(Node(later={1: here}).session(2)) as shown:
         text = await shown.press("7", "j", "enter", "left", "z", "tab")
-        assert "no cluster is known here: no gateway is configured, no Ceph or DRBD found" in text
+        assert "no cluster is known here: no gateway, no Ceph, DRBD or Pacemaker found" in text
+
+
+async def test_what_nobody_looked_for_is_not_said_to_be_missing() -> None:
+    async with screen(Node().session(2)) as shown:
+        assert "no cluster is known; not recorded: scaleio, ceph, ceph-osds, drbd, pacemaker" in await shown.press("7")
+        text = await shown.press("8")
+        assert "no volume or limit is known; not recorded: scaleio, cgroups, qemu, rbd, ceph" in text
+        assert "nothing limits" not in text
+    denied = [Evidence("/proc/drbd", Outcome.DENIED, detail="needs root")]
+    async with screen(Node(later={1: denied}).session(2)) as shown:
+        assert "no cluster is known; drbd: denied: /proc/drbd: needs root; not rec" in await shown.press("7")
 
 
 @pytest.mark.parametrize(("size", "ascii_only"), [(LOW, True), (SMALL, True), ((120, 30), False), ((40, 8), True)])

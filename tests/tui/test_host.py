@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.dimms import TABLE
-from sdstop.evidence import Outcome
+from sdstop.evidence import Evidence, Outcome
 from sdstop.rules import RULES
 from sdstop.session import Session
 from sdstop.tui.terminal import Options
@@ -122,7 +122,7 @@ async def test_one_of_four_channels_is_seen_at_a_glance() -> None:
         text = await shown.press("6", "6")
         assert "2 of 8 slots filled · 32G · DDR4 · 2133 of 2400 MT/s" in text
         assert shown.line("socket 0").count("Xeon E5-2620 v4") == 2
-        assert shown.line("of 4 channels").count("1 of 4 channels ━── 15.9G of 63.6GB/s") == 2
+        assert shown.line("of 4 channels").count("1 of 4 channels ━── 17.1 of 68.3 GB/s") == 2
         assert shown.line(" A ▆▆").split() == ["A", "▆▆", "16G", "2133", "2R"] * 2
         assert shown.line(" D ").split() == ["D", "░░", "empty"] * 2
 
@@ -173,7 +173,11 @@ async def test_what_names_do_not_prove_is_not_guessed() -> None:
     [
         (HostNode(), "memory modules are not known: /sys/firmware/dmi/tables/DMI: not recorded"),
         (HostNode(later={1: [refused(TABLE, Outcome.DENIED, "needs root")]}), "memory modules are not known: denied"),
-        (HostNode(memory=()), "NUMA nodes are not known: this node does not say any"),
+        (HostNode(memory=()), "NUMA nodes are not known: not recorded: numa"),
+        (
+            HostNode(memory=(), later={1: [Evidence("list:/sys/devices/system/node", Outcome.ABSENT)]}),
+            "NUMA nodes are not known: this node does not say any",
+        ),
     ],
 )
 async def test_what_is_not_there_is_told_in_a_line(node: HostNode, said: str) -> None:

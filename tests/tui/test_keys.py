@@ -196,7 +196,7 @@ async def test_sorting_by_name_and_by_key() -> None:
 
 async def test_every_view_has_its_key_and_says_when_there_is_nothing() -> None:
     async with screen(Node().session(2)) as shown:
-        for key, said in (("5", "HBAs, SAS phys"), ("7", "no cluster is known"), ("8", "no volume of a cluster")):
+        for key, said in (("5", "HBAs, SAS phys"), ("7", "no cluster is known"), ("8", "no volume or limit is known")):
             assert said in await shown.press(key)
         assert "Worst devices" in await shown.press("1")
 

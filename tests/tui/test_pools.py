@@ -58,6 +58,25 @@ async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
         assert "tank" in (await seen.press("1")).split("Worst devices")[1]
 
 
+async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
+    origin, frames = open_capture(RECORDING)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    parts = ("draid1:4d", "vda ", "spare-3", "replacing-0", "vdd ", "draid1-0-0  ONLINE", "vde ")
+    for size, insets in ((SMALL, (2, 4, 4, 6, 8, 6, 4)), (WIDE, (7, 9, 9, 11, 13, 11, 9))):
+        async with screen(session, size) as seen:
+            await seen.press("2")
+            found = tuple(seen.line(part).index(part) for part in parts)
+            assert found == insets
+            assert "offline" in seen.line("vdd ")
+            worst = (await seen.press("1")).split("Worst devices")[1].splitlines()[2]
+            assert worst.split("    ")[-1].split()[-1] == "offline"
+            assert "*vdd" in worst
+    async with screen(session, (60, 24)) as seen:
+        await seen.press("2")
+        assert "vdd" in seen.line("vdd")  # a name goes before what it is a part of
+
+
 async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
     session = rebuilding()
     async with screen(session, WIDE) as seen:

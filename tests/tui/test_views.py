@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import string
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -67,6 +69,13 @@ async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
         assert "nothing wrong found; 1 thing looked at and found good" in shown.text()
 
 
+async def test_where_no_rule_could_look_nothing_is_called_good() -> None:
+    async with screen(recorded("iostat-only", "lent")) as shown:
+        assert shown.lines()[0].endswith(" nothing judged")
+        assert "nothing was judged: no rule could look (!)" in shown.text()
+        assert "nothing wrong" not in shown.text()
+
+
 async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:
     session = Node(later={2: [refused("/proc/mdstat")]}).session(3, [says(HUNG, SLOW, BLIND)], name="storage-07")
     async with screen(session) as shown:
@@ -103,7 +112,7 @@ async def test_worst_devices_come_first_with_their_numbers() -> None:
     async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
         lines = shown.lines()
         worst = lines[next(n for n, line in enumerate(lines) if "Worst devices" in line) + 2 :]
-        assert [line.split()[0].strip("▸") for line in worst[:3]] == ["sdb", "sdc", "sda"]
+        assert [line.split()[0] for line in worst[:3]] == ["*sdb", "sdc", "sda"]
         assert shown.line("sdc ").split()[1:9] == ["50", "50", "0.20", "0.20", "12", "60.0", "60.0", "99.0"]
 
 
@@ -129,6 +138,73 @@ async def test_a_wide_screen_shows_why_beside_the_finding_and_who_does_the_io() 
         assert "qemu" in shown.line("qemu -m 8G")
         assert " 2.0M" in shown.line("qemu -m 8G")
         assert " 8.0M" in shown.line("qemu -m 8G")
+
+
+LONG = replace(SLOW, summary=" ".join(f"word{n}" for n in range(90)))
+
+
+async def test_a_member_that_failed_is_told_in_every_list_of_devices() -> None:
+    async with screen(recorded("md-degraded", "vault8")) as shown:
+        assert shown.line("*sde").endswith(" faulty")
+        await shown.press("2")
+        assert shown.line("*sde").endswith(" faulty")
+
+
+async def test_the_cursor_hides_no_mark_and_no_colour() -> None:
+    async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
+        await shown.press("2", "G", "g", "j", "j")
+        (row,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("*sdb")]
+        name = next(s for s in row if "sdb" in s.text)
+        assert name.style is not None
+        assert name.style.reverse
+        assert name.style.color is not None
+        assert name.style.color.name == "yellow"
+
+
+async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
+    short = replace(
+        HUNG, summary="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
+    )
+    async with screen(array_node().session(4, [says(short, LONG)])) as shown:
+        for key in ("1", "!"):
+            text = await shown.press(key)
+            assert " sdc: sdc hangs: see what the disk says to smartctl, and whether its cable or" in text
+            assert "\n its slot is loose\n" in text
+            below = shown.lines().index(shown.line("Worst devices")) if key == "1" else 0
+            text = await shown.press("j")
+            assert " md0/sdb: word0 word1 " in text
+            assert any(line.endswith("…") for line in shown.lines() if line.startswith(" word"))
+            assert key != "1" or shown.lines().index(shown.line("Worst devices")) == below  # nothing moves
+            assert max(map(len, shown.lines())) <= 80
+            assert len(shown.lines()) == 24
+    async with screen(array_node().session(4, [says(SLOW)])) as shown:
+        assert shown.text().count("sdb answers in 60 ms, its peers in 5 ms") == 1  # nothing is told twice
+    async with screen(array_node().session(4, [says(short, LONG)]), LOW) as shown:
+        assert "its slot is loose" not in shown.text()  # the list goes first
+
+
+async def test_how_long_it_has_been_so_goes_before_when_it_began() -> None:
+    async with screen(array_node().session(4, [says(HUNG)])) as shown:
+        assert shown.line("FINDING").endswith("FOR")
+        assert "SINCE" not in shown.text()
+        assert "sdc has 12 requests in flight and completed none" in shown.line("!CRIT sdc")
+    async with screen(array_node().session(4, [says(HUNG)]), (100, 30)) as shown:
+        assert "SINCE" in shown.line("FINDING")
+
+
+async def test_where_nothing_is_said_there_is_no_why() -> None:
+    async with screen(Node().session(3, [says(FINE)]), WIDE) as shown:
+        assert "── Why " not in shown.text()
+    async with screen(Node().session(3, [says(SLOW)]), WIDE) as shown:
+        assert "── Why " in shown.text()
+
+
+async def test_what_is_not_known_has_no_number_and_no_scale() -> None:
+    async with screen(Node().session(0), WIDE) as shown:
+        assert shown.line("reads -  -/s")
+        assert ", 60 s" not in shown.line("reads -")
+    async with screen(Node().session(0)) as shown:
+        assert "stalled on io" not in shown.text()
 
 
 async def test_a_low_screen_has_findings_and_devices() -> None:
@@ -400,6 +476,34 @@ async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
         assert "Worst devices" in shown.text()
 
 
+@pytest.mark.parametrize(("size", "lines"), [(WIDE, 4), (SMALL, 4), ((60, 12), 4), ((60, 8), 2)])
+async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[int, int], lines: int) -> None:
+    disks = tuple(f"sd{a}{b}" for a in "ab" for b in string.ascii_lowercase)
+    session = Node(disks, slow).session(
+        3, [says(replace(HUNG, evidence=(Cite("/proc/diskstats", 3, "sdbz", "sdbz"),)))]
+    )
+    head = [" file     /proc/diskstats", " read     frame 3", " outcome  ok", " marked   sdbz"][:lines]
+    async with screen(session, size) as shown:
+        await shown.press("enter", "enter")
+        for keys in ((), ("g",), ("pagedown", "pagedown"), ("G",)):
+            seen = (await shown.press(*keys)).splitlines()
+            assert [line[: len(said)] for line, said in zip(seen[2:], head, strict=False)] == head
+            assert seen[2 + lines].startswith("── As it was read ")
+            assert len(seen) == size[1]
+        assert any("sdbz" in line for line in shown.lines()[2 + lines :])
+        await shown.press("y")
+        assert "/proc/diskstats" in shown.app.clipboard
+        assert "sdaa" in shown.app.clipboard
+
+
+async def test_a_long_name_among_what_was_compared_cuts_no_number() -> None:
+    long = Value("x", "a name of a number that goes on and on until nobody remembers how it began", 1.7e9,
+                 "bytes_per_second", 4.2e9)  # fmt: skip
+    async with screen(Node().session(3, [says(replace(HUNG, values=(long,)))])) as shown:
+        await shown.press("enter")
+        assert shown.line("a name of a number").endswith("…   1.6 GiB/s   limit 3.9 GiB/s")
+
+
 async def test_evidence_of_a_forgotten_frame_shows_what_was_quoted() -> None:
     session = Node(("sda", "sdb", "sdc"), slow).session(3, [says(HUNG)])
     for _ in range(3):
@@ -482,3 +586,12 @@ async def test_what_nobody_recorded_is_simply_absent_of_a_live_node(live: bool, 
     async with screen(made, WIDE) as shown:
         await shown.press("6")
         assert said in shown.line("iostat")
+
+
+async def test_the_first_line_counts_what_the_list_of_unknown_things_has_lines_of() -> None:
+    reason = "readings lie 5 s apart"
+    blind = [Unchecked(rule, reason) for rule in ("stripe-convoy", "hot-stripe-member")]
+    same = [Unchecked("volume-below-promise", why) for why in ("nobody waits", "told together")]
+    async with screen(Node().session(3, [says(*blind, *same, UNRECORDED)])) as shown:
+        assert shown.lines()[0].endswith(" 3 ?UNKN")
+        assert "Could not be seen  3" in await shown.press("!")

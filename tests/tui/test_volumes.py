@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from sdstop.evidence import Evidence, Outcome
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.session import Session
 from sdstop.tui.palette import Palette, plain
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar
+from tests.analysis.test_peers import session as recorded
 from tests.tui.clusternode import TOLD, cluster, session
 from tests.tui.nodes import Node
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
@@ -114,9 +116,30 @@ async def test_a_row_leads_to_its_facts() -> None:
         assert "Cluster volumes" in text
 
 
+@pytest.mark.parametrize(("ascii_only", "most"), [(False, "≤"), (True, "<")])
+async def test_what_is_told_of_several_mappings_is_marked_as_the_most_that_one_has(
+    *, ascii_only: bool, most: str
+) -> None:
+    async with screen(recorded("scaleio-cloud", "sds07"), options=Options(ascii=ascii_only)) as shown:
+        await shown.press("8")
+        lines = shown.lines()
+        shared = [line for line in lines if line[1:].startswith("shared-vmfs")]
+        assert len(shared) == 3
+        for line in shared:
+            assert line[0] == "*"  # of the volume as a whole something is said
+            assert [f"{most}{value}" for value in ("640", "100", "15.0M", "2.9", "100")] == line.split()[2:7]
+        own = next(line for line in lines if "web-data" in line)
+        assert own.split()[2:7] == ["416", "83.2", "26.0M", "100", "100"]
+        assert lines.index(own) < lines.index(shared[0])  # what is proven comes first
+
+
 async def test_without_volumes_a_line_says_so() -> None:
-    async with screen(Node().session(2)) as shown:
-        assert "no volume of a cluster is known here" in await shown.press("8", "j", "enter", "s", "tab")
+    asked = ("http:GET /api/instances", "answer:cgroup.limited", "answer:qemu.drives", "list:/etc/ceph")
+    here = [Evidence(key, Outcome.ABSENT) for key in asked]
+    here.append(Evidence("list:/sys/bus/rbd/devices"))
+    async with screen(Node(later={1: here}).session(2)) as shown:
+        text = await shown.press("8", "j", "enter", "s", "tab")
+        assert "no volume of a cluster is known here, and nothing limits the I/O of anybody" in text
 
 
 def test_a_wait_is_split_on_one_scale() -> None:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
-import sys
 from typing import ClassVar
 
-from textual import events
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
@@ -17,7 +14,6 @@ from textual.screen import Screen
 from sdstop.finding import Finding
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.watcher import NodePicture, Watcher
-from sdstop.tui.driver import TerminalDriver
 from sdstop.tui.fleet.asking import Asking, Told
 from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet
 from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
@@ -25,8 +21,9 @@ from sdstop.tui.fleet.tables import COLUMNS, EMPTY, TABS, Painted, rows_of
 from sdstop.tui.foot import Foot, Question
 from sdstop.tui.palette import FAINT, Palette, text
 from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.shell import Shell, stepped
 from sdstop.tui.table import LineTable
-from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
+from sdstop.tui.terminal import Options
 
 HINTS = (
     ("?", "help"), ("Enter", "node"), ("/", "filter"), ("s", "sort"), ("r", "ask now"), ("Space", "pause"),
@@ -99,11 +96,10 @@ class FleetMain(Screen[None]):
             table.put(rows or [words(text((f" {known}", FAINT)))], palette, note)
 
 
-class FleetDashboard(App[None]):
+class FleetDashboard(Shell):
     """One server, watched."""
 
     TITLE = "sdstop fleet"
-    ENABLE_COMMAND_PALETTE = False
     CSS = """
     Screen { layout: vertical; overflow: hidden; }
     #status, #tabs { height: 1; }
@@ -132,18 +128,11 @@ class FleetDashboard(App[None]):
 
     def __init__(self, watcher: Watcher, url: str, interval: float, options: Options) -> None:
         """Watch a server."""
-        super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
-        self.options = options
+        super().__init__(options)
         self.url = url
-        self.palette = Palette(
-            ascii=needs_ascii() if options.ascii is None else options.ascii, colour=not wants_no_colour(options)
-        )
-        self.theme = options.theme if options.theme in self.available_themes else "ansi-dark"
-        self.animation_level = "none"
         self.asking = Asking(watcher, interval, self._told)
         self.picture: Picture | None = None
         self.trouble = ""
-        self.failure: Exception | None = None
         self.main = FleetMain()
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -156,9 +145,7 @@ class FleetDashboard(App[None]):
     def on_mount(self) -> None:
         """Begin to ask, and listen to signals and the terminal."""
         self._loop = asyncio.get_running_loop()
-        for number, code in ((signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGINT, 130)):
-            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-                self._loop.add_signal_handler(number, self._end, code)
+        self.heed_signals()
         self.asking.start()
         self.set_interval(1.0, self._watch)
         self.paint()
@@ -167,14 +154,9 @@ class FleetDashboard(App[None]):
         """Leave the thread behind."""
         self.asking.end()
 
-    def _end(self, code: int) -> None:
-        self.exit(return_code=code)
-
     def _watch(self) -> None:
         """Once a second: is the terminal there; and how old is what is shown."""
-        if not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0):
-            self._end(129)
-        else:
+        if not self.abandoned():
             self.paint()
 
     def _told(self, told: Told) -> None:
@@ -200,13 +182,6 @@ class FleetDashboard(App[None]):
                     self.picture = told
         self.paint()
 
-    def _handle_exception(self, error: Exception) -> None:
-        self.failure = self.failure or error
-        super()._handle_exception(error)
-
-    def _fatal_error(self) -> None:
-        self._close_messages_no_wait()
-
     def paint(self) -> None:
         """Paint the screen that is seen."""
         if not self.is_running:
@@ -218,22 +193,6 @@ class FleetDashboard(App[None]):
             condition = Condition(self.url, self.asking.interval, self.asking.paused, self.asking.busy, self.trouble)
             self.main.paint(self.picture, condition, self.palette)
 
-    async def on_event(self, event: events.Event) -> None:
-        """Take keys one after the other, in the order in which they were typed (see sdstop.tui.app)."""
-        if isinstance(event, events.Key) and not event.is_forwarded:
-            foot = self.foot
-            foot.hush()
-            if event.key == "ctrl+c":
-                self.action_leave()
-            elif foot.question is not None:
-                foot.edit(event.key, event.character)
-            else:
-                await self._check_bindings(event.key)
-        elif isinstance(event, events.Paste) and not event.is_forwarded:
-            self.foot.paste(event.text)
-        else:
-            await super().on_event(event)
-
     @property
     def foot(self) -> Foot:
         """The last line of the screen that is seen."""
@@ -241,10 +200,6 @@ class FleetDashboard(App[None]):
         return screen.foot if isinstance(screen, FleetMain | FleetSheet) else self.main.foot
 
     # -- keys -------------------------------------------------------------------------------------------------
-
-    def action_leave(self) -> None:
-        """Quit."""
-        self.exit(return_code=0)
 
     async def action_keys(self) -> None:
         """Show the keys."""
@@ -312,17 +267,6 @@ class FleetDashboard(App[None]):
 
     def action_pace(self, direction: int) -> None:
         """Ask less or more often."""
-        at = min(range(len(INTERVALS)), key=lambda i: abs(INTERVALS[i] - self.asking.interval))
-        self.asking.set(interval=INTERVALS[max(0, min(at + direction, len(INTERVALS) - 1))])
+        self.asking.set(interval=stepped(INTERVALS, self.asking.interval, direction))
         self.foot.say(f"every {self.asking.interval:g} s")
-        self.paint()
-
-    def action_ascii(self) -> None:
-        """Leave out all glyphs but ASCII, or not."""
-        self.palette = Palette(not self.palette.ascii, self.palette.colour)
-        self.paint()
-
-    def action_colour(self) -> None:
-        """Leave out colours, or not."""
-        self.palette = Palette(self.palette.ascii, not self.palette.colour)
         self.paint()

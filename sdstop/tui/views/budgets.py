@@ -10,7 +10,7 @@ from sdstop.tui.pane import Row, words
 from sdstop.tui.strip import bar
 from sdstop.tui.topology import Knot
 
-_FIXED = 74
+_FIXED = 80
 """Cells of a line without its two bars."""
 
 

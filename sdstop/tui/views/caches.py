@@ -286,10 +286,18 @@ def _size_rows(
 def _average(cached: Cached, scene: Scene) -> str:
     """Return what is known where nothing counts sizes."""
     row = rows(scene, DiskActivity)[0].get(cached.cache.device or "")
+    word = scene.palette.word
+    pools = [word(s.device, 30) for s in sized(scene) if s.counter == "zpool"] if cached.cache.kind in _OF_POOLS else []
+    if pools:
+        return f"{word(cached.cache.cache, 30)} does not count sizes; what goes on to the pool: see {', '.join(pools)}"
     said = "request sizes are not counted here"
     means = ((name, size) for name, size in (("reads", row.read_size), ("writes", row.write_size))) if row else ()
     shown = ", ".join(f"{name} {bytes_(size)}" for name, size in means if size is not None)
     return f"{said}; on average: {shown}" if shown else said
+
+
+_OF_POOLS = frozenset({"arc", "l2arc"})
+"""Kinds of caches that lie before every pool: requests are counted by size below them."""
 
 
 def _changed(change: Change, scene: Scene) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,8 +11,8 @@ from sdstop.format import clock, duration
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Claim, Scene
-from sdstop.tui.table import Cell, Column
-from sdstop.tui.why import claim_mark, figures
+from sdstop.tui.table import Cell, Column, LineTable
+from sdstop.tui.why import WIDEST, claim_mark, figures
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +73,11 @@ def _rank(item: Said) -> int:
 
 COLUMNS = (
     Column("severity", "", 5, _mark, _rank),
-    Column("subject", "WHERE", 10, _subject, lambda i: i.claim.subject, widest=18, rising=True),
-    Column("finding", "FINDING", 44, _summary, widest=110),
+    Column("subject", "WHERE", 12, _subject, lambda i: i.claim.subject, widest=30, rising=True),
+    Column("finding", "FINDING", 44, _summary, widest=110, comfort=52),
     Column("figures", "COMPARED", 50, _figures, keep=1, widest=70),
-    Column("since", "SINCE", 8, _since, lambda i: i.claim.since, keep=3),
-    Column("age", "FOR", 8, _age, lambda i: i.claim.lasted(i.scene.now.monotonic), keep=2, rising=True),
+    Column("since", "SINCE", 8, _since, lambda i: i.claim.since, keep=2),
+    Column("age", "FOR", 7, _age, lambda i: i.claim.lasted(i.scene.now.monotonic), keep=3, rising=True),
 )
 
 
@@ -84,6 +85,25 @@ def claim_row(claim: Claim, scene: Scene, *, follows: bool = False) -> Row:
     """Return a claim's row; `follows` if another one above it is its cause."""
     search = f"{claim.subject} {claim.summary} {claim.severity or 'unknown'}"
     return Row(claim.key, Said(claim, scene, follows), None, search)
+
+
+def cut(item: Said, table: LineTable) -> bool:
+    """Whether a row of the table has no room for all that it says."""
+    room = {column.name: size for column, size in table.fitted(table.size.width)}
+    claim = item.claim
+    return any(len(said) > room[name] for name, said in (("subject", claim.subject), ("finding", claim.summary)))
+
+
+def told_rows(item: Said | None, width: int, most: int) -> list[Row]:
+    """Return what a row of the table says, whole, in at most so many lines below an empty one."""
+    if item is None:
+        return []
+    word = item.scene.palette.word
+    said = f"{word(item.claim.subject, 100)}: {word(item.claim.summary, 2000)}"
+    lines = textwrap.wrap(
+        said, max(min(width - 3, WIDEST), 10), max_lines=most, placeholder=item.scene.palette.ellipsis
+    )
+    return [words(()), *(words(text(f" {line}")) for line in lines)]
 
 
 def heading(title: str, count: int | None = None) -> Row:

@@ -17,7 +17,7 @@ from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.pane import Pane, Row
-from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.table import Cell, Column
 from sdstop.tui.tree import Branch, TreeTable, severe
 from sdstop.tui.views.capacity import headline, summary_rows
@@ -217,8 +217,7 @@ def _searchable(twig: Twig) -> str:
 
 def nothing(scene: Scene) -> str:
     """Say why no cluster is shown."""
-    runs = [run for name in SOURCES if (run := scene.now.runs.get(name)) is not None]
-    bad = next((run for run in runs if run.outcome in BAD), None)
-    if bad is not None:
-        return f"clusters are not known: {bad.collector}: {bad.outcome.value}, {bad.reason}"
-    return "no cluster is known here: no gateway is configured, no Ceph or DRBD found"
+    said = scene.unseen(SOURCES)
+    if said:
+        return f"no cluster is known; {said}"
+    return "no cluster is known here: no gateway, no Ceph, DRBD or Pacemaker found"

@@ -13,7 +13,7 @@ from sdstop.format import number, percent, rate, wait
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.drives import PAST, Drive, Group, moments, queues
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, Line, text
+from sdstop.tui.palette import FAINT, Line, text, width_of
 from sdstop.tui.pane import Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.strip import cells, spark
@@ -35,6 +35,8 @@ class Spindle(NamedTuple):
     top: float = 1.0
     abroad: bool = False
     """Whether the row stands away from its peers, and leads to them."""
+    inset: int = 0
+    """Cells before its name that show what it is a part of; fewer where the name needs them."""
 
     @property
     def opens(self) -> Thing | Place:
@@ -135,9 +137,10 @@ def _flag(item: Spindle, width: int) -> Line:
 
 
 def _name(item: Spindle, width: int) -> Line:
-    del width
     drive, palette = item.drive, item.scene.palette
     shown = pressed(drive.volume or drive.name, drive.severity, palette, stale=drive.stale)
+    if item.inset:
+        shown = (*text(" " * max(min(item.inset, width - width_of(shown)), 0)), *shown)
     return (*shown, *text((f" {palette.word(drive.name, 64)}", FAINT))) if drive.volume else shown
 
 
@@ -154,7 +157,7 @@ def _slot(item: Spindle, width: int) -> Cell:
     return text((str(item.member.slot) if item.member.slot is not None else item.member.state[:3], FAINT))
 
 
-DEVICE = Column("device", "DEVICE", 8, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
+DEVICE = Column("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
 ARRAY = Column("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
 SLOT = Column("slot", "SLOT", 4, _slot, right=True, keep=5)
 READS = Column("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
@@ -171,7 +174,7 @@ BUSY = Column("busy", "%util", 5, **figure(lambda a: a.busy, percent))
 BAR = Column("bar", "", 6, _bar, keep=1, widest=10)
 QUEUE_FOLD = Column("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
 WAIT_FOLD = Column("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
-FLAG = Column("flag", "FLAG", 9, _flag, keep=9, widest=10)
+FLAG = Column("flag", "FLAG", 9, _flag, keep=10, widest=10)
 
 
 def _ruler(width: int) -> str:
@@ -181,7 +184,7 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = Column("pain", _ruler, 36, _heat, lambda i: i.drive.pain, widest=PAST, comfort=PAST)
+HEAT = Column("pain", _ruler, 30, _heat, lambda i: i.drive.pain, widest=PAST, comfort=PAST)
 """The last minute in shades, on the scale of the array."""
 SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=5, widest=PAST, comfort=30)
 """The last minute as a line, on the device's own scale."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
 from textual.app import ComposeResult
 
@@ -13,13 +14,13 @@ from sdstop.format import bytes_, number, percent, quantity, wait
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Pool, PoolState, Vdev, VdevLoad
-from sdstop.tui.drives import Drive, Group, drives, groups, natural, queue_top, shown
+from sdstop.tui.drives import USABLE, Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.pools import Leaf, Tree, trees
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import LineTable
+from sdstop.tui.table import LineTable, fitted
 from sdstop.tui.views.cells import counted, pressed
 from sdstop.tui.views.detail import detail_rows
 from sdstop.tui.views.devices import (
@@ -202,17 +203,20 @@ def _pool_rows(tree: Tree, scene: Scene, grouped: set[str]) -> list[Row]:
     for line in tree.lines:
         key = (tree.name, line.vdev.vdev)
         if line.drive is None or line.vdev.kind == "draid-spare":
-            found.append(words(_vdev_line(line, scene), key, VdevRow(line), f"{tree.name} {line.vdev.vdev}"))
+            paint = partial(_vdev_line, line, scene)
+            found.append(Row(key, VdevRow(line), paint, f"{tree.name} {line.vdev.vdev}"))
             continue
         grouped.add(line.drive.name)
-        found.append(row(key, Spindle(line.drive, scene, None, None, top)))
+        found.append(row(key, Spindle(line.drive, scene, None, None, top, inset=_inset(line))))
     return found
 
 
 def _pool_heading(tree: Tree, scene: Scene) -> Row:
     pool, word = tree.whole.pool, scene.palette.word
     facts = [f"pool of {counted(len(tree.whole.leaves), 'device')}" if tree.whole.vdevs else "pool"]
-    facts.append(word(tree.whole.state, 30))
+    state = word(tree.whole.state, 30)
+    bad = scene.palette.severity(tree.severity or Severity.WARNING) if tree.whole.state not in USABLE else PLAIN
+    head, facts = facts[0], []
     if pool is not None and pool.size:
         facts.append(f"{bytes_(pool.allocated or 0)} of {bytes_(pool.size)} in use ({percent(pool.used)} %)")
         facts += [f"{percent(pool.fragmentation)} % fragmented"] if pool.fragmentation else []
@@ -222,21 +226,31 @@ def _pool_heading(tree: Tree, scene: Scene) -> Row:
         facts.append(word(pool.errors, 60))
     scan = f"  {word(pool.last_scan, 90)}" if pool is not None and pool.last_scan and not tree.rebuilds else ""
     name = pressed(tree.name, tree.severity, scene.palette)
-    shown = "  ".join(facts)
+    shown = "".join(f"  {fact}" for fact in facts)
     painted = (
-        *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {shown}"),
+        *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {head}  ", (state, bad), shown),
         *text((scan, FAINT)),
     )
-    return Row((tree.name, ""), PoolRow(tree), lambda _: painted, f"{tree.name} {shown}")
+    return Row((tree.name, ""), PoolRow(tree), lambda _: painted, f"{tree.name} {head} {state} {shown}")
 
 
-def _vdev_line(line: Leaf, scene: Scene) -> Line:
+def _inset(line: Leaf) -> int:
+    return 1 + 2 * line.vdev.depth
+
+
+@lru_cache(maxsize=8)
+def _before_names(width: int) -> int:
+    """Return how many cells of a row of this width stand before a device's name."""
+    return SLOT.width + 1 if any(column is SLOT for column, _ in fitted(_COLUMNS, width)) else 0
+
+
+def _vdev_line(line: Leaf, scene: Scene, width: int) -> Line:
     vdev, palette = line.vdev, scene.palette
     group = "" if vdev.group == "data" else f"{vdev.group} "
     short = vdev.vdev.rpartition("/")[2]
-    head = f" {'  ' * vdev.depth}{palette.word(group, 20)}{palette.word(short, 60)}"
+    head = f"{' ' * (_before_names(width) + _inset(line))}{palette.word(group, 20)}{palette.word(short, 60)}"
     style = palette.severity(line.severity) if line.severity is not None else FAINT
-    bad = vdev.state not in {"ONLINE", "AVAIL", "INUSE"}
+    bad = vdev.state not in USABLE
     state = palette.word(vdev.state, 20)
     errors = (
         f"  {vdev.read_errors} read, {vdev.write_errors} write, {vdev.checksum_errors} checksum errors"

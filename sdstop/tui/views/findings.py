@@ -6,10 +6,10 @@ from textual.app import ComposeResult
 
 from sdstop.finding import RuledOut
 from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Row, words
+from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.table import LineTable
-from sdstop.tui.views.claims import COLUMNS, claim_rows, heading, note_row
+from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, heading, note_row, told_rows
 from sdstop.tui.views.view import View
 
 
@@ -21,10 +21,13 @@ class Findings(View):
     def compose(self) -> ComposeResult:
         """Lay out the list."""
         self.main = LineTable("Findings", COLUMNS, id="all-findings")
+        self.told = Pane(id="all-told", cursor=False)
         yield self.main
+        yield self.told
 
     def show(self, scene: Scene) -> None:
         """Paint a moment."""
+        self.scene = scene
         rows: list[Row] = []
         in_force = scene.findings()
         rows.append(heading("In force", len(in_force)))
@@ -43,9 +46,25 @@ class Findings(View):
             rows.append(heading("Not to be seen here, and nothing is at fault", len(calm)))
             rows.extend(claim_rows(calm, scene))
         self.main.put(rows, scene.palette, f"{len(scene.session.rules)} rules")
+        self._tell()
+
+    def on_pane_moved(self, event: Pane.Moved) -> None:
+        """Tell what is under the cursor."""
+        event.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        row = self.main.chosen
+        item = row.item if row is not None and isinstance(row.item, Said) else None
+        self.told.display = self.app.size.height >= 20
+        self.told.put(told_rows(item, self.app.size.width, _MOST), self.scene.palette)
+
+
+_MOST = 3
+"""Lines in which what is under the cursor is told; the style sheet has room for them."""
 
 
 def _good(ruled_out: RuledOut, scene: Scene) -> Line:
-    word = scene.palette.word
-    said = word(f"{ruled_out.rule}: {ruled_out.summary}", 300)
-    return text((f"      {word(ruled_out.subject, 18):<18} ", PLAIN), (said, FAINT))
+    palette = scene.palette
+    said = palette.word(f"{ruled_out.rule}: {ruled_out.summary}", 300)
+    return text((f"      {palette.fit(palette.word(ruled_out.subject, 100), 18)} ", PLAIN), (said, FAINT))

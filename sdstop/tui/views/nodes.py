@@ -19,7 +19,7 @@ from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, Line, text
 from sdstop.tui.pane import Row
-from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
@@ -192,8 +192,7 @@ def node_rows(scene: Scene) -> Sequence[Row]:
     found = near(scene)
     if found and any(item.node is not None for item in found):
         return [Row(item.name, item, None, f"{item.name} {' '.join((*_hbas(item), *_cards(item)))}") for item in found]
-    run = scene.now.runs.get("numa")
-    if run is None:
+    if scene.now.runs.get("numa") is None:
         return [note_row("NUMA nodes are not known yet", scene)]
-    why = f"{run.outcome.value}, {run.reason}" if run.outcome in BAD else "this node does not say any"
+    why = scene.unseen(("numa",)) or "this node does not say any"
     return [note_row(f"NUMA nodes are not known: {why}", scene)]

@@ -13,9 +13,9 @@ from sdstop.tui.drives import drives, rows, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, text
 from sdstop.tui.pane import Pane, Row
-from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.table import Cell, Column, LineTable
-from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, note_row
+from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, cut, note_row, told_rows
 from sdstop.tui.views.detail import busy_processes, hiding
 from sdstop.tui.views.devices import (
     ARRAY,
@@ -102,35 +102,28 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
     note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
     if not listed:
         seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
-        listed = [note_row(_unseen(scene) or seen, scene)]
+        known = scene.now.run_of(ProcessActivity) is not None
+        run = scene.now.runs.get("processes")
+        unseen = scene.unseen(("processes",)) if run is not None and not run.ok else "not known yet: needs two looks"
+        listed = [note_row(seen if known else unseen, scene)]
     return listed, note
 
 
-def _unseen(scene: Scene) -> str:
-    """Return why nobody's I/O is known, "" if it is."""
-    if scene.now.run_of(ProcessActivity) is not None:
-        return ""
-    run = scene.now.runs.get("processes")
-    if run is not None and run.outcome in BAD:
-        return f"not known: {run.outcome.value}, {run.reason}"
-    if not scene.session.origin.live and (run is None or not run.ok):
-        return "not recorded in this capture"
-    return (
-        f"not known: {run.reason}"
-        if run is not None and run.reason and not run.ok
-        else "not known yet: needs two looks"
-    )
+_MOST = 3
+"""Lines in which a finding is told below the list of them."""
 
 
 class Overview(View):
     """The first view."""
 
     key = "1"
+    main: LineTable
 
     def compose(self) -> ComposeResult:
         """Lay out the panes; the style sheet says which of them a small screen has."""
         self.vitals = Pane(id="vitals", cursor=False)
         self.main = LineTable("Findings", COLUMNS, id="findings")
+        self.told = Pane(id="told", cursor=False)
         self.why = Pane("Why", id="why", cursor=False)
         self.devices = LineTable("Worst devices", _DEVICES, id="devices", sort="pain")
         self.processes = LineTable("Who does the I/O", PROCESSES, id="processes", cursor=False)
@@ -138,6 +131,7 @@ class Overview(View):
         with Horizontal(id="halves"):
             with Vertical(id="left"):
                 yield self.main
+                yield self.told
                 yield self.why
             with Vertical(id="right"):
                 yield self.devices
@@ -165,15 +159,25 @@ class Overview(View):
         rows_ = claim_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
         if not scene.findings():
             good = len(scene.look.judgement.ruled_out)
-            things = f"{good} thing{'s' * (good != 1)} looked at and found good (!)"
-            rows_.insert(0, note_row(f"nothing wrong found; {things}", scene))
+            things = f"nothing wrong found; {good} thing{'s' * (good != 1)} looked at and found good (!)"
+            blind = "nothing was judged: no rule could look (!)"
+            rows_.insert(0, note_row(things if scene.look.judgement.ran else blind, scene))
         unrecorded = {u.rule for u in scene.look.judgement.unchecked if u.calm}
         if unrecorded and not scene.session.origin.live:
             rules = f"{len(unrecorded)} rule{'s' * (len(unrecorded) != 1)}"
             rows_.append(note_row(f"{rules} found nothing to look at in this capture (!)", scene))
-        height = self.app.size.height
-        self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9) // 2) + 3
         self.main.put(rows_, scene.palette)
+        height = self.app.size.height
+        # As many lines as the longest of them needs, so that nothing moves when the cursor does; words of a shorter
+        # one may break worse.
+        long = [row.item for row in rows_ if isinstance(row.item, Said) and cut(row.item, self.main)]
+        longest = max(long, key=lambda item: len(item.claim.subject) + len(item.claim.summary), default=None)
+        needed = len(told_rows(longest, self.app.size.width, _MOST))
+        needed = min(needed + 1, _MOST + 1) if len(long) > 1 else needed
+        self.told.display = needed > 0 and height >= 20 and not self.why.display
+        told = needed if self.told.display else 0
+        self.told.styles.height = told
+        self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9 - told) // 2) + 2 + (not told)
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
         """Say why of the finding under the cursor."""
@@ -182,11 +186,14 @@ class Overview(View):
             self._show_why()
 
     def _show_why(self) -> None:
-        if not self.why.display:
-            return
         row = self.main.chosen
         item = row.item if row is not None else None
-        if isinstance(item, Said):
+        self.why.title = "Why" if isinstance(item, Said) else ""
+        if not self.why.display:
+            self.told.put(
+                told_rows(item if isinstance(item, Said) else None, self.app.size.width, _MOST), self.scene.palette
+            )
+        elif isinstance(item, Said):
             self.why.put(why_rows(item.claim, self.scene, self.why.size.width), self.scene.palette, "Enter opens")
         else:
             self.why.put((), self.scene.palette)

@@ -86,7 +86,9 @@ def _node_line(scene: Scene, width: int) -> Line:
     used = memory_used(n)
     add(text((f"  mem{mark(scene, Node)}", FAINT), f"{percent(used):>4} ", *pairs(gauge(used, 8, scene.palette))))
     add(text(("  load ", FAINT), number(n.load1 if n else None)))
-    add(text(("  stalled on io ", FAINT), f"{percent(_stalled(scene, 'io'))} %"))
+    stalled = _stalled(scene, "io")
+    if stalled is not None:
+        add(text(("  stalled on io ", FAINT), f"{percent(stalled)} %"))
     add(text(("  up ", FAINT), duration(_uptime(n, scene))))
     add(text(("  ", FAINT), (scene.palette.word(n.kernel if n and n.kernel else "", 40), FAINT)))
     return tuple(parts)
@@ -151,7 +153,7 @@ def _chart(title: str, flow: Flow, scene: Scene, room: int) -> list[Line]:
     top = _top(values)
     size, count = (flow.size(last), flow.count(last)) if last is not None else (None, None)
     head = text((f"{title} ", FAINT), (quantity(size, "bytes_per_second"), STRONG), f"  {number(count)}/s")
-    end = f"of {quantity(top, 'bytes_per_second')}, {room} s"
+    end = f"of {quantity(top, 'bytes_per_second')}, {room} s" if last is not None else ""
     first = (*head, Segment(" " * max(room - width_of(head) - len(end), 1)), Segment(end, FAINT))
     return [first, *(text((drawn, FAINT)) for drawn in chart(values, top, CHART, ascii=scene.palette.ascii))]
 

@@ -18,7 +18,7 @@ from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, STRONG, Line, Palette, text
 from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.strip import layers
 from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, counted, pressed
@@ -77,9 +77,16 @@ class Held:
         return self.known.bytes / limit.bandwidth
 
     @property
+    def shared(self) -> bool:
+        """Whether what is told is of several together, so that the numbers are the most that this one can have."""
+        return self.known is not None and not self.known.certain
+
+    @property
     def at_limit(self) -> float | None:
         """Share of the time at the limit."""
-        return self.known.at_limit if self.known is not None else None
+        if self.known is None:
+            return None
+        return self.known.maybe_at_limit if self.shared else self.known.at_limit
 
     @property
     def wait(self) -> float | None:
@@ -96,7 +103,8 @@ class Held:
         rank = -1 if self.severity is None else self.severity.rank
         own = self.known.limit_wait if self.known is not None else None
         share = max(self.iops_share or 0.0, self.bytes_share or 0.0)
-        return rank, self.at_limit or 0.0, own or 0.0, share
+        proven = self.known.at_limit if self.known is not None else None
+        return rank, proven or 0.0, own or 0.0, share
 
     @property
     def opens(self) -> Thing:
@@ -129,16 +137,29 @@ def held(scene: Scene) -> list[Held]:
     volumes = list(rows(scene, ClusterVolume)[0].values())
     by_name = {row.volume: row for row in volumes}
     worst = scene.worst()
+
+    def said(name: str, limit: Limit | None = None) -> Severity | None:
+        """Return the worst that is said of a volume, or of its limit for one owner."""
+        told = [worst[s] for s in (f"vol:{name}", limit.subject if limit is not None else "") if s in worst]
+        return max(told, key=lambda severity: severity.rank, default=None)
+
     found = limitings(scene.window)
     waits = [known.wait or known.disk_wait or 0.0 for known in found]
     longest = max([*waits, *(_mean(row) or 0.0 for row in volumes)], default=0.0)
     limited = [
-        Held(scene, known.limit.volume, known, by_name.get(known.limit.volume), worst.get(known.limit.subject), longest)
+        Held(
+            scene,
+            known.limit.volume,
+            known,
+            by_name.get(known.limit.volume),
+            said(known.limit.volume, known.limit),
+            longest,
+        )
         for known in found
     ]
     named = {item.name for item in limited}
     others = [row for row in volumes if row.volume not in named]
-    return limited + [Held(scene, r.volume, None, r, worst.get(f"vol:{r.volume}"), longest) for r in others]
+    return limited + [Held(scene, r.volume, None, r, said(r.volume), longest) for r in others]
 
 
 def _name(item: Held, width: int) -> Line:
@@ -161,7 +182,11 @@ def _share(read: Callable[[Held], float | None]) -> dict[str, Any]:
         found = read(item)
         if found is None:
             return text(("-".rjust(5), FAINT))
-        return _colored(bar_cell(found, width, item.scene.palette), found, item)
+        if not item.shared:
+            return _colored(bar_cell(found, width, item.scene.palette), found, item)
+        most = min(found, 1.0)
+        first, *bar = bar_cell(most, width, item.scene.palette)
+        return first._replace(text=f"{item.scene.palette.at_most}{percent(most)}".rjust(5) + first.text[5:]), *bar
 
     return {"cell": cell, "value": read}
 
@@ -177,11 +202,17 @@ _NEAR = 0.9
 """Share of a limit that is coloured where something is said of the volume."""
 
 
-def _figure(read: Callable[[Held], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+def _figure(
+    read: Callable[[Held], float | None], shown: Callable[[float | None], str], *, most: bool = False
+) -> dict[str, Any]:
+    """Return what paints and sorts a number; `most`: of a shared limit it is marked as the most that one has."""
+
     def cell(item: Held, width: int) -> Cell:
         del width
         said = shown(read(item))
-        return text((said, FAINT)) if said in {"0", "-", "0.00"} else said
+        if said in {"0", "-", "0.00"}:
+            return text((said, FAINT))
+        return f"{item.scene.palette.at_most}{said}" if most and item.shared else said
 
     return {"cell": cell, "value": read, "right": True}
 
@@ -214,11 +245,11 @@ _COLUMNS = (
     Column("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
     Column("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
            rising=True),
-    Column("iops", "IOPS", 6, **_figure(lambda i: i.iops, number)),
+    Column("iops", "IOPS", 6, **_figure(lambda i: i.iops, number, most=True)),
     Column("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
-    Column("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate)),
+    Column("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate, most=True)),
     Column("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
-    Column("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent)),
+    Column("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent, most=True)),
     Column("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
     Column("wait", "await", 6, keep=8, **_figure(lambda i: i.wait, wait)),
     Column("own", "limit", 6, keep=7, **_figure(lambda i: i.known.limit_wait if i.known else None, wait)),
@@ -357,8 +388,7 @@ def _is(item: Held) -> Iterator[str]:
 
 
 def _nothing(scene: Scene) -> str:
-    runs = [run for name in SOURCES if (run := scene.now.runs.get(name)) is not None]
-    bad = next((run for run in runs if run.outcome in BAD), None)
-    if bad is not None:
-        return f"volumes are not known: {bad.collector}: {bad.outcome.value}, {bad.reason}"
+    said = scene.unseen(SOURCES)
+    if said:
+        return f"no volume or limit is known; {said}"
     return "no volume of a cluster is known here, and nothing limits the I/O of anybody"

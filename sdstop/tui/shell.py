@@ -1,0 +1,115 @@
+"""Shell: what the dashboards of a node and of a fleet have in common: keys, signals, looks, and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import Sequence
+
+from textual import events
+from textual.app import App
+
+from sdstop.tui.driver import TerminalDriver
+from sdstop.tui.foot import Foot
+from sdstop.tui.palette import Palette
+from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
+
+HANGUP = 129
+INTERRUPTED = 130
+TERMINATED = 143
+
+
+def stepped(choices: Sequence[float], now: float, by: int) -> float:
+    """Return the choice that is so many steps from the one nearest to `now`; at either end, the last one."""
+    at = min(range(len(choices)), key=lambda i: abs(choices[i] - now))
+    return choices[max(0, min(at + by, len(choices) - 1))]
+
+
+class Shell(App[None]):
+    """A program that fills the terminal; it ends when the terminal goes, and prints nothing on the user's screen."""
+
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, options: Options) -> None:
+        """Look as the options, the environment and the terminal's encoding say."""
+        # Without a theme of the user's the terminal's own colours are used, which Textual must know at once.
+        super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
+        self.options = options
+        self.palette = Palette(
+            ascii=needs_ascii() if options.ascii is None else options.ascii, colour=not wants_no_colour(options)
+        )
+        self.theme = options.theme if options.theme in self.available_themes else "ansi-dark"
+        self.animation_level = "none"
+        self.failure: Exception | None = None
+
+    @property
+    def foot(self) -> Foot:
+        """The last line of the screen that is seen."""
+        raise NotImplementedError
+
+    def paint(self) -> None:
+        """Paint the screen that is seen."""
+        raise NotImplementedError
+
+    # -- life -------------------------------------------------------------------------------------------------
+
+    def heed_signals(self) -> None:
+        """End in good order when told to, with the exit code that shells expect."""
+        loop = asyncio.get_running_loop()
+        for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, INTERRUPTED)):
+            loop.add_signal_handler(number, self._end, code)
+
+    def abandoned(self) -> bool:
+        """End, and return True, if the terminal is gone."""
+        gone = not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0)
+        if gone:
+            self._end(HANGUP)
+        return gone
+
+    def _end(self, code: int) -> None:
+        self.exit(return_code=code)
+
+    def _handle_exception(self, error: Exception) -> None:
+        """Keep what went wrong for whoever ran the dashboard: nothing is printed on the user's screen."""
+        self.failure = self.failure or error
+        super()._handle_exception(error)
+
+    def _fatal_error(self) -> None:
+        self._close_messages_no_wait()
+
+    # -- keys -------------------------------------------------------------------------------------------------
+
+    async def on_event(self, event: events.Event) -> None:
+        """Take keys one after the other, in the order in which they were typed.
+
+        Textual hands each to the widget that has the focus when it arrives; one that opens a line to type in, or a
+        sheet, would lose those that were typed ahead.
+        """
+        if isinstance(event, events.Key) and not event.is_forwarded:
+            foot = self.foot
+            foot.hush()
+            if event.key == "ctrl+c":
+                self.action_leave()
+            elif foot.question is not None:
+                foot.edit(event.key, event.character)
+            else:
+                await self._check_bindings(event.key)
+        elif isinstance(event, events.Paste) and not event.is_forwarded:
+            self.foot.paste(event.text)
+        else:
+            await super().on_event(event)
+
+    def action_leave(self) -> None:
+        """Quit."""
+        self.exit(return_code=0)
+
+    def action_ascii(self) -> None:
+        """Leave out all glyphs but ASCII, or not."""
+        self.palette = Palette(not self.palette.ascii, self.palette.colour)
+        self.paint()
+
+    def action_colour(self) -> None:
+        """Leave out colours, or not."""
+        self.palette = Palette(self.palette.ascii, not self.palette.colour)
+        self.paint()
