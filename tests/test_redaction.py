@@ -19,7 +19,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.parsers import smbios
 from sdstop.redaction import Pseudonyms, Redactor, leaks
-from sdstop.redaction.identity import IPV4, learnt, usable
+from sdstop.redaction.identity import IPV4, usable
+from sdstop.redaction.learning import learnt
 from sdstop.redaction.pseudonym import Kind
 from sdstop.rules import RULES
 from sdstop.session import Session

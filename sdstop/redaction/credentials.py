@@ -1,0 +1,111 @@
+"""Credentials: passwords, tokens and keys are taken out of evidence altogether; no map knows them.
+
+What sdstop reads itself holds none (answers.py, commands.py and gateway/ see to that). A sosreport, a pasted text or a
+capture that somebody made by hand may: `node.session.auth.password = x`, `--password x`, `https://me:x@host`,
+`Authorization: Basic x`, keys of Ceph, LUKS, NVMe and DRBD, private keys, hashes of /etc/shadow.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sdstop.evidence import Evidence, Frame, Outcome
+
+REMOVED = "removed"
+_WORDS = (
+    r"pass(?:w(?:or)?d|phrase)|passwd|pwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key"
+    r"|credentials?|community|session[_-]?id|token|chap[_-]?\w*pass\w*|psk"
+)
+_NAME = rf"[\w.-]*(?:{_WORDS})(?:s|_in|_out|[_-]?(?:value|text|data|out|in|hash))?"
+_VALUE = (
+    r"\\\"(?:(?!\\\")[^\n])*\\\"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'"
+    r"|(?!(?:true|false|null|none)\b)[^\s,;&\"'}\])<>\\\0]+"
+)
+_RULES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), REMOVED),
+    (re.compile(r"((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer|digest)\s+)?[^\s\"',;]+[^\n\"']*", re.IGNORECASE),
+     rf"\1{REMOVED}"),
+    (re.compile(r"\b((?:set-)?cookie[\"']?\s*[:=]\s*[\"']?)[^\n\"']+", re.IGNORECASE), rf"\1{REMOVED}"),
+    (re.compile(r"\b((?:basic|bearer)\s+)[A-Za-z0-9+/_.=-]{12,}", re.IGNORECASE), rf"\1{REMOVED}"),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?"), REMOVED),
+    (re.compile(r"(?<=://)[^\s/@\"'<>]{1,256}@"), f"{REMOVED}@"),
+    (re.compile(rf"((?:^|[\s\0\"'])--?{_NAME}[ \0]+)(?!-)[^\s\0\"']+", re.IGNORECASE), rf"\1{REMOVED}"),
+    (re.compile(rf"^(\s*(?:shared-|cram-)?{_NAME}\s+)\"[^\"\n]*\"", re.IGNORECASE | re.MULTILINE), rf'\1"{REMOVED}"'),
+    (re.compile(r"(\bmysql\w*\b[^\n\0]*?[ \0]-p)[^\s\0]+"), rf"\1{REMOVED}"),
+    (re.compile(r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}(?![A-Za-z0-9+/=])"), REMOVED),
+    (re.compile(r"\b(?:DHHC-1|NVMeTLSkey-1):\d\d:[A-Za-z0-9+/=]+:?"), REMOVED),
+    (re.compile(r"(?<![\w$])\$(?:[156y]|2[abxy]|gy|7|sha1|argon2\w*)\$[./A-Za-z0-9$=,+-]{8,}"), REMOVED),
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), REMOVED),
+    (re.compile(r"(\bcrypt [a-z0-9:-]{2,60} )(?!0+ |:)[0-9a-fA-F]{32,}"), rf"\g<1>{REMOVED}"),
+)
+_NAMED = re.compile(rf"(?P<name>{_NAME}(?P<sign>\\?[\"'])?\s*[:=]\s*)(?P<value>{_VALUE})", re.IGNORECASE)
+"""`name = value`, `name: value`, `"name": "value"`."""
+_SIGNS = re.compile(
+    r"pass|pwd|secret|key|credential|community|session|token|psk|auth|cookie|basic|bearer|eyJ|://|AQ|DHHC|TLSkey|\$"
+    r"|AKIA|ASIA|crypt",
+    re.IGNORECASE,
+)
+_CODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Za-z0-9+/_=-])")
+_TOKEN = re.compile(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
+"""A token of ScaleIO's gateway is Base64 of the user, when it ends, and a checksum; Basic is one of user and password."""
+_FILES = re.compile(
+    r".*/(?:environ|g?shadow-?|password(?:_in)?|username(?:_in)?|passwd|dhchap_(?:ctrl_)?secret|tls_key|[\w.-]*keyring[\w.-]*"
+    r"|[\w.-]+\.(?:key|pem|pfx|p12|jks)|id_(?:rsa|dsa|ecdsa|ed25519)|\.?pgpass|\.netrc|\.my\.cnf|chap_\w*|authorized_keys)"
+)
+_LOGIN = re.compile(r"http(?:-slug)?:[A-Z]+[ _]\S*(?:login|logout|auth|token|session)\S*", re.IGNORECASE)
+TOLD = "a credential: never kept"
+
+
+def without(text: str) -> str:
+    """Return a text with every credential in it replaced by a word."""
+    if _SIGNS.search(text):
+        for pattern, instead in _RULES:
+            text = pattern.sub(instead, text)
+        text = _NAMED.sub(_emptied, text)
+    return _CODED.sub(_decoded, text)
+
+
+def _emptied(found: re.Match[str]) -> str:
+    """Return a value's name with no value: in the quotes that it had, so that JSON stays JSON."""
+    value, sign = found["value"], found["sign"] or ""
+    quotes = next((q for q in ('\\"', '"', "'") if value.startswith(q)), sign)
+    return f"{found['name']}{quotes}{REMOVED}{quotes}"
+
+
+def _decoded(found: re.Match[str]) -> str:
+    coded = found[0].replace("-", "+").replace("_", "/").rstrip("=")
+    if coded.isdecimal() or len(coded) % 4 == 1:
+        return found[0]
+    try:
+        plain = base64.b64decode(coded + "=" * (-len(coded) % 4), validate=True)
+    except (ValueError, binascii.Error):
+        return found[0]
+    text = plain.decode("latin-1")
+    return REMOVED if text.isascii() and text.isprintable() and _TOKEN.fullmatch(text) else found[0]
+
+
+def removed(item: Evidence) -> Evidence:
+    """Return evidence without credentials; what is nothing else was, as it were, denied."""
+    if _FILES.fullmatch(item.key) or _LOGIN.match(item.key):
+        return replace(item, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=TOLD)
+    data, stderr, detail, key = _bytes(item.data), _bytes(item.stderr), without(item.detail), item.key
+    if item.key.startswith(("cmd:", "slug:", "http", "answer:")):
+        key = without(item.key)
+    if (data, stderr, detail, key) == (item.data, item.stderr, item.detail, item.key):
+        return item
+    return replace(item, key=key, data=data, stderr=stderr, detail=detail)
+
+
+def frames(given: Iterable[Frame]) -> list[Frame]:
+    """Return frames without credentials."""
+    return [replace(frame, evidence=tuple(removed(item) for item in frame.evidence)) for frame in given]
+
+
+def _bytes(data: bytes) -> bytes:
+    if len(data) < 8:
+        return data
+    return without(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
