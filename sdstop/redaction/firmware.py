@@ -17,6 +17,7 @@ _UUID = 0x08
 """Where the system's UUID stands in a structure of type 1."""
 _ANYTHING = frozenset({11, 12, *range(128, 256)})
 """Structures whose strings may be anything: the vendor's own; nobody here reads them."""
+_LAST = 127
 _END = b"\0\0"
 
 
@@ -42,15 +43,15 @@ def replaced(data: bytes, known: Pseudonyms, text: Callable[[str], str]) -> byte
         strings = at + length
         end = data.find(_END, strings)
         if length < 4 or end < 0:
-            _string(made, at, len(data), text)  # what follows is no structure
             break
         if kind == 1 and length >= _UUID + 16:
             _uuid(made, at + _UUID, known)
         whole = known_alike(known) if kind in _ANYTHING else text
         _string(made, strings, end, whole)
         at = max(end, strings) + 2
-        if kind == 127:
+        if kind == _LAST:
             break
+    _string(made, at, len(data), text)  # what stands behind the table
     return bytes(made)
 
 

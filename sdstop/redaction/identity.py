@@ -49,7 +49,7 @@ EMAIL = re.compile(
     r"(?!(?:service|socket|scope|slice|mount|timer|target|device|path|swap|automount)\b)[A-Za-z][A-Za-z0-9-]{1,20}(?![\w@])"
 )
 _NO_HOST = frozenset({"", "localhost", "localhost.localdomain", "(none)", "debian", "ubuntu", "vm", "capture",
-                      "localdomain", "pasted text", "ip6-localhost", "ip6-loopback", "ip6-allnodes", "ip6-allrouters"})  # fmt: skip
+                      "localdomain", "local", "lan", "internal", "home.arpa", "pasted text", "ip6-localhost", "ip6-loopback", "ip6-allnodes", "ip6-allrouters"})  # fmt: skip
 _NO_SERIAL = re.compile(
     r"(?:0+|x+|f+|none|n/?a|unknown|default string|to be filled.*|not (?:specified|provided|available).*|no asset.*"
     r"|.* asset ?tag.*|serial\w* ?number|0?123456789\d*|.*no dimm.*)",

@@ -55,10 +55,12 @@ _MACHINES = re.compile(r"machine-(?:qemu|lxc)(?:\\x2d|-)\d+(?:\\x2d|-)(?P<name>[
 _GUEST = re.compile(r"-name[\s\0]+(?:guest=)?(?P<name>[A-Za-z0-9][^,\s\0\"]{1,100})|<name>(?P<tag>[^<]{2,100})</name>")
 _CONNECTED = re.compile(r"host=(?P<host>[A-Za-z][\w.-]{2,80})|--host[= \0]+(?P<option>[A-Za-z][\w.-]{2,80})")
 _HOSTS = re.compile(r"^\s*[0-9a-fA-F.:]+\s+(?P<names>[^#\n]+)", re.MULTILINE)
+_LABELS = frozenset({"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"})
+"""Parts of domains that are nobody's; the others may well be the name of who owns the node."""
 _NAMES = {
     "http": {"name": Kind.VOLUME, "sdcName": Kind.HOST, "hostName": Kind.HOST, "volumeName": Kind.VOLUME,
              "serialNumber": Kind.SERIAL, "snapshotName": Kind.VOLUME, "fqdn": Kind.HOST},
-    "ceph": {"name": Kind.HOST, "pool_name": Kind.VOLUME, "hostname": Kind.HOST, "host": Kind.HOST,
+    "ceph": {"fsid": Kind.UUID, "name": Kind.HOST, "pool_name": Kind.VOLUME, "hostname": Kind.HOST, "host": Kind.HOST,
              "active_name": Kind.HOST, "quorum_leader_name": Kind.HOST, "image": Kind.VOLUME, "namespace": Kind.VOLUME},
     "drbd": {"name": Kind.HOST},
     "lvs": {"lv_name": Kind.VOLUME, "vg_name": Kind.VOLUME, "pool_lv": Kind.VOLUME, "origin": Kind.VOLUME,
@@ -90,8 +92,8 @@ def host(name: str) -> Said:
     short, dot, domain = name.partition(".")
     if dot:
         yield Kind.HOST, short
-        if "." in domain or not domain.islower():
-            yield Kind.HOST, domain
+        yield Kind.HOST, domain
+        yield from ((Kind.HOST, label) for label in domain.split(".")[:-1] if label.lower() not in _LABELS)
 
 
 def mapping(name: str) -> Said:
@@ -158,7 +160,7 @@ def _of_program(key: str, text: str) -> Said:
     elif program == "dmsetup":
         yield from (name for found in _DMSETUP.finditer(text) for name in mapping(found["name"]))
     elif program in {"zpool", "zfs"}:
-        yield from _zfs(text)
+        yield from _zfs(text, columns="iostat" not in words and "-v" not in words)
     elif program.startswith("drbd"):
         yield from _drbd(text)
         yield from _of_json(_NAMES["drbd"], text)
@@ -245,9 +247,10 @@ def _dataset(name: str) -> Said:
         yield Kind.VOLUME, part
 
 
-def _zfs(text: str) -> Said:
+def _zfs(text: str, *, columns: bool) -> Said:
+    """Yield pools and datasets; `columns`: the first one names those, and not vdevs."""
     yield from (name for found in _POOL.finditer(text) for name in _dataset(found["name"]))
-    for found in _COLUMN.finditer(text):
+    for found in _COLUMN.finditer(text) if columns else ():
         yield from _dataset(found["name"])
     with_pools = _parsed(text)
     pools = with_pools.get("pools") if isinstance(with_pools, dict) else None
@@ -341,6 +344,8 @@ def _valued(kind: Kind, value: str) -> Said:
         yield from host(value)
     elif kind is Kind.VOLUME:
         yield kind, value.strip("[]")
+    elif kind is Kind.UUID:  # a cluster is called by the first group of its own
+        yield kind, value.partition("-")[0]
     else:
         yield kind, value
 

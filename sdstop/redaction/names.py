@@ -16,6 +16,8 @@ from urllib.parse import quote
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
 _PIECE = re.compile(r"[^\W_]+")
+_ESCAPED = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf])|%[0-9A-Fa-f]{2})(?=[^\W_])")
+"""A character written as an escape, which is no part of the word that follows."""
 _SHORT = 6
 """Characters below which a name is not looked for in encodings: its hex digits may be any number."""
 Writing = Callable[[str], str]
@@ -97,10 +99,16 @@ class Names:
 
     def found(self, text: str) -> Iterator[tuple[int, int, str, Writing | None]]:
         """Yield where names stand: start, end, which name, and how it is written there."""
-        if not self._aliases or self._aliases.keys().isdisjoint(set(_PIECE.findall(text.lower()))):
+        if not self._aliases:
             return
+        escaped = [found.end() for found in _ESCAPED.finditer(text)] if "\\" in text or "%" in text else []
+        if not escaped and self._aliases.keys().isdisjoint(set(_PIECE.findall(text.lower()))):
+            return
+        pieces = [*_PIECE.finditer(text), *(piece for at in escaped if (piece := _PIECE.match(text, at)) is not None)]
+        if escaped:
+            pieces.sort(key=lambda piece: piece.start())
         done = 0
-        for piece in _PIECE.finditer(text):
+        for piece in pieces:
             if piece.start() < done:
                 continue
             for written, lower, name, writing in self._aliases.get(piece[0].lower(), ()):

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 from sdstop.evidence import Evidence, Frame, Origin, Outcome
@@ -21,6 +22,7 @@ _UNREAD = re.compile(
 """What nobody here reads, and holds names in ways of its own."""
 _SPACED = re.compile(r"/sys/.*/eui$")
 _STRINGS = re.compile(rb"[\x20-\x7e]{3,}")
+_ESCAPE = re.compile(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
 _WIDE = re.compile(rb"(?:[\x20-\x7e]\0){3,}")
 _VENDORS = re.compile(r"^(\s*String \d+: )([^\n]+)$", re.MULTILINE)
 _NVME = re.compile(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
@@ -70,8 +72,11 @@ class Redactor:
 
     def origin(self, origin: Origin) -> Origin:
         """Return where frames come from, under another name."""
-        facts = {self.text(name): self.text(credentials.without(value)) for name, value in origin.facts.items()}
-        return replace(origin, name=self.text(origin.name), note=self.text(origin.note), facts=facts)
+        def plain(text: str) -> str:
+            return self.text(credentials.without(text))
+
+        facts = {plain(name): plain(value) for name, value in origin.facts.items()}
+        return replace(origin, name=plain(origin.name), note=plain(origin.note), facts=facts)
 
     def _of(self, key: str, data: bytes) -> bytes:
         """Return what stands in a file, or was printed, with the names replaced in the ways of its format."""
@@ -116,12 +121,16 @@ class Redactor:
     def _text(self, text: str) -> str:
         known = self.pseudonyms
         parts: list[tuple[str, bool]] = [(text, True)]  # and whether names may still be in it
+        if "\\" in text:  # what follows an escape stands by itself
+            parts = [(part, True) for part in _ESCAPE.split(text) if part]
         if "nvme." in text:
             parts = _split(parts, _NVME, self._nvme)
         for look in identity.LOOKS:
             if not look.sign or look.sign in text:
                 parts = _split(parts, look.pattern, lambda found, made=look.made: made(found, known))
-        return "".join(self._names.replaced(part) if todo else part for part, todo in parts)
+        runs = groupby(parts, lambda part: part[1])
+        joined = (("".join(part for part, _ in run), todo) for todo, run in runs)
+        return "".join(self._names.replaced(part) if todo else part for part, todo in joined)
 
     def _nvme(self, found: re.Match[str]) -> str:
         """Replace the name that the kernel gives a namespace without one: serial and model are hex digits of texts."""
