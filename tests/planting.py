@@ -14,6 +14,7 @@ import struct
 import uuid
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sdstop.evidence import Evidence, Frame, Origin, Outcome
 
@@ -33,7 +34,8 @@ MAC, LOCAL, IPV4, CLIENT, IPV6 = (
 )  # fmt: skip
 IQN, NQN = f"iqn.2019-03.example.kappelhof:{HOST}.disk7", "nqn.2014-08.example.kappelhof:nvme:brauerei"
 UUID, FSID, MD, LVM, SYSTEM = (
-    "6f1c0d3e-52ab-4c1d-9e77-0a1b2c3d4e5f", "7d2e1f40-6b5a-4c39-8d17-e6f5a4b3c2d1", "a1b2c3d4:e5f60718:293a4b5c:6d7e8f90",
+    "6f1c0d3e-52ab-4c1d-9e77-0a1b2c3d4e5f", "7d2e1f40-6b5a-4c39-8d17-e6f5a4b3c2d1",
+    "a1b2c3d4:e5f60718:293a4b5c:6d7e8f90",
     "Xk3dRt-q7Lw-2mNv-Yp4s-Hc8b-Jz1f-Wa6eQg", "4c4c4544-0042-5a10-8051-b7c04f4e3232",
 )  # fmt: skip
 MAIL = "h.mueller@kappelhof.example"
@@ -58,7 +60,8 @@ SAID = " ".join((*NAMES, *(d for d in DIGITAL if d not in {EUI, NGUID, PORT}), f
 WRITTEN = " ".join((
     HOST.upper(), FQDN.upper(), SERIAL.lower(), WWN.upper(), ":".join(re.findall("..", WWN)), f"[{IPV6}]:3260",
     f"{LOCAL}%eth0", MAC.upper(), MAC.replace(":", "-"), "3cec.ef9a.8b7c", f"enx{MAC.replace(':', '')}", UUID.upper(),
-    UUID.replace("-", ""), f"{GROUP}-{VOLUME.replace('-', '--')}", MACHINE.replace("-", "\\x2d"), VOLUME.replace("-", "%2D"),
+    UUID.replace("-", ""), f"{GROUP}-{VOLUME.replace('-', '--')}", MACHINE.replace("-", "\\x2d"), VOLUME.replace("-",
+    "%2D"),
     SPACED.replace(" ", "\\x20"), SPACED.replace(" ", "\\040"), SPACED.replace(" ", "%20"),
     HOST.encode().hex(), base64.b64encode(HOST.encode()).decode(), base64.b64encode(FQDN.encode()).decode(),
     f"{USER}@{HOST}:/home/{USER}", f"//{HOST}/share", f"{IPV4}:3260,{CLIENT}:51000", f"ata-ST4000NM0033_{SERIAL}-part1",
@@ -66,8 +69,11 @@ WRITTEN = " ".join((
     f"nvme.144d-{SERIAL.encode().hex()}-53414d53554e47-00000001", f"LABEL={LABEL}", f"{HOST}.local",
 ))  # fmt: skip
 SECRETIVE = "\n".join((
-    f"node.session.auth.password = {CHAP}", f'{{"password": "{PASSWORD}", "count": 3}}', f"--password {PASSWORD} --verbose",
-    f"https://{USER}:{PASSWORD}@{IPV4}/api", f"Authorization: Basic {BASIC}", f"Authorization: Bearer {JWT}", LEGACY, JWT,
+    f"node.session.auth.password = {CHAP}",
+    f'{{"password": "{PASSWORD}", "count": 3}}',
+    f"--password {PASSWORD} --verbose",
+    f"https://{USER}:{PASSWORD}@{IPV4}/api", f"Authorization: Basic {BASIC}", f"Authorization: Bearer {JWT}", LEGACY,
+    JWT,
     f'  shared-secret "{PASSWORD}";', f"key = {CEPH}", f"0 8 crypt aes-xts-plain64 {LUKS} 0 8:0 4096",
     f"{USER}:{SHADOW}:19000:0:99999:7:::", f"dhchap_secret={NVME}", f"Cookie: JSESSIONID={PASSWORD}",
     f"SDSTOP_POWERFLEX_PASSWORD={PASSWORD}", f"mysqldump -u root -p{PASSWORD} db",
@@ -93,7 +99,8 @@ FIRMWARE = b"".join((
 """Structures which nobody reads for memory or processors, to stand before all others."""
 
 
-def _little(address: str) -> str:
+def little(address: str) -> str:
+    """Return an address as /proc/net/tcp has it."""
     return ipaddress.IPv4Address(address).packed[::-1].hex().upper()
 
 
@@ -105,13 +112,16 @@ def saying() -> list[Evidence]:
     files = {
         "/proc/sys/kernel/hostname": f"{FQDN}\n",
         "/etc/hosts": f"127.0.0.1 localhost\n{IPV4} {FQDN} {HOST}\n{CLIENT} {PEER}\n{IPV6} {OTHER}\n",
-        "/etc/drbd.d/r.res": f"resource {RESOURCE} {{\n net {{ shared-secret \"{PASSWORD}\"; }}\n on {PEER} {{\n }}\n}}\n",
+        "/etc/drbd.d/r.res": f'resource {RESOURCE} {{\n net {{ shared-secret "{PASSWORD}"; }}\n'
+        f" on {PEER} {{\n }}\n}}\n",
         "/etc/iscsi/iscsid.conf": f"node.session.auth.username = {USER}\nnode.session.auth.password = {CHAP}\n",
         "/etc/ceph/ceph.client.admin.keyring": f"[client.admin]\n\tkey = {CEPH}\n",
         "/etc/shadow": f"{USER}:{SHADOW}:19000:0:99999:7:::\n",
-        "/proc/mounts": f"{POOL}/{DATASET} /{DATASET} zfs rw 0 0\n//{PEER}/x /mnt cifs rw,username={USER},password={PASSWORD} 0 0\n",
+        "/proc/mounts": f"{POOL}/{DATASET} /{DATASET} zfs rw 0 0\n"
+        f"//{PEER}/x /mnt cifs rw,username={USER},password={PASSWORD} 0 0\n",
         "/proc/4242/environ": f"HOME=/home/{USER}\0PASSWORD={PASSWORD}\0",
-        "/proc/4242/cmdline": f"qemu-system-x86_64\0-name\0guest={MACHINE},debug-threads=on\0-drive\0file=/dev/{GROUP}/{VOLUME}\0"
+        "/proc/4242/cmdline": f"qemu-system-x86_64\0-name\0guest={MACHINE},debug-threads=on\0-drive\0"
+        f"file=/dev/{GROUP}/{VOLUME}\0"
         f"--password\0{PASSWORD}\0--host\0{PEER}\0--to\0{IPV4}\0",
         "/sys/block/sdzz/device/serial": f"{SERIAL}\n",
         "/sys/block/sdzz/device/wwid": f"naa.{WWN}\n",
@@ -129,25 +139,36 @@ def saying() -> list[Evidence]:
         "/sys/class/nvme/nvme77/subsysnqn": f"{NQN}\n",
         "/sys/class/nvme/nvme77/address": f"traddr={IPV4},trsvcid=4420,host_traddr={CLIENT}\n",
         "/sys/class/nvme/nvme77/dhchap_secret": f"{NVME}\n",
-        "/run/udev/data/b259:777": f"S:disk/by-id/nvme-SAMSUNG_MZ_{SERIAL}_1\nS:disk/by-label/{SPACED.replace(' ', chr(92) + 'x20')}\n"
+        "/run/udev/data/b259:777": f"S:disk/by-id/nvme-SAMSUNG_MZ_{SERIAL}_1\n"
+        f"S:disk/by-label/{SPACED.replace(' ', chr(92) + 'x20')}\n"
         f"E:ID_SERIAL_SHORT={SERIAL}\nE:ID_WWN=0x{NAA[:16]}\nE:ID_WWN_WITH_EXTENSION=0x{NAA}\nE:ID_FS_LABEL={LABEL}\n"
         f"E:MD_NAME={HOST}:{LABEL}\nE:ID_FS_UUID={UUID}\n",
         "/proc/spl/kstat/zfs/kappelpool/objset-0x777": f"dataset_name  7  {POOL}/{DATASET}\n",
-        "/proc/777/net/tcp": f"  sl\n   0: {_little(IPV4)}:1F90 {_little(CLIENT)}:C738 0A\n",
-        "/proc/777/net/tcp6": f"  sl\n   0: {words}:1F90 0000000000000000FFFF0000{_little(CLIENT)}:C738 0A\n",
-        "/proc/777/net/route": f"Iface\nethzz\t{_little(IPV4)}\t{_little(CLIENT)}\t0001\n",
+        "/proc/777/net/tcp": f"  sl\n   0: {little(IPV4)}:1F90 {little(CLIENT)}:C738 0A\n",
+        "/proc/777/net/tcp6": f"  sl\n   0: {words}:1F90 0000000000000000FFFF0000{little(CLIENT)}:C738 0A\n",
+        "/proc/777/net/route": f"Iface\nethzz\t{little(IPV4)}\t{little(CLIENT)}\t0001\n",
         "/proc/777/net/if_inet6": f"{six.hex()} 02 40 00 80    ethzz\n",
         "/var/log/sa/sar21": f"Linux 6.1.0 ({FQDN}) \t11/21/26 \t_x86_64_\t(8 CPU)\n",
     }
     programs = {
         "cmd:hostname -f": f"{FQDN}\n",
         "cmd:uname -a": f"Linux {HOST} 6.1.0-38-amd64 #1 SMP x86_64 GNU/Linux\n",
-        f"cmd:smartctl -i /dev/disk/by-id/ata-ST4000NM0033-9ZM170_{SERIAL}": f"Serial Number:    {SERIAL}\nLU WWN Device Id: 5 000c50 0e9d8c7b6\n",
-        "cmd:dmidecode -t system": f"System Information\n\tSerial Number: {BOARD}\n\tUUID: {SYSTEM}\n\tAsset Tag: {ASSET}\n"
+        f"cmd:smartctl -i /dev/disk/by-id/ata-ST4000NM0033-9ZM170_{SERIAL}": f"Serial Number:    {SERIAL}\n"
+        f"LU WWN Device Id: {WWN[0]} {WWN[1:7]} {WWN[7:]}\n"
+        f"",
+        "cmd:dmidecode -t system": f"System Information\n\tSerial Number: {BOARD}\n\tUUID: {SYSTEM}\n"
+        f"\tAsset Tag: {ASSET}\n"
+        f""
         f"OEM Strings\n\tString 1: {VENDOR}\n",
         "cmd:dmidecode -t 17": f"Memory Device\n\tSerial Number: {DIMM}\n\tSerial Number: {DIGITS}\n",
-        "cmd:ceph mon dump": json.dumps({"fsid": FSID, "quorum_names": [PEER], "pools": [{"pool_name": POOL}],
-                                         "mons": [{"name": HOST, "addr": f"{IPV4}:6789/0"}]}),
+        "cmd:ceph mon dump": json.dumps(
+            {
+                "fsid": FSID,
+                "quorum_names": [PEER],
+                "pools": [{"pool_name": POOL}],
+                "mons": [{"name": HOST, "addr": f"{IPV4}:6789/0"}],
+            }
+        ),
         "cmd:lvs -v": json.dumps({"report": [{"lv": [{"lv_name": VOLUME, "vg_name": GROUP}]}]}),
         "cmd:zpool get all": f"{POOL}\tsize\t1\t-\n",
         "cmd:drbdadm dump": f"resource {RESOURCE} {{\n    on {PEER} {{\n    }}\n}}\n",
@@ -169,24 +190,45 @@ def saying() -> list[Evidence]:
     }  # fmt: skip
     return [
         *(Evidence(key, data=text.encode()) for key, text in files.items()),
-        *(Evidence(key, data=text.encode(), stderr=f"{key}: {HOST}: {SECRETIVE}".encode(), exit=1) for key, text in programs.items()),
+        *(
+            Evidence(key, data=text.encode(), stderr=f"{key}: {HOST}: {SECRETIVE}".encode(), exit=1)
+            for key, text in programs.items()
+        ),
         *(Evidence(f"link:{path}", data=target.encode()) for path, target in links.items()),
         Evidence(f"list:/var/lib/{POOL}", data=f"{HOST}\n{VOLUME}".encode()),
-        Evidence("http:GET /api/x", data=http.encode(), exit=200, stderr=f"text/json; host={HOST}; {SECRETIVE}".encode()),
+        Evidence(
+            "http:GET /api/x", data=http.encode(), exit=200, stderr=f"text/json; host={HOST}; {SECRETIVE}".encode()
+        ),
         Evidence(f"http:GET /api/instances/Volume::{MACHINE}?token={PASSWORD}", data=b"{}", exit=200),
         Evidence("http:GET /api/login", data=json.dumps(LEGACY).encode(), exit=200),
         Evidence("http:POST /rest/auth/login", data=json.dumps({"access_token": JWT}).encode(), exit=200),
-        Evidence("answer:qemu.machines", data=json.dumps([{"machine": MACHINE, "source": f"/dev/{GROUP}/{VOLUME}"}]).encode()),
-        Evidence("answer:psutil.users", data=json.dumps([{"user": USER, "cmdline": f"ssh {MAIL} --password {PASSWORD}"}]).encode()),
+        Evidence(
+            "answer:qemu.machines", data=json.dumps([{"machine": MACHINE, "source": f"/dev/{GROUP}/{VOLUME}"}]).encode()
+        ),
+        Evidence(
+            "answer:psutil.users",
+            data=json.dumps([{"user": USER, "cmdline": f"ssh {MAIL} --password {PASSWORD}"}]).encode(),
+        ),
         Evidence("/sys/block/sdzz/device/vpd_pg80", data=b"\0\x80\0\x08" + SERIAL.encode()),
-        Evidence("/sys/firmware/dmi/tables/other", data=b"\0\1\2" + HOST.encode("utf-16-le") + b"\0\0" + SERIAL.encode() + b"\0"),
-        Evidence(f"/sys/fs/cgroup/machine.slice/machine-qemu\\x2d7\\x2d{MACHINE.replace('-', chr(92) + 'x2d')}.scope/io.max", data=b""),
+        Evidence(
+            "/sys/firmware/dmi/tables/other",
+            data=b"\0\1\2" + HOST.encode("utf-16-le") + b"\0\0" + SERIAL.encode() + b"\0",
+        ),
+        Evidence(
+            f"/sys/fs/cgroup/machine.slice/machine-qemu\\x2d7\\x2d{MACHINE.replace('-', chr(92) + 'x2d')}.scope/io.max",
+            data=b"",
+        ),
         Evidence(f"/sys/fs/cgroup/user.slice/user-{USER}.slice/io.stat", data=b""),
         Evidence(f"/proc/spl/kstat/zfs/{POOL}/nothing", data=b""),
         Evidence(f"/sys/kernel/config/target/iscsi/{IQN}/tpgt_1/enable", data=b"1\n"),
         Evidence(f"/sys/kernel/config/nvmet/subsystems/{NQN}/attr_serial", data=f"{SERIAL}\n".encode()),
         Evidence("/etc/nothing.conf", Outcome.DENIED, detail=f"{HOST} does not let {USER} in: {SECRETIVE}"),
-        Evidence("cmd:nothing --at-all", Outcome.FAILED, detail=f"https://{USER}:{PASSWORD}@{FQDN}/ says no", stderr=EVERYTHING.encode()),
+        Evidence(
+            "cmd:nothing --at-all",
+            Outcome.FAILED,
+            detail=f"https://{USER}:{PASSWORD}@{FQDN}/ says no",
+            stderr=EVERYTHING.encode(),
+        ),
     ]
 
 
@@ -194,8 +236,10 @@ def mentioned(item: Evidence) -> Evidence:
     """Return evidence with everything in its data, its stderr and its detail, whatever its format."""
     all_of_it = EVERYTHING.encode()
     if b"\0" in item.data:
-        return replace(item, data=item.data + b"\0" + SAID.encode() + b"\0", detail=EVERYTHING)
-    return replace(item, data=item.data + b"\n" + all_of_it, stderr=item.stderr + all_of_it, detail=item.detail + EVERYTHING)
+        return replace(item, data=item.data + b"\0" + SAID.encode() + b"\0", detail=SAID)
+    return replace(
+        item, data=item.data + b"\n" + all_of_it, stderr=item.stderr + SAID.encode(), detail=item.detail + SAID
+    )
 
 
 def planted(frames: Iterable[Frame]) -> list[Frame]:
@@ -207,29 +251,37 @@ def planted(frames: Iterable[Frame]) -> list[Frame]:
 
 
 def _planted(item: Evidence) -> Evidence:
+    """Return evidence with names where its format has room for more, and where it had such."""
     key = item.key
     if key.startswith("cmd:"):
         return replace(item, stderr=item.stderr + EVERYTHING.encode())
     if item.outcome is not Outcome.OK:
         return replace(item, detail=f"{item.detail} ({HOST}, {SECRETIVE})")
+    if key.startswith("http") or key == "answer:psutil.processes":
+        return replace(item, data=json.dumps(_document(json.loads(item.data))).encode())
+    return replace(item, data=_file(key, item.data))
+
+
+def _document(said: Any) -> Any:
+    """Return a gateway's answer with a field more, or processes with one more."""
+    if isinstance(said, dict):
+        return {**said, "comment": EVERYTHING}
+    row = {"pid": 4242, "name": "ssh", "started": 1.0, "user": USER, "read_bytes": 0, "write_bytes": 0}
+    return [*said, {**row, "cmdline": f"ssh {MAIL} {SECRETIVE}"}]
+
+
+def _file(key: str, data: bytes) -> bytes:
     if key == "/proc/sys/kernel/hostname":
-        return replace(item, data=f"{FQDN}\n".encode())
+        return f"{FQDN}\n".encode()
     if re.fullmatch(r"/sys/.*/device/serial|/sys/block/[^/]+/serial", key):
-        return replace(item, data=f"{SERIAL}\n".encode())
+        return f"{SERIAL}\n".encode()
     if key.endswith("/dmi/tables/DMI"):
-        return replace(item, data=FIRMWARE + item.data)
+        return FIRMWARE + data
     if key.startswith("/run/udev/data/"):
-        return replace(item, data=item.data + f"E:ID_FS_LABEL={LABEL}\nE:ID_SERIAL_SHORT={SERIAL}\n".encode())
-    if key == "answer:psutil.processes":
-        rows = json.loads(item.data)
-        row = {"pid": 4242, "name": "ssh", "started": 1.0, "user": USER, "read_bytes": 0, "write_bytes": 0}
-        return replace(item, data=json.dumps([*rows, {**row, "cmdline": f"ssh {MAIL} {SECRETIVE}"}]).encode())
-    if key.startswith("http"):
-        document = json.loads(item.data)
-        return replace(item, data=json.dumps({**document, "comment": EVERYTHING}).encode() if isinstance(document, dict) else item.data)
+        return data + f"E:ID_FS_LABEL={LABEL}\nE:ID_SERIAL_SHORT={SERIAL}\n".encode()
     if key == "/etc/fstab":
-        return replace(item, data=item.data + f"//{PEER}/x /mnt cifs username={USER},password={PASSWORD} 0 0\n".encode())
-    return item
+        return data + f"//{PEER}/x /mnt cifs username={USER},password={PASSWORD} 0 0\n".encode()
+    return data
 
 
 def planted_origin(origin: Origin) -> Origin:
@@ -279,10 +331,12 @@ def _writings(secret: str) -> Iterator[bytes]:
         yield from (sign.join(re.findall("....", digits)).encode() for sign in (":", "."))
         if re.fullmatch("[0-9a-f]+", digits):
             yield bytes.fromhex(digits)
+    if secret == WWN:
+        yield f"{secret[0]} {secret[1:7]} {secret[7:]}".encode()
     if secret == SYSTEM:
         yield uuid.UUID(secret).bytes_le
     if secret in {IPV4, CLIENT}:
-        yield _little(secret).encode()
+        yield little(secret).encode()
         yield ipaddress.IPv4Address(secret).packed.hex().encode()
     if secret in {IPV6, LOCAL}:
         packed = ipaddress.IPv6Address(secret).packed

@@ -22,9 +22,7 @@ _WORDS = (
 )
 _NAME = rf"(?:{_WORDS})(?:s|_in|_out|[_-]?(?:value|text|data|out|in|hash))?"
 _PLAIN = r"(?:[^\s,;&\"'}\])<>\\\0]|\\(?![nrt\"]))+"
-_VALUE = (
-    rf"\\\"(?:(?!\\\")[^\n])*\\\"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|(?!(?:true|false|null|none)\b){_PLAIN}"
-)
+_VALUE = rf"\\\"(?:(?!\\\")[^\n])*\\\"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|(?!(?:true|false|null|none)\b){_PLAIN}"
 _KEYS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _LINES = re.compile(r"(\\[nrt])")
 """Ends of lines in a text within JSON: what follows stands at the beginning of one."""
@@ -37,16 +35,29 @@ def _rule(signs: str, pattern: str, instead: str, flags: int = 0) -> tuple[tuple
 
 
 _RULES = (
-    _rule("authorization", r"((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer|digest)\s+)?[^\s\"',;\\]+"
-          r"[^\n\"'\\]*", rf"\1{REMOVED}", re.IGNORECASE),
+    _rule(
+        "authorization",
+        r"((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer|digest)\s+)?[^\s\"',;\\]+"
+        r"[^\n\"'\\]*",
+        rf"\1{REMOVED}",
+        re.IGNORECASE,
+    ),
     _rule("cookie", r"\b((?:set-)?cookie[\"']?\s*[:=]\s*[\"']?)[^\n\"'\\]+", rf"\1{REMOVED}", re.IGNORECASE),
     _rule("basic bearer", r"\b((?:basic|bearer)\s+)[A-Za-z0-9+/_.=-]{12,}", rf"\1{REMOVED}", re.IGNORECASE),
     _rule("eyj", r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?", REMOVED),
     _rule("://", r"(?<=://)[^\s/@\"'<>]{1,256}@", f"{REMOVED}@"),
-    _rule(" ".join(_WORDS_OF), rf"((?:^|[\s\0\"'])--?[\w.-]{{0,40}}?{_NAME}[ \0]+)(?!-)[^\s\0\"'\\]+", rf"\1{REMOVED}",
-          re.IGNORECASE),
-    _rule(" ".join(_WORDS_OF), rf"((?:^|[\s{{;])[\w-]{{0,40}}?{_NAME}\s+)(\\?\")(?:(?!\\?\")[^\n])*\2", rf"\1\2{REMOVED}\2",
-          re.IGNORECASE | re.MULTILINE),
+    _rule(
+        " ".join(_WORDS_OF),
+        rf"((?:^|[\s\0\"'])--?[\w.-]{{0,40}}?{_NAME}[ \0]+)(?!-)[^\s\0\"'\\]+",
+        rf"\1{REMOVED}",
+        re.IGNORECASE,
+    ),
+    _rule(
+        " ".join(_WORDS_OF),
+        rf"((?:^|[\s{{;])[\w-]{{0,40}}?{_NAME}\s+)(\\?\")(?:(?!\\?\")[^\n])*\2",
+        rf"\1\2{REMOVED}\2",
+        re.IGNORECASE | re.MULTILINE,
+    ),
     _rule("mysql", r"(\bmysql\w*\b[^\n\0]*?[ \0]-p)[^\s\0]+", rf"\1{REMOVED}"),
     _rule("aq", r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}(?![A-Za-z0-9+/=])", REMOVED),
     _rule("dhhc tlskey", r"\b(?:DHHC-1|NVMeTLSkey-1):\d\d:[A-Za-z0-9+/=]+:?", REMOVED),
@@ -64,7 +75,7 @@ _CODED_RAW = re.compile(rb"[A-Za-z0-9+/_-]{20}")
 _SHORTEST = 8
 _CODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Za-z0-9+/_=-])")
 _TOKEN = re.compile(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
-"""A token of ScaleIO's gateway is Base64 of the user, when it ends, and a checksum; Basic is one of user and password."""
+"""A token of ScaleIO's gateway is Base64 of the user, when it ends, and a checksum; Basic, of user and password."""
 _FILES = re.compile(
     r".*/(?:environ|g?shadow-?|password(?:_in)?|username(?:_in)?|passwd|dhchap_(?:ctrl_)?secret|tls_key|[\w.-]*keyring[\w.-]*"
     r"|[\w.-]+\.(?:key|pem|pfx|p12|jks)|id_(?:rsa|dsa|ecdsa|ed25519)|\.?pgpass|\.netrc|\.my\.cnf|chap_\w*|authorized_keys)"

@@ -1,4 +1,4 @@
-"""Firmware: the names inside the binary SMBIOS table, replaced in place: no structure moves (DMTF DSP0134 6.1.3, 7.2)."""
+"""Firmware: names inside the binary SMBIOS table, replaced in place: no structure moves (DMTF DSP0134 6.1.3, 7.2)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdstop.redaction.pseudonym import Kind, Pseudonyms
 FIELDS = {
     1: (0x07, 0x19), 2: (0x07, 0x08), 3: (0x07, 0x08), 4: (0x20, 0x21), 17: (0x18, 0x19), 22: (0x07,), 39: (0x08, 0x09),
 }  # fmt: skip
-"""Of a structure's type: where the numbers of its serial and of its asset tag stand (DSP0134 7.2-7.5, 7.18, 7.23, 7.40)."""
+"""Where the numbers of serial and asset tag stand, by the structure's type (DSP0134 7.2-7.5, 7.18, 7.23, 7.40)."""
 _UUID = 0x08
 """Where the system's UUID stands in a structure of type 1."""
 _ANYTHING = frozenset({11, 12, *range(128, 256)})

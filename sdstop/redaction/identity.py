@@ -29,9 +29,10 @@ WWN = re.compile(
     rf"(?<![0-9A-Za-z])(?:(?:wwn-)?0[xX](?P<x>{_CORE})|(?:naa|NAA)\.(?P<naa>{_CORE}|[cC][0-9A-Fa-f]{{15}})"
     r"|(?:eui|EUI)\.(?P<eui>[0-9A-Fa-f]{16}(?:[0-9A-Fa-f]{16})?)"
     r"|(?=[0-9]{0,16}[A-Fa-f])[23]?(?P<bare>[2356][0-9a-f]{15}(?:[0-9a-f]{16})?|[2356][0-9A-F]{15}(?:[0-9A-F]{16})?)"
-    r"|(?P<pairs>(?:[12356][0-9A-Fa-f]|10)([:-])(?:[0-9A-Fa-f]{2}\6){6}[0-9A-Fa-f]{2}))(?![0-9A-Za-z]|:[0-9A-Fa-f]{2}\b)"
+    r"|(?P<pairs>(?:[12356][0-9A-Fa-f]|10)([:-])(?:[0-9A-Fa-f]{2}\6){6}[0-9A-Fa-f]{2})"
+    r"|(?P<groups>[2356] [0-9A-Fa-f]{6} [0-9A-Fa-f]{9}))(?![0-9A-Za-z]|:[0-9A-Fa-f]{2}\b)"
 )
-"""Without a prefix it must have a letter: a count of sixteen digits is none."""
+"""Without a prefix it must have a letter: a count of sixteen digits is none. Groups are those of smartctl."""
 IQN = re.compile(
     r"(?<![\w.])(?:iqn\.\d{4}-\d{2}\.[a-z0-9][a-z0-9.:_-]{2,220}?|nqn\.\d{4}-\d{2}\.[\w.:-]{3,220}?)"
     r"(?=-lun-\d|[^\w.:-]|[.:]?\Z|[.:](?=[\s,;]))",
@@ -48,8 +49,11 @@ EMAIL = re.compile(
     r"(?<![\w.+@-])[A-Za-z0-9_][\w.+-]{0,63}@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+"
     r"(?!(?:service|socket|scope|slice|mount|timer|target|device|path|swap|automount)\b)[A-Za-z][A-Za-z0-9-]{1,20}(?![\w@])"
 )
-_NO_HOST = frozenset({"", "localhost", "localhost.localdomain", "(none)", "debian", "ubuntu", "vm", "capture",
-                      "localdomain", "local", "lan", "internal", "home.arpa", "pasted text", "ip6-localhost", "ip6-loopback", "ip6-allnodes", "ip6-allrouters"})  # fmt: skip
+_NO_HOST = frozenset({
+    "", "localhost", "localhost.localdomain", "(none)", "debian", "ubuntu", "vm", "capture", "localdomain", "local",
+    "lan",
+    "internal", "home.arpa", "pasted text", "ip6-localhost", "ip6-loopback", "ip6-allnodes", "ip6-allrouters",
+})  # fmt: skip
 _NO_SERIAL = re.compile(
     r"(?:0+|x+|f+|none|n/?a|unknown|default string|to be filled.*|not (?:specified|provided|available).*|no asset.*"
     r"|.* asset ?tag.*|serial\w* ?number|0?123456789\d*|.*no dimm.*)",
@@ -76,7 +80,7 @@ def _mac(found: re.Match[str], known: Pseudonyms) -> str:
 
 
 def _wwn(found: re.Match[str], known: Pseudonyms) -> str:
-    core = next(found[name] for name in ("x", "naa", "eui", "bare", "pairs") if found[name])
+    core = next(found[name] for name in ("x", "naa", "eui", "bare", "pairs", "groups") if found[name])
     made = known.of(Kind.WWN, re.sub(r"[^0-9a-f]", "", core.lower()))
     return found[0].replace(core, like(core, made))
 
@@ -114,6 +118,16 @@ LOOKS = (
 )
 
 
+def is_host(name: str) -> bool:
+    """Whether a host's name is one: not what every machine is called, nor an address."""
+    return (
+        name.lower() not in _NO_HOST
+        and not name.replace(".", "").isdecimal()
+        and name.isprintable()
+        and "/" not in name
+    )
+
+
 def usable(kind: Kind, value: str) -> bool:
     """Whether a value tells anything of anybody, and can be told from other text."""
     if kind is Kind.SERIAL and value.isascii() and value.isdecimal():
@@ -121,7 +135,7 @@ def usable(kind: Kind, value: str) -> bool:
     if len(value) < SHORTEST or not value.isprintable() or ordinary(value):
         return False
     if kind is Kind.HOST:
-        return value.lower() not in _NO_HOST and not value.replace(".", "").isdecimal()
+        return is_host(value)
     if kind is Kind.USER:
         return value.lower() not in ACCOUNTS and not value.lower().startswith(("systemd-", "_"))
     if kind is Kind.VOLUME:

@@ -14,11 +14,15 @@ from sdstop.redaction.pseudonym import Kind
 
 Said = Iterator[tuple[Kind, str]]
 
-_HOSTNAMES = re.compile(r"(?:/proc/sys/kernel/(?:hostname|domainname)|/etc/(?:hostname|mailname|nodename)|cmd:hostname(?: -\S+)*)")
+_HOSTNAMES = re.compile(
+    r"(?:/proc/sys/kernel/(?:hostname|domainname)|/etc/(?:hostname|mailname|nodename)|cmd:hostname(?: -\S+)*)"
+)
 _SERIAL_FILES = re.compile(
     r".*/(?:serial|serial_number|product_serial|board_serial|chassis_serial|board_tracer\w*|\w+_asset_tag)"
 )
-_LABEL_FILES = re.compile(r"/sys/.*/bcache/label|/sys/.*/dm/name|/sys/.*/ifalias|/sys/bus/rbd/devices/\d+/(?:name|pool|image)")
+_LABEL_FILES = re.compile(
+    r"/sys/.*/bcache/label|/sys/.*/dm/name|/sys/.*/ifalias|/sys/bus/rbd/devices/\d+/(?:name|pool|image)"
+)
 _UDEV = re.compile(
     r"(?:^E:|\")(?P<name>ID_SERIAL_SHORT|ID_SCSI_SERIAL|SCSI_IDENT_SERIAL|ID_SERIAL|DM_SERIAL|ID_FS_LABEL(?:_ENC)?"
     r"|ID_PART_ENTRY_NAME|DM_NAME|DM_VG_NAME|DM_LV_NAME|MD_NAME|MD_DEVNAME|ID_BCACHE_LABEL)(?:\": ?\"|=)"
@@ -46,16 +50,24 @@ _COLUMN = re.compile(r"^(?P<name>[^\s/@][^\t\n]{1,250})\t", re.MULTILINE)
 _OBJSET = re.compile(r"^dataset_name\s+\d+\s+(?P<name>\S[^\n]*)$", re.MULTILINE)
 _KSTAT = re.compile(r"(?:link:|list:)?/proc/spl/kstat/zfs/(?P<name>[^/\n]+)/")
 _FLASHCACHE = re.compile(r"(?:link:|list:)?/proc/flashcache/(?P<name>[^/\n]+)/")
-_DRBD = re.compile(r"^\s*(?:resource\s+\"?(?P<resource>[\w.-]+)|(?:on|_name|host)\s+\"?(?P<host>[A-Za-z][\w.-]*))", re.MULTILINE)
-_PROMPT = re.compile(r"^\s{0,8}\[?(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{1,63})[:\s][^\n]{0,200}?[#$%>]", re.MULTILINE)
+_DRBD = re.compile(
+    r"^\s*(?:resource\s+\"?(?P<resource>[\w.-]+)|(?:on|_name|host)\s+\"?(?P<host>[A-Za-z][\w.-]*))", re.MULTILINE
+)
+_PROMPT = re.compile(
+    r"^\s{0,8}\[?(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{1,63})[:\s][^\n]{0,200}?[#$%>]", re.MULTILINE
+)
 _UNAME = re.compile(r"^Linux (?P<host>[A-Za-z0-9][\w.-]*) \d+\.\d+|^Linux \d\S* \((?P<stat>[^()\s]+)\)", re.MULTILINE)
 _HOMES = re.compile(r"(?<![\w.-])/(?:home|Users|export/home)/(?P<user>[A-Za-z_][\w.-]{1,63})")
 _SLICES = re.compile(r"user-(?P<user>[A-Za-z_][\w.]{1,63})\.slice|user@(?P<other>[A-Za-z_][\w.]{1,63})\.service")
-_MACHINES = re.compile(r"machine-(?:qemu|lxc)(?:\\x2d|-)\d+(?:\\x2d|-)(?P<name>[^/\n\"]{2,200}?)\.scope|/libvirt/qemu/(?P<file>[^/\n]+)\.xml")
+_MACHINES = re.compile(
+    r"machine-(?:qemu|lxc)(?:\\x2d|-)\d+(?:\\x2d|-)(?P<name>[^/\n\"]{2,200}?)\.scope|/libvirt/qemu/(?P<file>[^/\n]+)\.xml"
+)
 _GUEST = re.compile(r"-name[\s\0]+(?:guest=)?(?P<name>[A-Za-z0-9][^,\s\0\"]{1,100})|<name>(?P<tag>[^<]{2,100})</name>")
 _CONNECTED = re.compile(r"host=(?P<host>[A-Za-z][\w.-]{2,80})|--host[= \0]+(?P<option>[A-Za-z][\w.-]{2,80})")
 _HOSTS = re.compile(r"^\s*[0-9a-fA-F.:]+\s+(?P<names>[^#\n]+)", re.MULTILINE)
-_LABELS = frozenset({"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"})
+_LABELS = frozenset(
+    {"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"}
+)
 """Parts of domains that are nobody's; the others may well be the name of who owns the node."""
 _NAMES = {
     "http": {"name": Kind.VOLUME, "sdcName": Kind.HOST, "hostName": Kind.HOST, "volumeName": Kind.VOLUME,
@@ -70,7 +82,8 @@ _NAMES = {
     "lsblk": {"label": Kind.VOLUME, "partlabel": Kind.VOLUME, "serial": Kind.SERIAL},
     "nvme": {"SerialNumber": Kind.SERIAL, "serial": Kind.SERIAL},
     "smartctl": {"serial_number": Kind.SERIAL},
-    "rbd": {"image": Kind.VOLUME, "pool": Kind.VOLUME, "namespace": Kind.VOLUME, "name": Kind.VOLUME, "snap": Kind.VOLUME},
+    "rbd": {"image": Kind.VOLUME, "pool": Kind.VOLUME, "namespace": Kind.VOLUME, "name": Kind.VOLUME,
+    "snap": Kind.VOLUME},
 }  # fmt: skip
 """Which fields of the JSON documents of a source are names."""
 _LISTS = {"quorum_names": Kind.HOST, "hosts": Kind.HOST}
@@ -154,7 +167,12 @@ def _of_program(key: str, text: str) -> Said:
     if key.startswith("http"):
         yield from _of_json(_NAMES["http"], text)
     elif program in {"hostname", "hostnamectl"}:
-        yield from (name for line in text.splitlines() for name in host(line.rpartition(": ")[2].strip()) if " " not in line.strip())
+        yield from (
+            name
+            for line in text.splitlines()
+            for name in host(line.rpartition(": ")[2].strip())
+            if " " not in line.strip()
+        )
     elif program == "dmidecode":
         yield from ((Kind.SERIAL, found["value"]) for found in _DMIDECODE.finditer(text))
     elif program == "dmsetup":
@@ -186,8 +204,8 @@ def _in_text(key: str, text: str) -> Said:
         for found in _MACHINES.finditer(text):
             yield Kind.VOLUME, re.sub(r"\\x([0-9a-f]{2})", lambda m: chr(int(m[1], 16)), found["name"] or found["file"])
     for sign, pattern in (("/zfs/", _KSTAT), ("/flashcache/", _FLASHCACHE)):
-        if sign in text and text is key and (found := pattern.match(text)):
-            yield from ((Kind.VOLUME, part) for part in found["name"].split("+"))
+        named = pattern.match(text) if sign in text and text is key else None
+        yield from ((Kind.VOLUME, part) for part in (named["name"].split("+") if named is not None else ()))
     if not key.startswith(("/sys/", "/proc/", "link:", "list:")) or key.endswith(("/cmdline", "/version")):
         yield from _loose(text)
     if "dataset_name" in text:
@@ -348,4 +366,3 @@ def _valued(kind: Kind, value: str) -> Said:
         yield kind, value.partition("-")[0]
     else:
         yield kind, value
-

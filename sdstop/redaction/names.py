@@ -1,7 +1,7 @@
-"""Names: what was learnt, found again in any text: whole words, whatever their case, and as formats write them.
+r"""Names: what was learnt, found again in any text: whole words, whatever their case, and as formats write them.
 
 A name is looked for where its first run of letters and digits stands, so that one look costs as much for thousands of
-names as for one. `acme-db` is found in `customers-acme--db` (device mapper), `machine-qemu\\x2d1\\x2dacme\\x2ddb`
+names as for one. `acme-db` is found in `customers-acme--db` (device mapper), `machine-qemu\x2d1\x2dacme\x2ddb`
 (systemd, udev), `acme%2Ddb` (URLs), and in hex digits or Base64 of it.
 """
 
@@ -11,7 +11,6 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterator
-from urllib.parse import quote
 
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
@@ -21,6 +20,12 @@ _ESCAPED = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[n
 _SHORT = 6
 """Characters below which a name is not looked for in encodings: its hex digits may be any number."""
 Writing = Callable[[str], str]
+
+
+def _percent(text: str, kept: str) -> str:
+    """Return a text as URLs have it; `kept` are signs that need not be written otherwise."""
+    plain = frozenset(f"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789{kept}".encode())
+    return "".join(chr(c) if c in plain else f"%{c:02X}" for c in text.encode("utf-8", "surrogateescape"))
 
 
 def _escaped(signs: str, sign: str) -> Writing:
@@ -35,8 +40,8 @@ _NAMED: tuple[Writing, ...] = (
     _escaped(" ,;:@()'\"&#+/", "\\x%02x"),
     _escaped(" -,;:@()'\"&#+/", "\\x%02x"),
     _escaped(" \t\\#", "\\%03o"),
-    lambda text: quote(text, safe=""),
-    lambda text: "".join(c if c.isalnum() else f"%{ord(c):02X}" for c in text if ord(c) < 256),
+    lambda text: _percent(text, "-._~"),
+    lambda text: _percent(text, ""),
     lambda text: text.replace(" ", "_"),
     lambda text: text.replace("-", "_"),
     lambda text: text.replace("/", "-"),

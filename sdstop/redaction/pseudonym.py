@@ -83,14 +83,16 @@ class Pseudonyms:
             elif kind is Kind.USER:
                 made = "user-" + "".join(_HEX[next(digits) % 16] for _ in range(6))
             elif kind is Kind.EMAIL:
-                made = "".join(_HEX[next(digits) % 16] for _ in range(8)) + "@mail.invalid"
+                made = "".join(_HEX[next(digits) % 16] for _ in range(8)) + "@host.invalid"
             elif kind is Kind.WWN:
                 kept = 4 if value.startswith("1000") else 1
                 made = value[:kept] + "".join(_HEX[next(digits) % 16] for _ in value[kept:])
             elif kind is Kind.IQN:
                 made = self._iqn(value, digits)
             else:
-                made = "".join(_alike(c, next(digits), hexadecimal=kind is Kind.UUID and not set(value) - _HEXED) for c in value)
+                made = "".join(
+                    _alike(c, next(digits), hexadecimal=kind is Kind.UUID and not set(value) - _HEXED) for c in value
+                )
             if made != value and made not in self._taken and not ordinary(made):
                 return made
         return made

@@ -20,6 +20,7 @@ _UNREAD = re.compile(
     r"|^/proc/(?:keys|key-users|kallsyms|kcore|kmsg|\d+/(?:environ|maps|smaps|mountinfo|mem|auxv))$"
 )
 """What nobody here reads, and holds names in ways of its own."""
+_HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
 _SPACED = re.compile(r"/sys/.*/eui$")
 _STRINGS = re.compile(rb"[\x20-\x7e]{3,}")
 _ESCAPE = re.compile(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
@@ -72,16 +73,19 @@ class Redactor:
 
     def origin(self, origin: Origin) -> Origin:
         """Return where frames come from, under another name."""
+
         def plain(text: str) -> str:
             return self.text(credentials.without(text))
 
         facts = {plain(name): plain(value) for name, value in origin.facts.items()}
-        return replace(origin, name=plain(origin.name), note=plain(origin.note), facts=facts)
+        return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts)
 
     def _of(self, key: str, data: bytes) -> bytes:
         """Return what stands in a file, or was printed, with the names replaced in the ways of its format."""
         if not data:
             return data
+        if key in _HOSTNAMES:
+            return self._host(self.data(data).decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
         if key.endswith("/dmi/tables/DMI"):
             return firmware.replaced(data, self.pseudonyms, self.text)
         if key.endswith(("/cmdline", "/comm")):
@@ -94,12 +98,20 @@ class Redactor:
         if _SPACED.fullmatch(key):
             digits = data.decode("ascii", "replace")
             plain = re.sub(r"[^0-9a-f]", "", digits.lower())
-            return identity.like(digits, self.pseudonyms.of(Kind.WWN, plain)).encode("ascii", "replace") if plain else data
+            return (
+                identity.like(digits, self.pseudonyms.of(Kind.WWN, plain)).encode("ascii", "replace") if plain else data
+            )
         if "dmidecode" in key and b"String 1:" in data:
             vendors = firmware.known_alike(self.pseudonyms)
             text = data.decode("utf-8", "surrogateescape")
             data = _VENDORS.sub(lambda m: m[1] + vendors(m[2]), text).encode("utf-8", "surrogateescape")
         return self.data(data)
+
+    def _host(self, text: str) -> str:
+        """Replace a host's name where it can be nothing else, though it is a word that has to stay: `node7`, `sda`."""
+        name = text.strip()
+        named = name and not self.pseudonyms.made(name) and identity.is_host(name)
+        return text.replace(name, self.pseudonyms.of(Kind.HOST, name)) if named else text
 
     def data(self, data: bytes) -> bytes:
         """Return bytes with all names replaced; of what is binary each text within it, in the same length."""

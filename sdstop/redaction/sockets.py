@@ -1,4 +1,4 @@
-"""Sockets and routes: /proc/net says addresses in hex digits, as the processor has them in memory.
+r"""Sockets and routes: /proc/net says addresses in hex digits, as the processor has them in memory.
 
 /proc/net/tcp (net/ipv4/tcp_ipv4.c), route (net/ipv4/fib_trie.c): four bytes, of a little-endian processor the last
 octet first. tcp6 (net/ipv6/tcp_ipv6.c): four such words. if_inet6 (net/ipv6/addrconf.c), ipv6_route: 32 digits in the

@@ -1,12 +1,11 @@
 """Vocabulary: words that tell nobody who it is, and that must stay: without them evidence could not be read any more.
 
-A host may be called `node`, a pool `online`. What sdstop itself looks for in evidence is taken out of its own code, so
-that a new parser needs no list to be kept.
+A host may be called `node`, a pool `online`. What sdstop itself looks for in evidence, and says in its reports, is
+taken out of its own code, so that a new parser or rule needs no list to be kept.
 """
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import pkgutil
 import re
@@ -19,7 +18,8 @@ RESERVED = frozenset({
     "cached", "cachedev", "capacity", "ceph", "clean", "config", "control", "core", "count", "crypt", "data", "default",
     "debian", "dev", "device", "devices", "dirty", "disk", "disks", "docker", "drbd", "efi", "error", "errors", "etc",
     "ext4", "failed", "false", "fast", "fault", "flashcache", "free", "guest", "hba", "healthy", "hits", "home", "host",
-    "idle", "info", "init", "kernel", "lib", "libvirt", "linear", "local", "localhost", "log", "logs", "loop", "lost",
+    "idle", "info", "init", "invalid", "kernel", "lib", "libvirt", "linear", "local", "localhost", "log",
+    "logs", "loop", "lost",
     "lvm", "machine", "main", "mapper", "master", "media", "meta", "metadata", "mirror", "misses", "mnt", "mode",
     "mount", "name", "net", "node", "none", "normal", "null", "offline", "online", "opt", "origin", "part", "path",
     "pool", "primary", "proc", "qemu", "raid", "raid0", "raid1", "raid10", "raid4", "raid5", "raid6", "read", "reads",
@@ -33,7 +33,8 @@ RESERVED = frozenset({
 ACCOUNTS = frozenset({
     "adm", "admin", "avahi", "backup", "bin", "chrony", "ceph", "daemon", "dbus", "debian", "dnsmasq", "ftp", "games",
     "gdm", "gluster", "haproxy", "irc", "libvirt", "libvirt-qemu", "list", "lp", "lxd", "mail", "man", "messagebus",
-    "mysql", "news", "nginx", "nobody", "ntp", "node_exporter", "oxidized", "polkitd", "postfix", "postgres", "prometheus",
+    "mysql", "news", "nginx", "nobody", "ntp", "node_exporter", "oxidized", "polkitd", "postfix", "postgres",
+    "prometheus",
     "proxy", "qemu", "redis", "root", "rpc", "rpcuser", "rtkit", "saned", "sdc", "shutdown", "sshd", "statd", "sync",
     "sys", "syslog", "systemd", "tcpdump", "tss", "ubuntu", "unbound", "uucp", "uuidd", "vagrant", "vdsm", "www-data",
 })  # fmt: skip
@@ -42,10 +43,10 @@ _PLAIN = re.compile(
     r"(?:sd|vd|xvd|hd)[a-z]{1,2}(?:[1-9]\d?)?|nvme\d+(?:c\d+)?(?:n\d+)?(?:p\d+)?|(?:md|dm-|loop|drbd|nbd|rbd|zd|bcache|sr|st|sg"
     r"|mmcblk|ram|zram|cpu|node|host|card|fd|tty\w{0,3}|ttyS|mon|osd\.?|slot|disk|rack|port)\d+(?:p\d+)?"
     r"|(?:eth|en[opsx]|en\w|wlan|wl\w|ib\w{0,2}|bond|br|vlan|veth|virbr|tap|tun|dummy|team)\d+\S*|lo|phy-\S+|expander-\S+"
-    r"|\d+(?:[.:x-]\d+)*|\d+(?:\.\d+)?[kmgtp]i?b?|0x[0-9a-f]{1,8}|[a-z]{1,2}\d?"
+    r"|\d+(?:[.:x-]\d+)*|(?:draid|raidz)\d?(?::\d+\w)*|\d+(?:\.\d+)?[kmgtp]i?b?|0x[0-9a-f]{1,8}|[a-z]{1,2}\d?"
 )
 """Names that the kernel gives, and numbers."""
-_SOURCES = ("parsers", "collectors", "readings", "analysis")
+_SOURCES = ("parsers", "collectors", "readings", "analysis", "rules", "exporters", "redaction")
 _WORDS = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*")
 _PARTS = re.compile(r"[A-Za-z0-9]+")
 
@@ -61,10 +62,10 @@ def _read() -> frozenset[str]:
     """Return the words that the code looks for."""
     found: set[str] = set()
     for name in _SOURCES:
-        package = importlib.import_module(f"sdstop.{name}")
-        for module in pkgutil.iter_modules(package.__path__, f"sdstop.{name}."):
-            spec = importlib.util.find_spec(module.name)
-            code = getattr(spec.loader, "get_code", lambda _: None)(module.name) if spec is not None else None
+        package = importlib.util.find_spec(f"sdstop.{name}")
+        for module in pkgutil.iter_modules(package.submodule_search_locations if package is not None else ()):
+            spec = importlib.util.find_spec(f"sdstop.{name}.{module.name}")
+            code = getattr(spec.loader, "get_code", lambda _: None)(spec.name) if spec is not None else None
             for text in _texts(code) if code is not None else ():
                 for word in _WORDS.findall(text):
                     found.add(word.lower())
@@ -73,14 +74,15 @@ def _read() -> frozenset[str]:
 
 
 def _texts(code: CodeType) -> Iterator[str]:
-    """Yield the texts of a piece of code that are no sentences: those hold examples of names."""
+    """Yield the texts of a piece of code, but for docstrings of several lines."""
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _texts(constant)
             continue
         several = constant if isinstance(constant, tuple | frozenset) else (constant,)
-        yield from (text for text in several if isinstance(text, str) and not _sentence(text))
+        yield from (text for text in several if isinstance(text, str) and not _example(text))
 
 
-def _sentence(text: str) -> bool:
-    return "\n" in text or (text.count(" ") > 2 and "\\" not in text)
+def _example(text: str) -> bool:
+    """Whether a text is that of a docstring with a sample, in which there may be a name."""
+    return "\n" in text and "<" not in text

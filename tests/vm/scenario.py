@@ -124,7 +124,8 @@ class Scenario:
 _KEYS = {
     "about": str, "like": str, "disks": list, "setup": str, "load": str, "seconds": (int, float),
     "interval": (int, float), "warm": (int, float), "cpus": str, "memory": str, "qemu": list, "dimms": str,
-    "env": dict, "raw": list, "options": str, "zfs": bool, "packages": list, "sos": str, "dashboard": str, "report": (int, float), "core": bool,
+    "env": dict, "raw": list, "options": str, "zfs": bool, "packages": list,
+    "sos": str, "dashboard": str, "report": (int, float), "core": bool,
     "fixture": bool, "step": list, "expect": list, "shows": str,
 }  # fmt: skip
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -172,7 +173,9 @@ def parse(name: str, declared: Mapping[str, Any]) -> Scenario:
         raise Misdeclared(f"{name}: expect: say what must be found; nothing is found = []")
     if declared.get("zfs") and declared.get("packages"):
         raise Misdeclared(f"{name}: packages: the guest with ZFS has none besides")
-    plain = {k: v for k, v in declared.items() if k not in {"disks", "step", "expect", "qemu", "raw", "packages", "like"}}
+    plain = {
+        k: v for k, v in declared.items() if k not in {"disks", "step", "expect", "qemu", "raw", "packages", "like"}
+    }
     try:
         return Scenario(
             name,
