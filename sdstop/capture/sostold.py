@@ -50,16 +50,14 @@ def _said(key: str, text: str, command: str) -> Evidence:
 
 def _sizes(text: str, evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:
     """Yield sizes of whole devices that the tree has, if only by a link or some attribute."""
-    whole = {
-        key.split("/")[3]
-        for key in evidence
-        if key.startswith(("/sys/block/", "link:/sys/block/")) and key.count("/") > 2
-    }
+    whole = {part[3] for key in evidence if len(part := key.split("/")) > 3 and part[1:3] == ["sys", "block"]}
+    copied = {"/".join(key.rsplit("/", 2)[1:]) for key in evidence if key.endswith(("/size", "/ro"))}
     for found in _REPORT.finditer(text):
         name = found["device"].replace("/", "!")
-        if name in whole:
-            yield _said(f"/sys/block/{name}/size", str(int(found["size"]) // _SECTOR), "blockdev --report")
-            yield _said(f"/sys/block/{name}/ro", str(int(found["mode"] == "ro")), "blockdev --report")
+        told = {"size": str(int(found["size"]) // _SECTOR), "ro": str(int(found["mode"] == "ro"))}
+        for file, value in told.items() if name in whole else ():
+            if f"{name}/{file}" not in copied:
+                yield _said(f"/sys/block/{name}/{file}", value, "blockdev --report")
 
 
 def _properties(text: str, names: dict[str, dict[str, str]]) -> None:

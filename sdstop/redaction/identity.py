@@ -29,8 +29,8 @@ WWN = re.compile(
     rf"(?<![0-9A-Za-z])(?:(?:wwn-)?0[xX](?P<x>{_CORE})|(?:naa|NAA)\.(?P<naa>{_CORE}|[cC][0-9A-Fa-f]{{15}})"
     r"|(?:eui|EUI)\.(?P<eui>[0-9A-Fa-f]{16}(?:[0-9A-Fa-f]{16})?)"
     r"|(?=[0-9]{0,16}[A-Fa-f])[23]?(?P<bare>[2356][0-9a-f]{15}(?:[0-9a-f]{16})?|[2356][0-9A-F]{15}(?:[0-9A-F]{16})?)"
-    r"|(?P<pairs>(?:[12356][0-9A-Fa-f]|10)([:-])(?:[0-9A-Fa-f]{2}\6){6}[0-9A-Fa-f]{2})"
-    r"|(?P<groups>[2356] [0-9A-Fa-f]{6} [0-9A-Fa-f]{9}))(?![0-9A-Za-z]|:[0-9A-Fa-f]{2}\b)"
+    r"|(?P<pairs>(?<![:-])(?:[12356][0-9A-Fa-f]|10)([:-])(?:[0-9A-Fa-f]{2}\6){6}[0-9A-Fa-f]{2}(?!\6[0-9A-Fa-f]{2}\b))"
+    r"|(?P<groups>[2356] [0-9A-Fa-f]{6} [0-9A-Fa-f]{9}))(?![0-9A-Za-z])"
 )
 """Without a prefix it must have a letter: a count of sixteen digits is none. Groups are those of smartctl."""
 IQN = re.compile(

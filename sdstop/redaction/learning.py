@@ -311,7 +311,7 @@ def _udev(text: str) -> Said:
             yield Kind.SERIAL, value.rpartition("_")[2]
         elif "SERIAL" in name:
             yield Kind.SERIAL, value
-        elif name == "MD_NAME":
+        elif name == "MD_NAME" or (name.startswith("ID_FS_LABEL") and ":" in value):  # md labels its members so
             yield from _md(value)
         elif name == "DM_NAME":
             yield from mapping(value)

@@ -73,8 +73,6 @@ class Pseudonyms:
             return self._ipv6(value)
         if kind is Kind.MAC:
             return self._mac(value)
-        if kind is Kind.UUID and len(value) > _GROUP:  # its first group may stand for it (`ceph-7b1f2c0e`)
-            return self.of(kind, value[:_GROUP]) + self.of(kind, value[_GROUP:])
         made = value
         for attempt in range(64):  # of a name of three letters there are not many others
             digits = self._digits(kind, f"{value}\0{attempt}" if attempt else value)
@@ -89,10 +87,13 @@ class Pseudonyms:
                 made = value[:kept] + "".join(_HEX[next(digits) % 16] for _ in value[kept:])
             elif kind is Kind.IQN:
                 made = self._iqn(value, digits)
+            elif kind is Kind.UUID:  # its first group may stand for it (`ceph-7b1f2c0e`)
+                first = self._digits(kind, value[:_GROUP])
+                plain = not set(value) - _HEXED
+                numbers = ((next(first if at < _GROUP else digits), c) for at, c in enumerate(value))
+                made = "".join(_alike(c, number, hexadecimal=plain) for number, c in numbers)
             else:
-                made = "".join(
-                    _alike(c, next(digits), hexadecimal=kind is Kind.UUID and not set(value) - _HEXED) for c in value
-                )
+                made = "".join(_alike(c, next(digits)) for c in value)
             if made != value and made not in self._taken and not ordinary(made):
                 return made
         return made

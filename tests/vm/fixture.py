@@ -95,9 +95,9 @@ def readme(scenario: Scenario, run: Run, course: Course) -> str:
     if scenario.sos:
         lines += [
             "",
-            f"`{SOSREPORT}` is what Debian's own `sos report` made of the same machine right after, cut down to what",
-            "tells of disks, arrays and the node. `sdstop report --from` opens it as one moment: the same arrays, members",
-            "and disks, the same findings as far as they need no rate; the others could not be checked, and it says so.",
+            f"`{SOSREPORT}` is what Debian's own `sos report` made of the same machine right after, cut down to",
+            "what tells of disks, arrays and the node. `sdstop report --from` opens it as one moment: the same arrays,",
+            "members and disks, the same findings as far as they need no rate; what could not be checked, it says.",
         ]
     if scenario.shows:
         lines += ["", scenario.shows.strip()]
