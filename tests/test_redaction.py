@@ -137,7 +137,8 @@ def test_a_host_that_is_called_like_a_disk_or_numa_node_has_another_name_where_i
     """Elsewhere the word has to stay, or there would be no such disk any more."""
     for name in ("sda", "node7", "online"):
         known, redacted = made(
-            Evidence("/proc/sys/kernel/hostname", data=f"{name}\n".encode()), Evidence("/x", data=b"node7 sda online"),
+            Evidence("/proc/sys/kernel/hostname", data=f"{name}\n".encode()),
+            Evidence("/proc/mdstat", data=b"node7 sda online"),
             host=name,
         )  # fmt: skip
         assert known.origin(Origin(name)).name.startswith("host-")

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from sdstop.capture import Unopenable, open_capture
 from sdstop.capture.sosreport import unmangled
+from sdstop.capture.sostold import told
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.blockdev import BlockDevice
@@ -256,6 +257,13 @@ def test_what_sos_did_not_copy_is_told_by_its_commands(tmp_path: Path) -> None:
     disks = session.head().window.rows(BlockDevice)
     assert (disks["vdb"].serial, disks["vdb"].by_id, disks["vdb"].size) == ("ZC1A7WQ9", "virtio-d0", 134217728)
     assert disks["sda"].size == 2095104 * 512
+
+
+@given(st.sampled_from(["cmd:uname -a", "cmd:blockdev --report", "cmd:udevadm info .dev.sda"]), st.binary(max_size=200))
+@settings(max_examples=40)
+def test_no_output_of_a_command_raises(key: str, data: bytes) -> None:
+    there = {key: Evidence(key, data=data), "link:/sys/block/sda": Evidence("link:/sys/block/sda", data=b"../x")}
+    assert all(item.detail for item in told(there))
 
 
 def test_a_real_sosreport_says_what_the_capture_of_the_same_machine_does() -> None:

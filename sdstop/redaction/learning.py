@@ -21,7 +21,7 @@ _SERIAL_FILES = re.compile(
     r".*/(?:serial|serial_number|product_serial|board_serial|chassis_serial|board_tracer\w*|\w+_asset_tag)"
 )
 _LABEL_FILES = re.compile(
-    r"/sys/.*/bcache/label|/sys/.*/dm/name|/sys/.*/ifalias|/sys/bus/rbd/devices/\d+/(?:name|pool|image)"
+    r"/sys/.*/bcache/label|/sys/.*/dm/name|/sys/.*/ifalias|/sys/bus/rbd/devices/\d+/(?:name|pool|pool_ns|image|current_snap)|/sys/block/nbd\d+/backend"
 )
 _UDEV = re.compile(
     r"(?:^E:|\")(?P<name>ID_SERIAL_SHORT|ID_SCSI_SERIAL|SCSI_IDENT_SERIAL|ID_SERIAL|DM_SERIAL|ID_FS_LABEL(?:_ENC)?"
@@ -57,6 +57,7 @@ _PROMPT = re.compile(
     r"^\s{0,8}\[?(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{1,63})[:\s][^\n]{0,200}?[#$%>]", re.MULTILINE
 )
 _UNAME = re.compile(r"^Linux (?P<host>[A-Za-z0-9][\w.-]*) \d+\.\d+|^Linux \d\S* \((?P<stat>[^()\s]+)\)", re.MULTILINE)
+_KERNEL = re.compile(r"\brd\.lvm\.(?:lv|vg)=(?P<names>[\w.+/-]{3,200})")
 _HOMES = re.compile(r"(?<![\w.-])/(?:home|Users|export/home)/(?P<user>[A-Za-z_][\w.-]{1,63})")
 _SLICES = re.compile(r"user-(?P<user>[A-Za-z_][\w.]{1,63})\.slice|user@(?P<other>[A-Za-z_][\w.]{1,63})\.service")
 _MACHINES = re.compile(
@@ -196,6 +197,8 @@ def _in_text(key: str, text: str) -> Said:
     if "/dev/" in text:
         yield from (name for found in _DEVICES.finditer(text) for name in _device(found["path"]))
         yield from (name for found in _LINKS.finditer(text) for name in _link(found["by"], found["name"]))
+    if "rd.lvm." in text:
+        yield from ((Kind.VOLUME, name) for found in _KERNEL.finditer(text) for name in found["names"].split("/"))
     if "/home/" in text or "/Users/" in text:
         yield from ((Kind.USER, found["user"]) for found in _HOMES.finditer(text))
     if ".slice" in text or "user@" in text:

@@ -12,6 +12,7 @@ from typing import Any
 from sdstop.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.redaction import credentials, firmware, identity, learning, sockets
 from sdstop.redaction.names import Names
+from sdstop.redaction.needed import needed
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
 _UNREAD = re.compile(
@@ -66,7 +67,7 @@ class Redactor:
         """Return a piece of evidence with all names replaced, and without credentials."""
         item = credentials.removed(item)
         key = self.text(item.key)
-        if _UNREAD.search(item.key):
+        if _UNREAD.search(item.key) or not needed(item.key):
             return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=REMOVED)
         data = self._of(item.key, item.data)
         return replace(item, key=key, data=data, stderr=self.data(item.stderr), detail=self.text(item.detail))
