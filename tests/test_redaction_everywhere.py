@@ -327,8 +327,10 @@ def test_a_firmware_table_is_the_same_machine_under_other_names() -> None:
 def test_what_no_collector_reads_is_not_handed_on() -> None:
     """Who is logged in, which programs run for whom: nobody here knows where such texts say names."""
     known = Redactor(Pseudonyms(KEY))
-    kept = ("cmd:zpool status -v", "slug:dmsetup_table", "cmd:smp_rep_phy_err_log -p 1 /dev/bsg/x", "/proc/mdstat", "/etc/fstab",
-            "/sys/anything", "link:/dev/x", "http:GET /api/x", "/proc/400/net/dev", "/proc/17/comm")  # fmt: skip
+    kept = (
+        "cmd:zpool status -v", "slug:dmsetup_table", "cmd:smp_rep_phy_err_log -p 1 /dev/bsg/x", "/proc/mdstat",
+        "/etc/fstab", "/sys/anything", "link:/dev/x", "http:GET /api/x", "/proc/400/net/dev", "/proc/17/comm",
+    )  # fmt: skip
     for key in (
         "cmd:ps auxwww",
         "cmd:getent passwd",
