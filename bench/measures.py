@@ -288,7 +288,7 @@ def dumps(tree: Path, size: int, scratch: Path, effort: Effort) -> Iterator[Clai
     argv = sdstop("capture", "--root", tree, "--duration", f"{length}s", "-o", capture)
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with advancing(tree):
-        subprocess.run(argv, check=True, capture_output=True)
+        subprocess.run(argv, check=True, capture_output=True, env=subjects.environment())
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     what = f"a capture of {length} s of {size} disks"

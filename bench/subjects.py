@@ -53,17 +53,17 @@ class Subject:
         self.written = b""
         self._arrived = threading.Condition()
         self._master: int | None = None
-        environment = {**_environment(), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "S_COLORS": "never"}
+        surroundings = {**environment(), "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", "S_COLORS": "never"}
         self.began = time.perf_counter()
         if terminal:
-            environment |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
+            surroundings |= {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
             self._master, slave = os.openpty()
             fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", LINES, COLUMNS, 0, 0))
-            self.process = _start(argv, slave, slave, environment)
+            self.process = _start(argv, slave, slave, surroundings)
             os.close(slave)
             threading.Thread(target=self._drain, daemon=True).start()
         else:
-            self.process = _start(argv, subprocess.DEVNULL, subprocess.DEVNULL, environment)
+            self.process = _start(argv, subprocess.DEVNULL, subprocess.DEVNULL, surroundings)
 
     def __enter__(self) -> Self:
         return self
@@ -130,7 +130,7 @@ def _start(argv: Sequence[str], stdin: int, out: int, environment: dict[str, str
     return subprocess.Popen(argv, stdin=stdin, stdout=out, stderr=out, env=environment, start_new_session=True)
 
 
-def _environment() -> dict[str, str]:
+def environment() -> dict[str, str]:
     """Return the environment, without what keeps Python from keeping compiled modules, as installed ones are."""
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
@@ -198,5 +198,5 @@ def wall(argv: Sequence[str]) -> float:
     """Return the milliseconds that a program takes from its start to its end."""
     began = time.perf_counter()
     nothing = subprocess.DEVNULL
-    subprocess.run(argv, check=False, env=_environment(), stdin=nothing, stdout=nothing, stderr=nothing)
+    subprocess.run(argv, check=False, env=environment(), stdin=nothing, stdout=nothing, stderr=nothing)
     return (time.perf_counter() - began) * 1000

@@ -29,6 +29,7 @@ from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
 from sdstop.collectors.network import INTERFACES, NETWORK
 from sdstop.collectors.node import NODE, PRESSURE
 from sdstop.collectors.numa import NUMA
+from sdstop.collectors.pacemaker import PACEMAKER
 from sdstop.collectors.paths import PATHS, TCP
 from sdstop.collectors.processes import PROCESSES
 from sdstop.collectors.qemu import QEMU
@@ -70,6 +71,7 @@ BUILTIN: tuple[Collector, ...] = (
     CEPH,
     CEPH_OSDS,
     DRBD,
+    PACEMAKER,
     AOE,
     SESSIONS,
     CLIENTS,

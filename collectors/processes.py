@@ -1,4 +1,4 @@
-"""Who does the I/O: bytes that processes read from and wrote to storage."""
+"""Who does the I/O: bytes that processes read from and wrote to storage, and the kernel's own threads of storage."""
 
 from __future__ import annotations
 
@@ -67,6 +67,52 @@ class ProcessSummary(Reading):
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class StorageThread(Reading):
+    """A thread of the kernel that works for arrays, pools or caches: parity, checksums, compression, copying."""
+
+    family: ClassVar[str] = "storage_thread"
+    title: ClassVar[str] = "Kernel threads of storage"
+    exported: ClassVar[bool] = False
+
+    pid: Annotated[int, Label("PID", "Thread")]
+    started: Annotated[float | None, Label("Started", "Unix time it began")]
+    name: Annotated[str, Fact("Name", "Name of the thread")]
+    cpu: Annotated[float, Metric("CPU", "Processor time it spent", "seconds", Kind.COUNTER)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return psutil's answer."""
+        del field
+        return Source(f"answer:{QUESTION}", f'"pid": {self.pid},')
+
+
+@dataclass(frozen=True, slots=True)
+class StorageThreadActivity(Reading):
+    """What such a thread computed between two looks."""
+
+    family: ClassVar[str] = "storage_thread_activity"
+    title: ClassVar[str] = "Kernel threads of storage at work"
+    exported: ClassVar[bool] = False
+
+    pid: Annotated[int, Label("PID", "Thread")]
+    started: Annotated[float | None, Label("Started", "Unix time it began")]
+    name: Annotated[str, Fact("Name", "Name of the thread")]
+    busy: Annotated[float, Metric("CPU", "Share of one processor's time", "ratio")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return psutil's answer."""
+        del field
+        return Source(f"answer:{QUESTION}", f'"pid": {self.pid},')
+
+
+def at_work(before: StorageThread, after: StorageThread, seconds: float) -> StorageThreadActivity | None:
+    """Return what a thread computed between two looks, None if its time went back."""
+    spent = after.cpu - before.cpu
+    if seconds <= 0 or spent < 0:
+        return None
+    return StorageThreadActivity(after.pid, after.started, after.name, min(spent / seconds, 1.0))
+
+
 def rate(before: ProcessIo, after: ProcessIo, seconds: float) -> ProcessActivity | None:
     """Return the rates between two looks, None if a counter went back."""
     if seconds <= 0:
@@ -83,6 +129,11 @@ def _count(value: Any) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64 else None
 
 
+def _seconds(value: Any) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
+    return float(value) if known else None
+
+
 def _text(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
@@ -92,15 +143,16 @@ def _moment(value: Any) -> float | None:
 
 
 def parse(said: Any) -> list[Reading]:
-    """Return a row of each process whose counters may be read, and a summary.
+    """Return a row of each process whose counters may be read, one of each kernel thread of storage, and a summary.
 
     The answer is a list of
 
         {"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job.fio",
          "read_bytes": 4096, "write_bytes": null}
 
-    where both counters are null if they may not be read. A row with `"hidden": true` stands for processes of which
-    not even the number is known. Raises Malformed if it is not such a list.
+    where both counters are null if they may not be read; a kernel thread that works for arrays, pools or caches (by
+    its name) has its user and system time, too: `"cpu_seconds": 12.31`. A row with `"hidden": true` stands for
+    processes of which not even the number is known. Raises Malformed if it is not such a list.
     """
     if not isinstance(said, list):
         raise Malformed(f"{QUESTION}: no list of processes")
@@ -114,6 +166,10 @@ def parse(said: Any) -> list[Reading]:
         if process.get("hidden") is True:
             hidden = True
             continue
+        spent = _seconds(process.get("cpu_seconds"))
+        started, name = _moment(process.get("started")), _text(process.get("name")) or "?"
+        if spent is not None:
+            rows.append(StorageThread(pid, started, name, spent))
         fetched, sent = _count(process.get("read_bytes")), _count(process.get("write_bytes"))
         if fetched is None or sent is None:
             denied += 1
@@ -121,8 +177,8 @@ def parse(said: Any) -> list[Reading]:
         rows.append(
             ProcessIo(
                 pid,
-                _moment(process.get("started")),
-                _text(process.get("name")) or "?",
+                started,
+                name,
                 _text(process.get("user")),
                 _text(process.get("cmdline")),
                 fetched,
@@ -133,7 +189,7 @@ def parse(said: Any) -> list[Reading]:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row of each process whose counters may be read, and how many there are and may not."""
+    """Yield a row of each process whose counters may be read, of threads, and how many there are and may not."""
     return parse(host.answer(QUESTION))
 
 
@@ -151,10 +207,10 @@ PROCESSES = Collector(
     "processes",
     "Processes' I/O",
     read,
-    (ProcessIo, ProcessSummary),
+    (ProcessIo, StorageThread, ProcessSummary),
     (Need(f"answer:{QUESTION}", "which processes do the I/O", "root, for other users' processes"),),
     PACE,
     deadline=10.0,
-    derives=(Derivation(ProcessIo, ProcessActivity, rate),),
+    derives=(Derivation(ProcessIo, ProcessActivity, rate), Derivation(StorageThread, StorageThreadActivity, at_work)),
     lacks=lacks,
 )

@@ -38,6 +38,8 @@ class _Known:
     name: str = "?"
     cmdline: str = ""
     moved: tuple[int, int] | None = None
+    works: bool = False
+    """Whether it is a kernel thread that works for arrays, pools or caches: its processor time is told."""
 
 
 @dataclass(slots=True)
@@ -84,7 +86,12 @@ class Processes:
             known.name = known.process.name()
             with contextlib.suppress(psutil.AccessDenied):
                 known.cmdline = shortened(known.process.cmdline())
+            known.works = not known.cmdline and _WORKER.match(known.name) is not None
         fetched, sent = moved or (None, None)
+        spent = {}
+        if known.works:
+            times = known.process.cpu_times()
+            spent = {"cpu_seconds": round(times.user + times.system, 2)}
         return {
             "pid": pid,
             "name": known.name,
@@ -93,7 +100,13 @@ class Processes:
             "cmdline": known.cmdline,
             "read_bytes": fetched,
             "write_bytes": sent,
+            **spent,
         }
+
+
+_WORKER = re.compile(
+    r"(?:md[^ /]*|z|txg|dp|dbuf|dbu|arc|l2arc|zvol|drbd|bcache|kcopyd|kcryptd|dmcrypt)_|bcache|kcopyd|zvol"
+)
 
 
 _SECRET = re.compile(r"(pass(w(or)?d|phrase)?|pwd?|secret|token|credentials?|api[_-]?key|auth)(?![a-z])", re.IGNORECASE)
@@ -198,7 +211,8 @@ QUESTIONS: Mapping[str, Question] = {
 """All that may be asked of psutil, udev, and of the node where its files are too many to keep; shapes:
 
     psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
-                         "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}]
+                         "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}],
+                       with "cpu_seconds": 12.31 for the kernel's own threads of arrays, pools and caches
     psutil.self        {"pid": 7, "resident_bytes": 2e7, "cpu_seconds": 0.4, "threads": 9, "started": 1763719200.1}
     psutil.boot_time   1763719200.0
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}

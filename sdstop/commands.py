@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sdstop.evidence import command_key
 from sdstop.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
-from sdstop.parsers import ceph, drbd
+from sdstop.parsers import ceph, drbd, pacemaker
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 """Folders in which programs are looked for, whatever the caller's PATH says."""
@@ -142,6 +142,7 @@ COMMANDS = (
     Command(ceph.DUMP, "its ratios of full and near full", "root"),
     Command(drbd.STATUS, "state of DRBD's resources, from the kernel", "root"),
     Command(drbd.SHOW, "rates that limit a resync of DRBD; lines with secrets are not kept", "root", drbd.KEPT),
+    Command(pacemaker.MON, "nodes, quorum and resources of Pacemaker", "root, or the group haclient"),
     Command(("smp_rep_general", "*"), "how many phys an expander has, and its change count; --no-smp: never", "root"),
     Command(("smp_discover", "--multiple", "*"), "what an expander's phys are attached to; --no-smp: never", "root"),
     Command(

@@ -303,6 +303,25 @@ def test_a_process_that_ends_in_between_is_left_out(monkeypatch: pytest.MonkeyPa
     assert [row["pid"] for row in Processes().look()] == [1, os.getpid()]
 
 
+@pytest.mark.parametrize(
+    ("name", "argv", "told"),
+    [
+        ("md127_raid6", [], True), ("md_d0_resync", [], True), ("z_wr_iss", [], True), ("drbd_r_data", [], True),
+        ("bcache_gc", [], True), ("dmcrypt_write", [], True), ("kworker/0:1", [], False), ("zsh", [], False),
+        ("z_tool", ["z_tool", "-x"], False),
+    ],
+)  # fmt: skip
+def test_threads_of_storage_tell_their_processor_time(
+    monkeypatch: pytest.MonkeyPatch, name: str, argv: list[str], told: bool,  # noqa: FBT001  # a table
+) -> None:  # fmt: skip
+    monkeypatch.setattr(psutil, "pids", lambda: [1, os.getpid()])
+    monkeypatch.setattr(psutil.Process, "name", lambda _: name)
+    monkeypatch.setattr(psutil.Process, "cmdline", lambda _: argv)
+    rows = Processes().look()
+    assert [("cpu_seconds" in row) for row in rows] == [told, told]
+    assert all(row["cpu_seconds"] >= 0 for row in rows if told)
+
+
 def test_where_the_first_process_is_not_seen_others_hide_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(psutil, "pids", lambda: [os.getpid()])
     own, hidden = Processes().look()

@@ -53,7 +53,7 @@ def _one(part: Part | Iterable[Part]) -> str:
     if isinstance(part, Markup):
         return part
     if isinstance(part, str):
-        return text(part)
+        return html.escape(safe(part, 2000), quote=True)
     return "".join(_one(each) for each in part)
 
 
@@ -67,8 +67,16 @@ def table(headings: Iterable[Part], rows: Iterable[Iterable[Part]], *, right: fr
     """Return a table; columns whose place is in `right` hold numbers."""
     sides = dict.fromkeys(right, "n")
     head = el("tr", (el("th", cell, scope="col", class_=sides.get(at)) for at, cell in enumerate(headings)))
-    body = (el("tr", (el("td", cell, class_=sides.get(at)) for at, cell in enumerate(row))) for row in rows)
+    body = Markup("".join(_row(row, right) for row in rows))
     return el("div", el("table", el("thead", head), el("tbody", body)), class_="scroll")
+
+
+def _row(row: Iterable[Part], right: frozenset[int]) -> str:
+    """Return a row; pages hold ten thousands of cells, so they are not made as elements each."""
+    cells = "".join(
+        f'<td class="n">{_one(cell)}</td>' if at in right else f"<td>{_one(cell)}</td>" for at, cell in enumerate(row)
+    )
+    return f"<tr>{cells}</tr>"
 
 
 def fold(title: Part | Iterable[Part], *parts: Part | Iterable[Part], id_: str | None = None) -> Markup:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sdstop import format as human
 from sdstop.analysis.fabric import Load as HbaLoad
@@ -13,6 +16,7 @@ from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.dimms import MemorySocket
 from sdstop.collectors.hba import DiskPath
 from sdstop.collectors.node import CpuActivity
+from sdstop.collectors.processes import StorageThreadActivity
 from sdstop.history import Window
 from sdstop.model import Reading
 from sdstop.readings.zpool import Tuning
@@ -21,6 +25,10 @@ PASSES = 3
 """Times that a byte of a rebuild crosses memory: from the HBA, for its checksum, for parity."""
 REACHED = 0.75
 """Share of the peak of memory that programs reach (STREAM measures 0.72 to 0.80)."""
+THREAD_SECONDS = 30.0
+"""How far back threads are looked at: processes are listed every five seconds."""
+_PARITY = ("_raid4", "_raid5", "_raid6")
+"""How the threads of md end that compute parity, unless group_thread_cnt gives them help (drivers/md/raid5.c)."""
 HBA_FULL, CPU_FULL, CPUS_FULL = 0.8, 0.95, 0.85
 """Shares in use from which an HBA's links, one processor and all of them count as full."""
 
@@ -46,7 +54,7 @@ def suspects(
         lambda: _suspended(window, known),
         lambda: _hba(behind),
         lambda: _memory(window, known, behind, (disk_rate, flash_rate)),
-        lambda: _processors(window),
+        lambda: _processors(window, known),
         lambda: _shares(window, known),
     )
     return [suspect for look in looks for suspect in look()]
@@ -118,21 +126,29 @@ def _memory(
         yield Suspect(f"memory ({size})", "none", readings=tuple(sockets))
 
 
-def _processors(window: Window) -> Iterator[Suspect]:
+def _processors(window: Window, known: Rebuilding) -> Iterator[Suspect]:
     moments = window.last(LOAD_SECONDS).moments(CpuActivity)
-    busy: dict[str, list[float]] = {}
-    for moment in moments:
-        for row in moment.rows.values():
-            busy.setdefault(row.cpu, []).append(row.busy)
-    means = {cpu: sum(shares) / len(shares) for cpu, shares in busy.items()}
+    means = _means((row.cpu, row.busy) for moment in moments for row in moment.rows.values())
     overall = means.pop("all", None)
+    threads = _threads(window, known)
     if overall is None or not moments:
         yield Suspect("the processors: what they do is not known", "unknown")
         return
     newest = moments[-1].rows
+    hardest = max(threads, key=lambda thread: thread[1], default=None)
     one = max(means, key=lambda cpu: means[cpu], default=None)
-    if overall >= CPUS_FULL:
-        yield Suspect(f"the processors: {human.percent(overall)} % busy", "possible", "top -H", (newest["all"],))
+    if hardest is not None and hardest[1] >= CPU_FULL and known.rebuild.kind == "md":
+        row, busy = hardest
+        text, advice = f"one processor: {row.name} takes {human.percent(busy)} % of it", "top -H; perf top"
+        if row.name.endswith(_PARITY):
+            text = f"{text}, and computes all parity alone"
+            advice = f"cat /sys/block/{known.name}/md/group_thread_cnt: with more than 0, others compute parity for it"
+        yield Suspect(text, "proven", advice, (row,))
+    elif overall >= CPUS_FULL:
+        share = math.fsum(busy for _, busy in threads)
+        its = f", {human.percent(share / len(means))} % by its own threads" if threads and means else ""
+        rows = (newest["all"], *((hardest[0],) if hardest is not None else ()))
+        yield Suspect(f"the processors: {human.percent(overall)} % busy{its}", "possible", "top -H", rows)
     elif one is not None and means[one] >= CPU_FULL and one in newest:
         text = (
             f"one processor: cpu{one} is {human.percent(means[one])} % busy, as with a single thread that does it all"
@@ -140,7 +156,25 @@ def _processors(window: Window) -> Iterator[Suspect]:
         yield Suspect(text, "possible", "top -H: whose thread is it?", (newest[one],))
     else:
         most = f", cpu{one} {human.percent(means[one])} %" if one is not None else ""
-        yield Suspect(f"the processors ({human.percent(overall)} % busy{most})", "none", readings=(newest["all"],))
+        its = f", the busiest thread of it, {hardest[0].name}, {human.percent(hardest[1])} %" if hardest else ""
+        yield Suspect(f"the processors ({human.percent(overall)} % busy{most}{its})", "none", readings=(newest["all"],))
+
+
+def _threads(window: Window, known: Rebuilding) -> list[tuple[StorageThreadActivity, float]]:
+    """Return the kernel's threads that work for a rebuild: their latest rows, and the share of a processor of each."""
+    prefixes = {"md": (f"{known.name}_",), "zfs": ("z_",), "drbd": ("drbd_",)}.get(known.rebuild.kind, ())
+    looks = window.last(THREAD_SECONDS).moments(StorageThreadActivity)
+    rows = {key: row for look in looks for key, row in look.rows.items() if row.name.startswith(prefixes)}
+    means = _means((key, row.busy) for look in looks for key, row in look.rows.items() if key in rows)
+    return [(row, means[key]) for key, row in rows.items()] if prefixes else []
+
+
+def _means(shares: Iterable[tuple[Hashable, float]]) -> dict[Any, float]:
+    """Return the mean of each one's shares."""
+    by: dict[Any, list[float]] = {}
+    for key, share in shares:
+        by.setdefault(key, []).append(share)
+    return {key: statistics.fmean(values) for key, values in by.items()}
 
 
 def _suspended(window: Window, known: Rebuilding) -> Iterator[Suspect]:

@@ -205,22 +205,33 @@ def _load(window: Window, device: str) -> Load | None:
     known = window.get(BlockDevice, device)
     name = known.parent if known is not None and known.parent else device
     recent = window.once("rebuilding.load", lambda: window.last(LOAD_SECONDS).moments(DiskActivity))
-    rows = [moment.rows.get(name) for moment in recent]
-    found = [row for row in rows if row is not None]
-    if not found:
+    count = measured = 0
+    busy = completed = weight = waited = moved = 0.0
+    last: DiskActivity | None = None
+    for moment in recent:  # in one go: there are dozens of members and of moments, in every frame
+        row = moment.rows.get(name)
+        if row is None:
+            continue
+        last = row
+        count += 1
+        rate = row.completed_per_second
+        completed += rate
+        moved += row.read_bytes_per_second + row.write_bytes_per_second
+        if row.busy is not None:
+            busy += row.busy
+            measured += 1
+        if row.wait is not None:
+            waited += row.wait * rate
+            weight += rate
+    if last is None:
         return None
-    busy = [row.busy for row in found if row.busy is not None]
-    completed = sum(row.completed_per_second for row in found)
-    waits = [(row.wait, row.completed_per_second) for row in found if row.wait is not None]
-    weight = sum(count for _, count in waits)
-    moved = sum(row.read_bytes_per_second + row.write_bytes_per_second for row in found)
     return Load(
         name,
-        sum(busy) / len(busy) if len(busy) == len(found) else None,
-        sum(wait * count for wait, count in waits) / weight if weight else None,
-        completed / len(found),
-        moved / len(found),
-        found[-1].in_flight,
+        busy / count if measured == count else None,
+        waited / weight if weight else None,
+        completed / count,
+        moved / count,
+        last.in_flight,
     )
 
 

@@ -22,6 +22,8 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2
 _SYNC_SECONDS = 0.5  # a dump of many frames made at once is not slowed by a sync for each
 _LATEST_TAR_TIME = 8**11 - 1
+_LONGEST_USTAR_NAME = 100
+_USTAR = b"ustar\x0000".ljust(255, b"\0")
 # Checksums are most of a compressed index, and the whole one repeats them. In a string of JSON it cannot match.
 _SHA256 = re.compile(rb'"sha256":"[0-9a-f]{64}",')
 
@@ -222,13 +224,30 @@ class ArchiveSink(Sink):
 
     def _member(self, name: str, data: bytes | None) -> bytes:
         """Return what to write of a file, or of a folder if there are no data."""
-        info = tarfile.TarInfo(f"{self._top}/{name}")
-        info.mtime = max(0, min(int(self.taken), _LATEST_TAR_TIME))
-        info.mode = 0o700 if data is None else 0o600
-        info.type = tarfile.DIRTYPE if data is None else tarfile.REGTYPE
+        header = tar_header(f"{self._top}/{name}", None if data is None else len(data), int(self.taken))
         data = data or b""
-        info.size = len(data)
         padding = bytes(-len(data) % tarfile.BLOCKSIZE)
         deflate = self._deflate.compress
-        header = info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
         return deflate(header) + deflate(data) + deflate(padding)
+
+
+def tar_header(path: str, size: int | None, taken: int) -> bytes:
+    """Return the header of a file of so many bytes, or of a folder (None), of a Unix time; its owner alone reads it.
+
+    Most paths and all sizes fit into a ustar header (POSIX.1-1988), which is filled in here: a first frame has
+    thousands of members, and tarfile takes five times as long for each. It makes those of other paths.
+    """
+    mtime = max(0, min(taken, _LATEST_TAR_TIME))
+    folder = size is None
+    name = f"{path}/" if folder and not path.endswith("/") else path
+    if len(name) > _LONGEST_USTAR_NAME or not name.isascii() or "\0" in name:
+        info = tarfile.TarInfo(path)
+        info.mtime, info.mode, info.size = mtime, 0o700 if folder else 0o600, size or 0
+        info.type = tarfile.DIRTYPE if folder else tarfile.REGTYPE
+        return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
+    mode, kind = ("0000700", "5") if folder else ("0000600", "0")
+    fields = "\0".join((mode, "0000000", "0000000", f"{size or 0:011o}", f"{mtime:011o}", ""))
+    head = name.encode("ascii").ljust(_LONGEST_USTAR_NAME, b"\0") + fields.encode("ascii")
+    tail = kind.encode("ascii").ljust(101, b"\0") + _USTAR
+    summed = sum(head) + sum(tail) + 8 * 0x20  # as if its own eight bytes were spaces
+    return head + f"{summed:06o}\0 ".encode("ascii") + tail

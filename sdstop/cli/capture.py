@@ -53,6 +53,10 @@ def _checked(redactor: Redactor, path: str) -> str:
     return f"; no name was left in it; what stands for what is in {safe(write_map(redactor, path))}, which stays here"
 
 
+_AT_ONCE, _TOGETHER = 3, 20
+"""Frames that are judged as they come, for the warnings; and how many later ones together."""
+
+
 class _Ended(Exception):  # noqa: N818
     """A signal came while nothing was being written."""
 
@@ -88,6 +92,7 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
     frames = iter(watch.frames(seconds))
     start: float | None = None
     where = ""
+    judging = _Judging(session, course)
     try:
         while not ended.code:
             ended.waiting = True
@@ -96,24 +101,44 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
             if frame is None:
                 break
             start = frame.monotonic if start is None else start
-            _write(frame, session, course, writer)
+            writer.add(frame)
+            judging.add(frame)
             told(frame.monotonic - start)
-            if watch.sampler is not None and not where:
+            if watch.sampler is not None and not where and not judging.waiting:
                 where = _stands_on(session, writer.path)
                 if where:
                     output.clear_progress()
                     output.say(f"sdstop: {where}")
     except _Ended:
         for frame in watch.held_back():
-            _write(frame, session, course, writer)
+            writer.add(frame)
+            judging.add(frame)
     finally:
         ended.waiting = False
         output.clear_progress()
+    judging.catch_up()
 
 
-def _write(frame: Frame, session: Session, course: Course, writer: CaptureWriter) -> None:
-    writer.add(frame)
-    course.add(session.feed(frame).now)
+class _Judging:
+    """Feeds frames to a session and a course, the first ones at once and later ones some together.
+
+    Nobody looks before the end, and a processor that is woken for each of them spends twice the time on it.
+    """
+
+    def __init__(self, session: Session, course: Course) -> None:
+        self._session = session
+        self._course = course
+        self.waiting: list[Frame] = []
+
+    def add(self, frame: Frame) -> None:
+        self.waiting.append(frame)
+        if self._session.frames_seen < _AT_ONCE or len(self.waiting) >= _TOGETHER:
+            self.catch_up()
+
+    def catch_up(self) -> None:
+        for frame in self.waiting:
+            self._course.add(self._session.feed(frame).now)
+        self.waiting.clear()
 
 
 _LOOKED_AT = frozenset({"md", "bcache", "zvol", "drbd", "nbd", "aoe"})

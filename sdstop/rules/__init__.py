@@ -9,6 +9,7 @@ from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from sdstop.rules.capacity_near_full import CAPACITY_NEAR_FULL
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.rules.device_hung import DEVICE_HUNG
 from sdstop.rules.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
 from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
@@ -84,6 +85,7 @@ RULES: tuple[Rule, ...] = (
     QOS_MULTIPLIED,
     QOS_PARTIAL,
     CLUSTER_DEGRADED,
+    CLUSTER_RESOURCE_FAILED,
     MDM_NO_REDUNDANCY,
     SPARE_BELOW_FAULT_SET,
     CAPACITY_NEAR_FULL,

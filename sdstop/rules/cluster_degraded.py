@@ -13,6 +13,8 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Cluster
 from sdstop.readings.scaleio import Gateway
 
 _ID = "cluster-degraded"
+PACEMAKER = "pacemaker"
+"""A kind of cluster that holds no data, but runs what serves it: without quorum, or with a lost node, it does not."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -30,6 +32,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
     devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
     down = [n for n in nodes if n.healthy == 0]
+    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # of which the cluster speaks itself
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
     severity, said = Severity.INFO, []
@@ -40,13 +43,16 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
         severity = Severity.CRITICAL if _last_copy(window, cluster) else _worse(severity, Severity.WARNING)
         left = "one copy is left" if _last_copy(window, cluster) else "copies are missing"
         said.append(f"of {human.quantity(cluster.degraded, 'bytes')} {left}: a further failure may lose data")
-    if down:
+    if told:
         severity = _worse(severity, Severity.WARNING)
-        said.append(f"{_listed([f'{n.node} is {n.state}' for n in down])}")
+        said.append(f"{_listed([f'{n.node} is {n.state}' for n in told])}")
     if devices:
         severity = _worse(severity, Severity.WARNING)
         said.append(f"{_listed([f'{d.device} of {d.node} is {d.state}' for d in devices])}")
-    if cluster.healthy == 0 and not down:
+    if cluster.kind == PACEMAKER and cluster.says:
+        severity = Severity.CRITICAL
+        said.insert(0, cluster.says)
+    elif cluster.healthy == 0 and not down:
         severity = _worse(severity, Severity.WARNING)
         said.append(f"it says {cluster.state}{f': {cluster.says}' if cluster.says else ''}")
     if away:
@@ -61,18 +67,26 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
         severity,
         cluster.cluster,
         "; ".join(said),
-        (
-            Value("failed", "data that cannot be reached", cluster.failed, "bytes", 0),
-            Value("degraded", "data with too few copies", cluster.degraded, "bytes", 0),
-            Value("nodes", "nodes that are well", cluster.nodes_up, "", cluster.nodes),
-            Value("managers", "managers that are there", cluster.managers_up, "", cluster.managers),
-            Value("devices", "devices that are not well", len(devices), "", 0),
-            Value("state", "state", cluster.state),
-            Value("epoch", "session of the managers", cluster.epoch),
-        ),
+        _values(cluster, len(devices)),
         cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
         _advice(cluster, down, devices),
         "all nodes and devices well, and no data with too few copies",
+    )
+
+
+def _values(cluster: Cluster, bad: int) -> tuple[Value, ...]:
+    managers = Value("managers", "managers that are there", cluster.managers_up, "", cluster.managers)
+    state = Value("state", "state", cluster.state)
+    if cluster.kind == PACEMAKER:
+        return (managers, state)
+    return (
+        Value("failed", "data that cannot be reached", cluster.failed, "bytes", 0),
+        Value("degraded", "data with too few copies", cluster.degraded, "bytes", 0),
+        Value("nodes", "nodes that are well", cluster.nodes_up, "", cluster.nodes),
+        managers,
+        Value("devices", "devices that are not well", bad, "", 0),
+        state,
+        Value("epoch", "session of the managers", cluster.epoch),
     )
 
 
@@ -115,6 +129,8 @@ def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.state is None and cluster.degraded is None and not nodes:
         return Unchecked(_ID, "neither its state nor its nodes nor its copies are told", cluster.cluster)
     parts = [cluster.state or "its managers are not told"]
+    if cluster.kind == PACEMAKER:
+        return RuledOut(_ID, cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
     if cluster.nodes is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes well")
     parts.append("all data has its copies" if cluster.degraded == 0 else "how much is degraded is not told")
@@ -125,7 +141,7 @@ def _advice(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevi
     said = []
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
-        said.append(f"ping {address}; on it: systemctl list-units | grep -i -E 'sds|mdm|ceph|drbd'; journalctl -p err")
+        said.append(f"ping {address}; on it: systemctl --failed; journalctl -b -p err | tail -40")
     if devices:
         said.append(
             f"on {devices[0].node}: journalctl -k | grep -i -E 'I/O error|reset'; smartctl -x {devices[0].device}"
@@ -136,6 +152,7 @@ def _advice(cluster: Cluster, down: list[ClusterNode], devices: list[ClusterDevi
         "powerflex": "scli --query_cluster; scli --query_all_sds",
         "ceph": "ceph health detail; ceph osd tree down",
         "drbd": "drbdadm status --verbose",
+        PACEMAKER: "crm_mon -1 -r -f; corosync-quorumtool -s",
     }
     said.append(tell.get(cluster.kind, "ask the cluster's own tools"))
     return tuple(said)

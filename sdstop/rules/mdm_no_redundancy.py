@@ -9,15 +9,18 @@ from sdstop.history import Window
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _ID = "mdm-no-redundancy"
+_WITHOUT = frozenset({"drbd", "pacemaker"})
+"""DRBD has no managers, and whether Corosync's votes last depends on more than their number (two_node, qdevice)."""
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for cluster in window.rows(Cluster).values():
+        if cluster.kind in _WITHOUT:
+            continue
         if cluster.managers is None and cluster.managers_up is None:
-            if cluster.kind != "drbd":  # it has none
-                yield Unchecked(_ID, "how many managers it has is not told", cluster.cluster)
+            yield Unchecked(_ID, "how many managers it has is not told", cluster.cluster)
         elif cluster.tolerates is None or cluster.managers_up is None:
             yield Unchecked(_ID, "how many of its managers are there is not told", cluster.cluster)
         elif cluster.tolerates > 0 and (cluster.managers is None or cluster.managers_up >= cluster.managers):

@@ -1,10 +1,8 @@
-"""Flight: the runs of one collector, one at a time, in a thread of its own."""
+"""Flight: the runs of one collector, one at a time."""
 
 from __future__ import annotations
 
 import contextlib
-import queue
-import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +44,7 @@ class Landing:
 
 
 class Flight:
-    """One collector's thread. All but `_work` and what it calls belongs to the thread that launches."""
+    """One collector's runs. All but `fly` and what it calls belongs to the thread that launches."""
 
     def __init__(
         self,
@@ -56,7 +54,7 @@ class Flight:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Start with no thread; `land` is called from the thread at the end of each launch.
+        """Start at rest; `land` is called at the end of each flight, in the thread that it took place in.
 
         It gets None if the fingerprint had not changed and nothing was due.
         """
@@ -72,8 +70,7 @@ class Flight:
         self._clock = clock
         self._wall = wall
         self.recording = self._record()
-        self._orders: queue.SimpleQueue[bool] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
+        self._due = False
         self._mark: Hashable = None
 
     def due(self, now: float, slack: float) -> bool:
@@ -82,28 +79,24 @@ class Flight:
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, *, due: bool) -> None:
-        """Run the collector, or if it is not due ask its fingerprint whether it is."""
+        """Say that `fly` is to come: it runs the collector, or if it is not due asks its fingerprint whether it is."""
         self.busy = True
         self.launched = now
+        self._due = due
         if due:
             self.ran = now
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._work, name=self.collector.name, daemon=True)
-            self._thread.start()
-        self._orders.put(due)
 
     def overdue(self, now: float) -> bool:
         """Whether it runs for longer than it may."""
         return self.busy and now - self.launched > self.collector.deadline
 
-    def _work(self) -> None:
-        while True:
-            due = self._orders.get()
-            landing = None
-            try:
-                landing = self._fly(due=due)
-            finally:
-                self._land(self, landing)
+    def fly(self) -> None:
+        """Do what was launched, and land."""
+        landing = None
+        try:
+            landing = self._fly(due=self._due)
+        finally:
+            self._land(self, landing)
 
     def _fly(self, *, due: bool) -> Landing | None:
         fingerprint = self.collector.fingerprint

@@ -11,6 +11,7 @@ from sdstop.collector import Collector
 from sdstop.evidence import Evidence, Outcome, RunMark
 from sdstop.host import Host
 from sdstop.sampler.flight import Flight, Landing
+from sdstop.sampler.lanes import Lanes
 
 PATIENCE = 0.25
 """Seconds that a frame waits for the collectors of its round."""
@@ -67,6 +68,8 @@ class Rounds:
     ) -> None:
         """Start with the first round due."""
         self.flights = [Flight(collector, host, self._land, clock, wall) for collector in collectors]
+        self._quick_first = sorted(self.flights, key=lambda flight: flight.collector.pace)
+        self._lanes = Lanes(clock)
         self._interval = interval
         self._patience = patience
         self._send = send
@@ -92,7 +95,7 @@ class Rounds:
     def pause(self) -> float:
         """Return the seconds until `step` has something to do if nobody lands."""
         until = self._next if self._send_by is None else min(self._next, self._send_by)
-        return max(0.0, until - self._clock())
+        return min(max(0.0, until - self._clock()), self._lanes.pause())
 
     def step(self) -> None:
         """Do what is due: launch a round, send a frame."""
@@ -108,6 +111,7 @@ class Rounds:
             self._send_by = now + TOGETHER
         if self._send_by is not None and (now >= self._send_by or not any(f.busy for f in self._awaited)):
             self._emit()
+        self._lanes.step()
 
     def rescan(self) -> None:
         """Run every collector now."""
@@ -115,7 +119,7 @@ class Rounds:
         for flight in self.flights:
             if not flight.busy:
                 flight.urgent = True
-                flight.launch(now, due=True)
+                self._start(flight, now, due=True)
 
     def look(self) -> None:
         """Ask every fingerprint now; who finds it changed runs."""
@@ -123,24 +127,29 @@ class Rounds:
         for flight in self.flights:
             if not flight.busy and flight.collector.fingerprint is not None:
                 flight.urgent = True
-                flight.launch(now, due=False)
+                self._start(flight, now, due=False)
 
     def _launch(self, now: float) -> list[Flight]:
         launched = []
-        for flight in self.flights:
+        for flight in self._quick_first:
             if flight.busy:
                 continue
             due = flight.due(now, self._interval / 2)
             if due or flight.collector.fingerprint is not None:
-                flight.launch(now, due=due)
+                self._start(flight, now, due=due)
                 launched.append(flight)
         return launched
+
+    def _start(self, flight: Flight, now: float, *, due: bool) -> None:
+        flight.launch(now, due=due)
+        self._lanes.put(flight.fly)
 
     def _land(self, flight: Flight, landing: Landing | None) -> None:
         if landing is not None:
             self._landed.append(landing)
         flight.busy = False  # last: who is not busy has its landing in the queue
-        self._wake()
+        if self._lanes.idle():  # else somebody lands after this one
+            self._wake()
 
     def _emit(self) -> None:
         now = self._clock()

@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.processes import PROCESSES, ProcessActivity, ProcessIo, ProcessSummary, parse, rate
+from sdstop.collectors.processes import (
+    PROCESSES,
+    ProcessActivity,
+    ProcessIo,
+    ProcessSummary,
+    StorageThread,
+    StorageThreadActivity,
+    parse,
+    rate,
+)
 from sdstop.evidence import Evidence, Frame
 from sdstop.host import Absent, Malformed
 from sdstop.replay import EvidenceHost, Replay
@@ -45,6 +54,21 @@ def test_rates_of_two_looks() -> None:
     assert shot.rows(ProcessActivity) == {
         (71, 1000.5): ProcessActivity(71, 1000.5, "fio", "root", "fio job", 1000.0, 2.0)
     }
+
+
+def test_what_a_kernel_thread_computes_is_known_even_where_its_io_is_denied() -> None:
+    thread = {**HIDDEN, "pid": 70, "name": "md0_raid6", "cpu_seconds": 5.25}
+    assert StorageThread(70, 1000.5, "md0_raid6", 5.25) in parse([thread])
+    replay = Replay([PROCESSES])
+    replay.feed(frame(1, thread))
+    shot = replay.feed(frame(6, {**thread, "cpu_seconds": 9.0}))
+    assert shot.rows(StorageThreadActivity) == {(70, 1000.5): StorageThreadActivity(70, 1000.5, "md0_raid6", 0.75)}
+    assert not replay.feed(frame(11, {**thread, "cpu_seconds": 1.0})).rows(StorageThreadActivity)  # it went back
+
+
+@pytest.mark.parametrize("said", [None, -1, True, "5", float("nan"), 1e300, {}])
+def test_no_time_is_no_row(said: Any) -> None:
+    assert not any(isinstance(row, StorageThread) for row in parse([{**FIO, "cpu_seconds": said}]))
 
 
 def test_a_number_that_was_used_again_is_another_process() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
+from sdstop.collectors.node import NODE
+from sdstop.collectors.processes import PROCESSES
 from sdstop.finding import Finding, Severity
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from tests.frames import Judged, value
@@ -117,3 +121,40 @@ def test_what_stands_is_not_slow() -> None:
 def test_too_little_seen_is_unchecked() -> None:
     judged(run(19, 10.0, total=MUCH)).unchecked("md0")
     judged(run(21, 10.0, total=MUCH)).finding("md0")
+
+
+def working(name: str, share: float) -> list[tuple[float, dict[str, str]]]:
+    """Return a slow rebuild of md0 while a thread takes a share of one of two processors."""
+    shown = []
+    for second, files in run(30, 10.0, total=MUCH, busy=0.1):
+        thread = {
+            "pid": 70, "name": name, "started": 9.5, "user": "root", "cmdline": "", "read_bytes": 0, "write_bytes": 0,
+            "cpu_seconds": 5 + second * share,
+        }  # fmt: skip
+        stat = f"cpu  {round(second * 50)} 0 0 {round(second * 150)} 0 0 0 0 0 0\n"
+        both = "".join(f"cpu{n} {round(second * 25)} 0 0 {round(second * 75)} 0 0 0 0 0 0\n" for n in range(2))
+        shown.append(
+            (second, files | {"answer:psutil.processes": json.dumps([thread]), "/proc/stat": f"{stat}{both}btime 5\n"})
+        )
+    return shown
+
+
+@pytest.mark.parametrize(("share", "proven"), [(0.94, False), (0.96, True)])
+def test_the_one_thread_that_computes_parity(share: float, proven: bool) -> None:  # noqa: FBT001  # a table
+    """It wanders: no processor is busy more than a quarter of the time."""
+    finding = Judged((*COLLECTORS, NODE, PROCESSES), [REBUILD_SLOW], working("md0_raid6", share)).finding("md0")
+    if proven:
+        assert (
+            "what limits it is one processor: md0_raid6 takes 96.0 % of it, and computes all parity" in finding.summary
+        )
+        assert "group_thread_cnt" in finding.advice[0]
+        assert any(cite.key == "answer:psutil.processes" for cite in finding.evidence)
+    else:
+        assert "the busiest thread of it, md0_raid6, 94.0 %" in ruled_out_there(finding)
+
+
+@pytest.mark.parametrize("name", ["md1_raid6", "md0x_raid6"])
+def test_a_thread_of_another_array_is_not_it(name: str) -> None:
+    finding = Judged((*COLLECTORS, NODE, PROCESSES), [REBUILD_SLOW], working(name, 0.99)).finding("md0")
+    assert name not in finding.summary
+    assert name not in ruled_out_there(finding)

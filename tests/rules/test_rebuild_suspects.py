@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from sdstop.collectors.dimms import DIMMS, TABLE
 from sdstop.collectors.diskstats import DISKSTATS
 from sdstop.collectors.hba import HBA
 from sdstop.collectors.node import NODE
+from sdstop.collectors.processes import PROCESSES
 from sdstop.collectors.zfs import ZFS
 from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
 from sdstop.collectors.zfs_settings import ZFS_TUNING
@@ -24,7 +26,7 @@ from tests.frames import check, value
 from tests.hbanode import Card, files
 from tests.stories.draid import EVERY, DraidPool
 
-COLLECTORS = (BLOCKDEV, DISKSTATS, HBA, DIMMS, NODE, ZFS, ZFS_STATE, ZFS_DATASETS, ZFS_TUNING)
+COLLECTORS = (BLOCKDEV, DISKSTATS, HBA, DIMMS, NODE, PROCESSES, ZFS, ZFS_STATE, ZFS_DATASETS, ZFS_TUNING)
 NAMES = tuple(f"sd{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(60))
 SUSPENDED = "/sys/module/zfs/parameters/zfs_scan_suspend_progress"
 
@@ -38,6 +40,7 @@ def slow(
     busy: float = 0.5,
     cpu: int = 20,
     more: tuple[tuple[str, str], ...] = (),
+    running: tuple[str, float] | None = None,
 ) -> Finding:
     """Rebuild with HBAs of so many disks that move `each` bytes a second; `cpu` percent of one processor."""
     ends = [0]
@@ -55,10 +58,13 @@ def slow(
             f"{int(second * 1000 * busy)} {second * 400} 0 0 0 0 0 0\n"
             for n, name in enumerate(NAMES)
         )
-        one, other = f"{second * cpu} 0 0 {second * (100 - cpu)}", f"0 0 0 {second * 100}"
+        first, rest = min(cpu, 100), max(cpu - 100, 0)
+        one, other = (f"{second * spent} 0 0 {second * (100 - spent)}" for spent in (first, rest))
         both = f"{second * cpu} 0 0 {second * (200 - cpu)}"
         stat = f"cpu  {both} 0 0 0 0 0 0\ncpu0 {one} 0 0 0 0 0 0\ncpu1 {other} 0 0 0 0 0 0\nbtime 5\n"
         given |= {"/proc/diskstats": rows, "/proc/stat": stat}
+        if running is not None:
+            given["answer:psutil.processes"] = threads(*running)[second]
         items = [
             Evidence(f"slug:{path.split('/')[1]}" if path.startswith("commands/") else path, data=text.encode())
             for path, text in given.items()
@@ -148,3 +154,32 @@ def test_full_disks_need_no_other_cause() -> None:
     found = slow(modules=(4, 4), busy=0.97)
     assert "this is what these disks can do" in found.summary
     assert "the HBAs" in not_it(found)
+
+
+def threads(name: str, share: float) -> dict[int, str]:
+    """Return psutil's answers in which two threads of a name take a share of a processor each, by second."""
+    return {
+        second: json.dumps(
+            [
+                {"pid": 70 + n, "name": name, "started": 9.5, "user": "root", "cmdline": "", "read_bytes": 0,
+                 "write_bytes": 0, "cpu_seconds": round(5 + second * share, 2)}
+                for n in range(2)
+            ]
+        )
+        for second in range(0, 71, EVERY)
+    }  # fmt: skip
+
+
+def test_the_threads_of_the_pool_are_named() -> None:
+    found = slow(modules=(4, 4), running=("z_wr_iss", 0.15))
+    assert "the busiest thread of it, z_wr_iss, 15.0 %" in not_it(found)
+
+
+@pytest.mark.parametrize("name", ["kworker/0:1", "md0_raid6"])
+def test_threads_of_others_are_not_its_own(name: str) -> None:
+    assert "busiest thread" not in not_it(slow(modules=(4, 4), running=(name, 0.99)))
+
+
+def test_full_processors_and_how_much_of_it_is_its_own() -> None:
+    found = slow(modules=(4, 4), cpu=172, running=("z_rd_int", 0.8))
+    assert "the processors: 86.0 % busy, 80.0 % by its own threads" in found.summary

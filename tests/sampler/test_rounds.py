@@ -12,6 +12,7 @@ from sdstop.evidence import Evidence, Outcome, RunMark
 from sdstop.host import Absent, Host, TimedOut
 from sdstop.model import Reading
 from sdstop.sampler.flight import Flight
+from sdstop.sampler.lanes import Lanes
 from sdstop.sampler.rounds import Delta, Rounds, Sent
 from tests.sampler.meters import Other, others
 
@@ -53,18 +54,20 @@ class Clock:
         return self.now
 
 
-class Still(Flight):
-    """A flight without a thread: it is carried out when told, at the time of a clock."""
+class Held(Lanes):
+    """No threads: what is put there is carried out when told, at the time of a clock."""
 
-    def carry(self) -> None:
-        due = self._orders.get_nowait()
-        self._land(self, self._fly(due=due))
+    def put(self, order: Callable[[], None]) -> None:
+        self.orders = [*getattr(self, "orders", []), order]
+
+    def take(self, flight: Flight) -> None:
+        self.orders.remove(flight.fly)
+        flight.fly()
 
 
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Table]:
-    monkeypatch.setattr("sdstop.sampler.rounds.Flight", Still)
-    monkeypatch.setattr("threading.Thread.start", lambda _: None)
+    monkeypatch.setattr("sdstop.sampler.rounds.Lanes", Held)
     return Table
 
 
@@ -78,10 +81,14 @@ class Table:
             collectors, host or Hanging({}), self.frames.append, lambda: None, interval, 0.25, self.clock, self.clock
         )
 
-    def flight(self, name: str) -> Still:
-        found = next(flight for flight in self.rounds.flights if flight.collector.name == name)
-        assert isinstance(found, Still)
-        return found
+    def flight(self, name: str) -> Flight:
+        return next(flight for flight in self.rounds.flights if flight.collector.name == name)
+
+    @property
+    def lanes(self) -> Held:
+        lanes = self.rounds._lanes
+        assert isinstance(lanes, Held)
+        return lanes
 
     def launched(self) -> set[str]:
         return {flight.collector.name for flight in self.rounds.flights if flight.busy}
@@ -90,7 +97,7 @@ class Table:
         """Let time pass and those land, and return the frames that follow."""
         self.clock.now += after
         for name in names:
-            self.flight(name).carry()
+            self.lanes.take(self.flight(name))
         before = len(self.frames)
         self.rounds.step()
         return self.frames[before:]
@@ -166,7 +173,7 @@ class TestRounds:
             table.step("a")
             table.step(after=0.25)
             table.step(after=0.75)
-        assert table.flight("b")._orders.qsize() == 1
+        assert table.lanes.orders.count(table.flight("b").fly) == 1
 
     def test_what_runs_too_long_is_marked_in_every_frame(self, rounds: Callable[..., Table]) -> None:
         table = rounds([collector("a"), collector("b", deadline=2.0)])

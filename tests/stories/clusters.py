@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sdstop.evidence import slug
-from sdstop.parsers import ceph, drbd
-from tests import cephnode, drbdnode
+from sdstop.parsers import ceph, drbd, pacemaker
+from tests import cephnode, drbdnode, pacemakernode
 from tests.stories.disks import SYSTEM, SystemDisk
 from tests.stories.folder import Folder
 from tests.stories.interfaces import STILL, Interfaces
@@ -99,4 +99,30 @@ def _resync() -> Watched:
     return Watched(Shape("store1", load=0.9), 5, 13, said, {"/sys/block/drbd0/slaves/sdb": "../../sdb"})
 
 
-STORIES: Stories = {"ceph-drain": _drain, "drbd-resync": _resync}
+def _unclean() -> Watched:
+    """Let the peer of a pair fall silent: Pacemaker cannot fence it, so what must not run twice runs nowhere else."""
+    lun = pacemakernode.instance("lun", "ocf:heartbeat:iSCSILogicalUnit", "store1", failed=True)
+    said = pacemakernode.status(
+        pacemakernode.node("store1", leads=True) + pacemakernode.node("store2", online=False, unclean=True),
+        pacemakernode.clone("r0-clone", pacemakernode.instance("r0", "ocf:linbit:drbd", "store1", "Promoted"),
+                            pacemakernode.instance("r0", "ocf:linbit:drbd"))
+        + pacemakernode.group("target", pacemakernode.instance("ip", "ocf:heartbeat:IPaddr2", "store1"), lun),
+        pacemakernode.failure("lun", "store1", "timed out"),
+    )  # fmt: skip
+    alone = drbdnode.resource(state="Connecting", replication="Off", peer_disk="DUnknown", out_of_sync=91_204)
+
+    def told(second: int) -> dict[str, str]:
+        files = _command(drbd.STATUS, drbdnode.status(alone))
+        files["/proc/diskstats"] = (
+            f" 147       0 drbd0 {second * 12} 0 {second * 96} {second * 9} {second * 30} 0 {second * 240} "
+            f"{second * 44} 0 {second * 50} {second * 53} 0 0 0 0 0 0\n"
+        )
+        if not second:
+            files |= _command(pacemaker.MON, said) | dict(pacemakernode.COROSYNC)
+            files["/proc/drbd"] = "version: 9.2.4 (api:2/proto:86-121)\n"
+        return files
+
+    return Watched(Shape("store1", load=0.4), 5, 4, told, {"/sys/block/drbd0/slaves/sdb": "../../sdb"})
+
+
+STORIES: Stories = {"ceph-drain": _drain, "drbd-resync": _resync, "pacemaker-unclean": _unclean}

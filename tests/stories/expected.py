@@ -68,6 +68,11 @@ STORIES = {
         info=frozenset({("rebuild-running", "r0"), ("rebuild-throttled", "r0")}),
         code=1,
     ),
+    "pacemaker-unclean": Expected(
+        critical(("cluster-degraded", "san"))
+        | warning(("cluster-degraded", "r0"), ("cluster-resource-failed", "san/lun")),
+        code=2,
+    ),
     "iostat-only": Expected(code=3),
     "draid-one-hba": Expected(
         warning(

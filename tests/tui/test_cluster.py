@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors.pacemaker import PACEMAKER
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
 from sdstop.history import Window
+from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
+from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.session import Session
 from sdstop.tui.terminal import Options
+from tests import pacemakernode
+from tests.frames import Judged
 from tests.tui.clusternode import TB, cluster, parts, pool, rebalance, session
 from tests.tui.nodes import Node
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
@@ -198,3 +203,20 @@ async def test_hostile_names_do_no_harm() -> None:
             for keys in (("7",), ("j", "j", "enter"), ("escape", "tab", "j"), ("enter",)):
                 await shown.press(*keys)
                 harmless(shown, ascii_only=ascii_only)
+
+
+async def test_what_a_high_availability_cluster_runs_and_where() -> None:
+    said = pacemakernode.status(
+        pacemakernode.node("store1", leads=True) + pacemakernode.node("store2", online=False, unclean=True),
+        pacemakernode.instance("ip", "x", "store1") + pacemakernode.instance("lun", "x", "store1", failed=True),
+    )
+    rules = [CLUSTER_DEGRADED, CLUSTER_RESOURCE_FAILED]
+    shown_by = Judged([PACEMAKER], rules, [(1.0, {pacemakernode.MON: said, **pacemakernode.COROSYNC})]).session
+    async with screen(shown_by) as shown:
+        text = await shown.press("7")
+        assert "1 of 2 nodes online, led by store1" in shown.line(" quorum ")
+        assert "running store1" in shown.line(" ip ")
+        assert "failed store1" in text
+        assert text.index(" lun ") < text.index(" ip ")  # what is not well comes first
+        assert "CRIT san store2 is UNCLEAN" in text
+        assert "WARN san/lun has failed on store1" in text

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.segment import Segment
 
 from sdstop.analysis.rebuilding import rebuildings
+from sdstop.collectors.pacemaker import ClusterResource
 from sdstop.finding import Severity
 from sdstop.format import bytes_, duration, number, percent, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
@@ -47,6 +48,7 @@ def summary_rows(scene: Scene, width: int) -> list[Row]:
         for pool in own:
             found += _pool(pool, scene, width)
         names = {cluster.cluster, *(pool.name for pool in own)}
+        names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
         found += _claims(names, scene)
     for rebuild in rebuilds(scene):
         found += _rebuild(rebuild, scene, width)
@@ -75,7 +77,8 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     line = text((f" {name} ", style + STRONG), (f" {palette.dot} ".join(facts), FAINT if severity is None else style))
     yield words(line, ("cluster", cluster.cluster), thing, name)
     if cluster.managers is not None:
-        said = f"{_of(cluster.managers_up, cluster.managers)} managers"
+        voters = "nodes online" if cluster.kind == "pacemaker" else "managers"
+        said = f"{_of(cluster.managers_up, cluster.managers)} {voters}"
         if cluster.replicas is not None:
             said += f", {_of(cluster.replicas_up, cluster.replicas)} copies"
         if cluster.leader:
@@ -88,6 +91,26 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     if cluster.degraded or cluster.failed:
         said = f"{bytes_(cluster.degraded)} lack a copy, {bytes_(cluster.failed)} cannot be reached"
         yield words(text((f" {'data':<{_NAME}} ", FAINT), (said, style)), ("data", cluster.cluster), thing)
+    yield from _resources(cluster, scene)
+
+
+def _resources_of(cluster: Cluster, scene: Scene) -> list[ClusterResource]:
+    return [row for row in scene.window.rows(ClusterResource).values() if row.cluster == cluster.cluster]
+
+
+def _resources(cluster: Cluster, scene: Scene) -> Iterator[Row]:
+    """Yield what a high-availability cluster runs, and where, what is not well first."""
+    palette = scene.palette
+    known = _resources_of(cluster, scene)
+    order = ("blocked", "failed", "stopped", "unmanaged", "disabled", "running")
+    for row in sorted(known, key=lambda row: (order.index(row.state), row.resource)):
+        own = scene.worst().get(f"{cluster.cluster}/{row.resource}")
+        style = PLAIN if own is None else palette.severity(own)
+        name = palette.word(row.resource, 30)
+        thing = Seen(Thing(f"{cluster.cluster}/{row.resource}", ((ClusterResource, (row.cluster, row.resource)),)))
+        where = f" {palette.word(row.where, 60)}" if row.where else ""
+        line = text((f" {palette.fit(name, _NAME)} ", FAINT), (row.state, style), where)
+        yield words(line, ("resource", row.cluster, row.resource), thing, name)
 
 
 def _of(there: int | None, all_: int) -> str:

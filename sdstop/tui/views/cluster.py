@@ -25,7 +25,7 @@ from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.view import View
 
-SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd")
+SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
 """Collectors of clusters."""
 
 
