@@ -29,6 +29,8 @@ WWN, NAA, EUI, NGUID, PORT = (
     "5000c500e9d8c7b6", "600508b1001c5e7d3f9a2b4c6d8e0f1a", "0025385b71b00a1c", "36344730525000210025384100000077",
     "2100001b32a9b8c7",
 )  # fmt: skip
+CARD = "525400123477"
+"""A MAC of digits alone."""
 MAC, LOCAL, IPV4, CLIENT, IPV6 = (
     "3c:ec:ef:9a:8b:7c", "fe80::3eec:efff:fe9a:8b7c", "10.77.66.55", "192.168.207.33", "2001:db8:77:1::55",
 )  # fmt: skip
@@ -51,17 +53,18 @@ NAMES = (
     HOST, FQDN, OTHER, DOMAIN, PEER, USER, GROUP, VOLUME, POOL, DATASET, MACHINE, LABEL, RESOURCE, SPACED, SERIAL, DIMM,
     ASSET, BOARD, DIGITS, IQN, NQN, MAIL, "kappelhof",
 )  # fmt: skip
-DIGITAL = (WWN, NAA, EUI, NGUID, PORT, MAC, UUID, FSID, MD, SYSTEM, LVM)
+DIGITAL = (WWN, NAA, EUI, NGUID, PORT, MAC, CARD, UUID, FSID, MD, SYSTEM, LVM)
 ADDRESSES = (IPV4, CLIENT, IPV6, LOCAL)
 CREDENTIALS = (PASSWORD, CHAP, CEPH, LUKS, SHADOW, NVME, LEGACY, BASIC, JWT, VENDOR)
 
-SAID = " ".join((*NAMES, *(d for d in DIGITAL if d not in {EUI, NGUID, PORT}), f"0x{WWN}", f"naa.{WWN}", f"eui.{EUI}",
-                 f"eui.{NGUID}", f"0x{PORT}", *ADDRESSES))  # fmt: skip
+SAID = " ".join((*NAMES, *(d for d in DIGITAL if d not in {EUI, NGUID, PORT, CARD}), f"0x{WWN}", f"naa.{WWN}",
+                 f"eui.{EUI}", f"eui.{NGUID}", f"0x{PORT}", *ADDRESSES))  # fmt: skip
 WRITTEN = " ".join((
     HOST.upper(), FQDN.upper(), SERIAL.lower(), WWN.upper(), ":".join(re.findall("..", WWN)), f"[{IPV6}]:3260",
-    f"{LOCAL}%eth0", MAC.upper(), MAC.replace(":", "-"), "3cec.ef9a.8b7c", f"enx{MAC.replace(':', '')}", UUID.upper(),
-    UUID.replace("-", ""), f"{GROUP}-{VOLUME.replace('-', '--')}", MACHINE.replace("-", "\\x2d"), VOLUME.replace("-",
-    "%2D"),
+    f"{LOCAL}%eth0",
+    MAC.upper(), MAC.replace(":", "-"), "3cec.ef9a.8b7c", MAC.replace(":", ""), f"enx{MAC.replace(':', '')}",
+    UUID.upper(), UUID.replace("-", ""), f"{GROUP}-{VOLUME.replace('-', '--')}", MACHINE.replace("-", "\\x2d"),
+    VOLUME.replace("-", "%2D"),
     SPACED.replace(" ", "\\x20"), SPACED.replace(" ", "\\040"), SPACED.replace(" ", "%20"),
     HOST.encode().hex(), base64.b64encode(HOST.encode()).decode(), base64.b64encode(FQDN.encode()).decode(),
     f"{USER}@{HOST}:/home/{USER}", f"//{HOST}/share", f"{IPV4}:3260,{CLIENT}:51000", f"ata-ST4000NM0033_{SERIAL}-part1",
@@ -123,6 +126,11 @@ def saying() -> list[Evidence]:
         "/proc/4242/cmdline": f"qemu-system-x86_64\0-name\0guest={MACHINE},debug-threads=on\0-drive\0"
         f"file=/dev/{GROUP}/{VOLUME}\0"
         f"--password\0{PASSWORD}\0--host\0{PEER}\0--to\0{IPV4}\0",
+        "/sys/block/etherd!e77.1/mac": f"{CARD}\n",
+        "/sys/block/etherd!e77.2/mac": f"{MAC.replace(':', '')}\n",
+        "/sys/kernel/debug/aoe/e77.1": f"rttavg: 1 rttdev: 1\n{CARD} 1:8 eth1\n",
+        "/sys/class/net/brzz/bridge/bridge_id": f"8000.{CARD}\n",
+        "/sys/class/net/brzz/bridge/root_id": f"8000.{MAC.replace(':', '')}\n",
         "/sys/block/sdzz/device/serial": f"{SERIAL}\n",
         "/sys/block/sdzz/device/wwid": f"naa.{WWN}\n",
         "/sys/block/sdzz/device/sas_address": f"0x{WWN}\n",

@@ -58,7 +58,7 @@ _RULES = (
         rf"\1\2{REMOVED}\2",
         re.IGNORECASE | re.MULTILINE,
     ),
-    _rule("mysql", r"(\bmysql\w*\b[^\n\0]*?[ \0]-p)[^\s\0]+", rf"\1{REMOVED}"),
+    _rule("mysql", r"(\bmysql\w{0,40}\b[^\n\0]{0,200}?[ \0]-p)[^\s\0]+", rf"\1{REMOVED}"),
     _rule("aq", r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}(?![A-Za-z0-9+/=])", REMOVED),
     _rule("dhhc tlskey", r"\b(?:DHHC-1|NVMeTLSkey-1):\d\d:[A-Za-z0-9+/=]+:?", REMOVED),
     _rule("$", r"(?<![\w$])\$(?:[156y]|2[abxy]|gy|7|sha1|argon2\w*)\$[./A-Za-z0-9$=,+-]{8,}", REMOVED),

@@ -23,7 +23,11 @@ IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,37}(?![\w:])")
 MAC = re.compile(
     r"(?<![0-9A-Za-z:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Za-z:]|-[0-9A-Fa-f]{2}\b)"
     r"|(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])|(?<=\benx)[0-9a-f]{12}(?![0-9a-z])"
+    r"|(?<=\b[0-9a-f]{4}\.)[0-9a-f]{12}(?![0-9A-Za-z])|(?<![0-9A-Za-z.])(?=[0-9]{0,11}[a-f])[0-9a-f]{12}(?![0-9A-Za-z])"
 )
+"""With signs, in dots of Cisco, in an interface's name, in a bridge's id; bare only if it has a letter."""
+BARE = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{12}(?![0-9A-Za-z])")
+"""A MAC where nothing else is said: of AoE's targets (drivers/block/aoe/aoeblk.c, %pm)."""
 _CORE = r"(?:[2356][0-9A-Fa-f]{15}(?:[0-9A-Fa-f]{16})?|1000[0-9A-Fa-f]{12})"
 WWN = re.compile(
     rf"(?<![0-9A-Za-z])(?:(?:wwn-)?0[xX](?P<x>{_CORE})|(?:naa|NAA)\.(?P<naa>{_CORE}|[cC][0-9A-Fa-f]{{15}})"
@@ -73,7 +77,8 @@ class Look:
     made: Callable[[re.Match[str], Pseudonyms], str]
 
 
-def _mac(found: re.Match[str], known: Pseudonyms) -> str:
+def mac(found: re.Match[str], known: Pseudonyms) -> str:
+    """Return what stands for a MAC, with the signs that it has there."""
     digits = re.sub(r"[^0-9a-f]", "", found[0].lower())
     made = known.of(Kind.MAC, ":".join(digits[at : at + 2] for at in range(0, 12, 2))).replace(":", "")
     return like(found[0], made)
@@ -112,7 +117,7 @@ LOOKS = (
     Look("@", EMAIL, lambda found, known: known.of(Kind.EMAIL, found[0])),
     Look("", UUID, _uuid),
     Look("", WWN, _wwn),
-    Look("", MAC, _mac),
+    Look("", MAC, mac),
     Look(".", IPV4, lambda found, known: known.of(Kind.IPV4, found[0])),
     Look(":", IPV6, _ipv6),
 )

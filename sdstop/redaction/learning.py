@@ -39,22 +39,25 @@ _NO_GROUP = frozenset({
     "ida", "input", "loop", "mqueue", "net", "pts", "raw", "sg", "shm", "snd", "ublk", "usb", "vfio", "vhost",
 })  # fmt: skip
 """Folders of /dev that are no volume group."""
-_DMIDECODE = re.compile(r"^\s*(?:Serial Number|Asset Tag|Service Tag):\s*(?P<value>\S[^\n]{3,79}?)\s*$", re.MULTILINE)
+_DMIDECODE = re.compile(
+    r"^[ \t]*(?:Serial Number|Asset Tag|Service Tag):\s*(?P<value>\S[^\n]{3,79}?)\s*$", re.MULTILINE
+)
 _TEXT_SERIAL = re.compile(
     r"(?:serial(?: ?(?:number|no\.?))?|unit serial number|S/N|SN)\"?\s*[:=]\s*\"?(?P<value>[A-Za-z0-9][\w-]{5,40})\b",
     re.IGNORECASE,
 )
-_POOL = re.compile(r"^\s*pool: (?P<name>\S[^\n]{1,99}?)\s*$", re.MULTILINE)
+_POOL = re.compile(r"^[ \t]*pool: (?P<name>\S[^\n]{1,99}?)\s*$", re.MULTILINE)
 _DMSETUP = re.compile(r"^(?P<name>[\w.+-]{2,200}): ?(?:\d+ \d+ \w|\d+:\d+:|\d+ dependencies)", re.MULTILINE)
 _COLUMN = re.compile(r"^(?P<name>[^\s/@][^\t\n]{1,250})\t", re.MULTILINE)
 _OBJSET = re.compile(r"^dataset_name\s+\d+\s+(?P<name>\S[^\n]*)$", re.MULTILINE)
 _KSTAT = re.compile(r"(?:link:|list:)?/proc/spl/kstat/zfs/(?P<name>[^/\n]+)/")
 _FLASHCACHE = re.compile(r"(?:link:|list:)?/proc/flashcache/(?P<name>[^/\n]+)/")
 _DRBD = re.compile(
-    r"^\s*(?:resource\s+\"?(?P<resource>[\w.-]+)|(?:on|_name|host)\s+\"?(?P<host>[A-Za-z][\w.-]*))", re.MULTILINE
+    r"^[ \t]*(?:resource\s+\"?(?P<resource>[\w.-]+)|(?:on|_name|host)\s+\"?(?P<host>[A-Za-z][\w.-]*))", re.MULTILINE
 )
 _PROMPT = re.compile(
-    r"^\s{0,8}\[?(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{1,63})[:\s][^\n]{0,200}?[#$%>]", re.MULTILINE
+    r"^[ \t]{0,8}\[?(?P<user>[a-z_][\w.-]{0,31})@(?P<host>[A-Za-z0-9][\w.-]{1,63})[:\s][^\n]{0,200}?[#$%>]",
+    re.MULTILINE,
 )
 _UNAME = re.compile(r"^Linux (?P<host>[A-Za-z0-9][\w.-]*) \d+\.\d+|^Linux \d\S* \((?P<stat>[^()\s]+)\)", re.MULTILINE)
 _KERNEL = re.compile(r"\brd\.lvm\.(?:lv|vg)=(?P<names>[\w.+/-]{3,200})")
@@ -65,7 +68,7 @@ _MACHINES = re.compile(
 )
 _GUEST = re.compile(r"-name[\s\0]+(?:guest=)?(?P<name>[A-Za-z0-9][^,\s\0\"]{1,100})|<name>(?P<tag>[^<]{2,100})</name>")
 _CONNECTED = re.compile(r"host=(?P<host>[A-Za-z][\w.-]{2,80})|--host[= \0]+(?P<option>[A-Za-z][\w.-]{2,80})")
-_HOSTS = re.compile(r"^\s*[0-9a-fA-F.:]+\s+(?P<names>[^#\n]+)", re.MULTILINE)
+_HOSTS = re.compile(r"^[ \t]*[0-9a-fA-F.:]+\s+(?P<names>[^#\n]+)", re.MULTILINE)
 _LABELS = frozenset(
     {"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"}
 )

@@ -36,6 +36,10 @@ class Kind(enum.StrEnum):
     EMAIL = "email"
 
 
+_ONCE = frozenset({Kind.MAC, Kind.WWN, Kind.UUID})
+"""Kinds whose pseudonyms look like what they stand for, and are too long to be anybody's by chance."""
+
+
 class Pseudonyms:
     """What stands for what. `known` is the map, {kind: {value: pseudonym}}, which only the node's owner is to have."""
 
@@ -51,6 +55,8 @@ class Pseudonyms:
     def of(self, kind: Kind, value: str) -> str:
         """Return what stands for a value: as long and of the same kind of characters where that matters."""
         known = self.known[kind].get(value)
+        if known is None and kind in _ONCE and value in self._taken:
+            return value  # of a text that was replaced already
         if known is None:
             known = self._make(kind, value)
             self.known[kind][value] = known

@@ -102,6 +102,11 @@ class Redactor:
             return (
                 identity.like(digits, self.pseudonyms.of(Kind.WWN, plain)).encode("ascii", "replace") if plain else data
             )
+        if "/etherd!" in key or "/aoe/" in key:
+            plain = data.decode("utf-8", "surrogateescape")
+            data = identity.BARE.sub(lambda m: identity.mac(m, self.pseudonyms), plain).encode(
+                "utf-8", "surrogateescape"
+            )
         if "dmidecode" in key and b"String 1:" in data:
             vendors = firmware.known_alike(self.pseudonyms)
             text = data.decode("utf-8", "surrogateescape")
