@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-BLINK = 0.01
+BLINK = 0.005
 """Seconds that those behind a run wait for its end."""
 
 

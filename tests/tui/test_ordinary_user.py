@@ -8,11 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Origin
+from sdstop.evidence import Evidence, Origin, Outcome
 from sdstop.session import Session
 from sdstop.tui.help import KEYS, MARKS
 from sdstop.tui.sheet import HelpSheet
-from tests.tui.nodes import Node
+from tests.tui.nodes import Node, refused
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
 
 SNMP = (
@@ -115,3 +115,16 @@ async def test_totals_since_boot_are_not_taken_for_what_is_now() -> None:
         await shown.press("4")
         assert shown.line("timeouts").endswith("61 connections, 9417 timeouts since boot")
         assert shown.line(" backlog").endswith("2 packets dropped, 19 times out of budget since boot")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "said"),
+    [
+        ((), "not recorded in this capture"),
+        ((refused("answer:psutil.processes", Outcome.DENIED, "ptrace"),), "not known: denied, answer:psutil.processes"),
+        ((Evidence("answer:psutil.processes", data=b"[]"),), "not known yet: needs two looks"),
+    ],
+)
+async def test_why_nobody_is_named(evidence: tuple[Evidence, ...], said: str) -> None:
+    async with screen(Node(later={1: list(evidence)}).session(3), WIDE) as shown:
+        assert said in shown.text()
