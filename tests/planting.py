@@ -159,6 +159,8 @@ def saying() -> list[Evidence]:
         "/var/log/sa/sar21": f"Linux 6.1.0 ({FQDN}) \t11/21/26 \t_x86_64_\t(8 CPU)\n",
     }
     programs = {
+        "cmd:sar -A -f sa21": f"Linux 6.1.0 ({FQDN}) \t11/21/26 \t_x86_64_\t(8 CPU)\n",
+        "cmd:iostat -x": f"Linux 6.1.0 ({HOST}) \t11/21/26 \t_x86_64_\t(8 CPU)\n",
         "cmd:hostname -f": f"{FQDN}\n",
         "cmd:uname -a": f"Linux {HOST} 6.1.0-38-amd64 #1 SMP x86_64 GNU/Linux\n",
         f"cmd:smartctl -i /dev/disk/by-id/ata-ST4000NM0033-9ZM170_{SERIAL}": f"Serial Number:    {SERIAL}\n"
