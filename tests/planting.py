@@ -20,6 +20,8 @@ from sdstop.evidence import Evidence, Frame, Origin, Outcome
 
 HOST, DOMAIN, PEER = "stor-zurich9", "kappelhof.example", "peer-basel4"
 FQDN, OTHER = f"{HOST}.{DOMAIN}", f"backup7.{DOMAIN}"
+STRANGER = "archivserver3"
+"""The short name of a host that is only ever said in full."""
 USER, GROUP, VOLUME, POOL, DATASET = "hmueller", "vgkappel", "kunde-brauerei", "kappelpool", "lohnkonto"
 MACHINE, LABEL, RESOURCE, SPACED = "mandant-amsler", "kappelarchiv", "resbrauerei", "Kunde Brauerei Neu"
 SERIAL, DIMM, ASSET, BOARD, VENDOR, DIGITS = (
@@ -51,14 +53,17 @@ JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJobXVlbGxlciJ9.c2lnbmF0dXJlb2ZrYXBwZWxob2Y
 
 NAMES = (
     HOST, FQDN, OTHER, DOMAIN, PEER, USER, GROUP, VOLUME, POOL, DATASET, MACHINE, LABEL, RESOURCE, SPACED, SERIAL, DIMM,
-    ASSET, BOARD, DIGITS, IQN, NQN, MAIL, "kappelhof",
+    ASSET, BOARD, DIGITS, IQN, NQN, MAIL, "kappelhof", STRANGER,
 )  # fmt: skip
 DIGITAL = (WWN, NAA, EUI, NGUID, PORT, MAC, CARD, UUID, FSID, MD, SYSTEM, LVM)
 ADDRESSES = (IPV4, CLIENT, IPV6, LOCAL)
 CREDENTIALS = (PASSWORD, CHAP, CEPH, LUKS, SHADOW, NVME, LEGACY, BASIC, JWT, VENDOR)
 
-SAID = " ".join((*NAMES, *(d for d in DIGITAL if d not in {EUI, NGUID, PORT, CARD}), f"0x{WWN}", f"naa.{WWN}",
-                 f"eui.{EUI}", f"eui.{NGUID}", f"0x{PORT}", *ADDRESSES))  # fmt: skip
+SAID = " ".join((
+    *NAMES[:-1], f"{STRANGER}.{DOMAIN}:/x", f"nfs.{STRANGER}.{DOMAIN}",
+    *(d for d in DIGITAL if d not in {EUI, NGUID, PORT, CARD}), f"0x{WWN}", f"naa.{WWN}", f"eui.{EUI}", f"eui.{NGUID}",
+    f"0x{PORT}", *ADDRESSES,
+))  # fmt: skip
 WRITTEN = " ".join((
     HOST.upper(), FQDN.upper(), SERIAL.lower(), WWN.upper(), ":".join(re.findall("..", WWN)), f"[{IPV6}]:3260",
     f"{LOCAL}%eth0",

@@ -17,6 +17,7 @@ from sdstop.redaction.pseudonym import Kind, Pseudonyms
 _PIECE = re.compile(r"[^\W_]+")
 _ESCAPED = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf])|%[0-9A-Fa-f]{2})(?=[^\W_])")
 """A character written as an escape, which is no part of the word that follows."""
+_LABELS = re.compile(r"(?<![A-Za-z0-9.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}\Z")
 _SHORT = 6
 """Characters below which a name is not looked for in encodings: its hex digits may be any number."""
 Writing = Callable[[str], str]
@@ -124,7 +125,12 @@ class Names:
                     continue
                 if self._pseudonyms.made(text[start:end]):
                     continue
-                yield start, end, name, writing
+                if self.kinds[name] is Kind.HOST and (labels := _LABELS.search(text, max(done, start - 255), start)):
+                    whole = text[labels.start() : end]  # another host of a known domain
+                    self.kinds.setdefault(whole, Kind.HOST)
+                    yield labels.start(), end, whole, None
+                else:
+                    yield start, end, name, writing
                 done = end
                 break
 
