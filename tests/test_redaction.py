@@ -22,6 +22,7 @@ from sdstop.redaction import Pseudonyms, Redactor, leaks
 from sdstop.redaction.identity import IPV4, usable
 from sdstop.redaction.learning import learnt
 from sdstop.redaction.pseudonym import Kind
+from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.stories.expected import FIXTURES
@@ -321,3 +322,12 @@ def test_frames_are_held_back_until_names_are_known() -> None:
     for frame in (first, second):
         known.learn(frame.evidence)
     assert SERIAL.encode() not in known.frame(first).evidence[0].data
+
+
+def test_words_that_the_code_looks_for_are_known_without_a_list() -> None:
+    """As parsers, collectors and rules have them; names in samples of docstrings are no such words."""
+    kept = ("recovery", "sync_action", "Personalities", "flashcache", "uncached", "volumeList", "frozen", "Evidence")
+    assert [word for word in kept if not ordinary(word)] == []
+    assert [
+        word for word in ("payroll", "zurich", "acme", "cloud1", "vmstore", "san1", "brauerei") if ordinary(word)
+    ] == []

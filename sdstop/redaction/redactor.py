@@ -29,7 +29,8 @@ _WIDE = re.compile(rb"(?:[\x20-\x7e]\0){3,}")
 _VENDORS = re.compile(r"^(\s*String \d+: )([^\n]+)$", re.MULTILINE)
 _NVME = re.compile(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
 REMOVED = "removed by redaction"
-_CACHED = 256
+_CACHED, _REMEMBERED = 4096, 300
+"""Short texts (keys, values of sysfs) come again and again; so many, of so many characters, are remembered."""
 
 
 class Redactor:
@@ -134,7 +135,9 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """Return a text with all names replaced."""
-        return self._cached(text) if text else text
+        if not text:
+            return text
+        return self._cached(text) if len(text) <= _REMEMBERED else self._text(text)
 
     def _text(self, text: str) -> str:
         known = self.pseudonyms
