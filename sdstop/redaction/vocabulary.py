@@ -11,6 +11,7 @@ import pkgutil
 import re
 from collections.abc import Iterator
 from functools import cache
+from inspect import CO_NEWLOCALS
 from types import CodeType
 
 RESERVED = frozenset({
@@ -74,15 +75,19 @@ def _read() -> frozenset[str]:
 
 
 def _texts(code: CodeType) -> Iterator[str]:
-    """Yield the texts of a piece of code, but for docstrings of several lines."""
-    for constant in code.co_consts:
+    """Yield the texts of a piece of code, but for its docstring, in whose example may be a name."""
+    for constant in _without_docstring(code):
         if isinstance(constant, CodeType):
             yield from _texts(constant)
             continue
         several = constant if isinstance(constant, tuple | frozenset) else (constant,)
-        yield from (text for text in several if isinstance(text, str) and not _example(text))
+        yield from (text for text in several if isinstance(text, str))
 
 
-def _example(text: str) -> bool:
-    """Whether a text is that of a docstring with a sample, in which there may be a name."""
-    return "\n" in text and "<" not in text
+def _without_docstring(code: CodeType) -> tuple[object, ...]:
+    """Return the constants: a function's first one is its docstring or None, that of others is told by its name."""
+    if code.co_flags & CO_NEWLOCALS:
+        return code.co_consts[1:]
+    at = next((at for at, c in enumerate(code.co_consts) if isinstance(c, str) and " " in c), None)
+    documented = "__doc__" in code.co_names and at is not None
+    return code.co_consts[:at] + code.co_consts[at + 1 :] if documented and at is not None else code.co_consts
