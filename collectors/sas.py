@@ -337,6 +337,15 @@ SAS = Collector(
 )
 
 
+OFTEN = 20.0
+"""Seconds between readings while somebody looks at links for a minute: three of them tell when errors come."""
+
+
+def often() -> Collector:
+    """Return the collector for a short, deep look, which may ask expanders more than once."""
+    return dataclasses.replace(SAS, pace=OFTEN)
+
+
 def _read_unasked(host: Host) -> Iterable[Reading]:
     return read(host, ask=False)
 

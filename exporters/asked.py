@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sdstop.evidence import Evidence, Frame, Outcome
+from sdstop.evidence import Evidence, Frame, Outcome, http_keys, slug
 
-_KINDS = {"link": "link", "list": "folder", "cmd": "command", "slug": "command", "answer": "answer", "http": "request"}
+_KINDS = {"link": "link", "list": "folder", "cmd": "command", "slug": "command", "answer": "answer", "http": "request",
+          "http-slug": "request"}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +70,25 @@ def _more(known: Asked | None, item: Evidence, frame: Frame) -> Asked:
 
 
 def quoted(frames: Iterable[Frame], wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Evidence]:
-    """Return the evidence that was known under each key by the frame of that number."""
-    numbers: dict[str, set[int]] = {}
+    """Return the evidence that was known under each key by the frame of that number.
+
+    Of a hand-made capture it may be known by its slug alone.
+    """
+    numbers: dict[str, set[tuple[str, int]]] = {}
     for key, number in wanted:
-        numbers.setdefault(key, set()).add(number)
+        for name in _names(key):
+            numbers.setdefault(name, set()).add((key, number))
     found: dict[tuple[str, int], Evidence] = {}
     for frame in frames:
         for item in frame.evidence:
-            for number in numbers.get(item.key, ()):
-                if frame.number <= number or (item.key, number) not in found:
-                    found[item.key, number] = item
+            for key, number in numbers.get(item.key, ()):
+                if frame.number <= number or (key, number) not in found:
+                    found[key, number] = item
     return found
+
+
+def _names(key: str) -> list[str]:
+    kind = key.partition(":")[0]
+    if kind == "cmd":
+        return [key, f"slug:{slug(key[4:])}"]
+    return http_keys(key) if kind == "http" else [key]

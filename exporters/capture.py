@@ -20,11 +20,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from sdstop import __version__
-from sdstop.capture.archive import LIMITS
+from sdstop.capture.bounds import LIMITS
 from sdstop.capture.layout import Place, Slugs, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
-from sdstop.evidence import Evidence, Frame, RunMark, slug
+from sdstop.evidence import Evidence, Frame, RunMark, dated, slug
 from sdstop.exporters.course import Course, course_of
 from sdstop.exporters.html import page
 from sdstop.exporters.postmortem import postmortem
@@ -132,12 +132,16 @@ class CaptureWriter:
         for key, place in places.items():
             self._stored[key] = _Stored.at(folder, place, prints[key])
         lines = [_line(frame.number, latest[key], self._stored[key]) for key in sorted(latest)]
-        moment = {"taken": frame.taken, "monotonic": frame.monotonic, "ran": _ran(frame.ran)}
+        moment = {
+            "taken": frame.taken if dated(frame.taken) else None,
+            "monotonic": frame.monotonic,
+            "ran": _ran(frame.ran),
+        }
         index, whole = _json_lines(lines), _json_lines([{"frame": frame.number, "kind": "frame", **moment}])
         members = {f"{folder}/{name}": files[name] for name in sorted(files)}
         self._reserve(members, index)
         with self._guarded():
-            self._sink.taken = frame.taken
+            self._sink.taken = max(frame.taken, 0.0)
             self._sink.frame(frame.number, members, index, whole)
         self._moments.append({"number": frame.number, **moment})
 

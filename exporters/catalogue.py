@@ -10,7 +10,7 @@ from sdstop.commands import COMMANDS
 from sdstop.exporters import prometheus
 from sdstop.exporters.repeats import DISKS, OTHERS
 from sdstop.exporters.table import listing, wrapped
-from sdstop.finding import Rule, Threshold
+from sdstop.finding import NodeRule, Rule, Threshold
 from sdstop.format import duration, number
 
 _GENERATED = (
@@ -20,11 +20,12 @@ _GENERATED = (
 Configured = Mapping[str, Mapping[str, float]]
 
 
-def rules_text(rules: Sequence[Rule], configured: Configured, width: int) -> str:
+def rules_text(rules: Sequence[Rule | NodeRule], configured: Configured, width: int) -> str:
     """Return every rule with its thresholds; one that config changed shows the default beside it."""
     lines: list[str] = []
     for rule in rules:
-        lines += [f"{rule.id}  (at worst {rule.worst})", *wrapped(_sentence(rule.says), width, "  ")]
+        where = "" if isinstance(rule, Rule) else "between nodes, "
+        lines += [f"{rule.id}  ({where}at worst {rule.worst})", *wrapped(_sentence(rule.says), width, "  ")]
         chosen = configured.get(rule.id, {})
         rows = [(t.name, _threshold(t, chosen.get(t.name)), t.help) for t in rule.thresholds]
         lines += [*listing(rows, width, indent="    "), ""]
@@ -56,9 +57,9 @@ def metrics_text(collectors: Sequence[Collector], width: int) -> str:
     return "\n".join([*lines, ""])
 
 
-def rules_page(rules: Sequence[Rule]) -> str:
-    """Return docs/rules.md."""
-    return "\n".join(_rules(rules)) + "\n"
+def rules_page(rules: Sequence[Rule], between: Sequence[NodeRule] = ()) -> str:
+    """Return docs/rules.md; `between` are those that compare nodes."""
+    return "\n".join([*_rules(rules), *_between(between)]) + "\n"
 
 
 def _rules(rules: Sequence[Rule]) -> Iterator[str]:
@@ -70,9 +71,27 @@ def _rules(rules: Sequence[Rule]) -> Iterator[str]:
         yield from ("", f"## {rule.id}", "", f"{_sentence(rule.says)} At worst {rule.worst}.", "")
         yield f"Looks at {families}.{window}"
         if rule.thresholds:
-            yield ""
-            rows = [(f"`{t.name}`", f"{t.default:g}", t.unit, t.help) for t in rule.thresholds]
-            yield from _markdown(("threshold", "default", "unit", "what it is"), rows)
+            yield from _thresholds(rule.thresholds)
+
+
+def _between(rules: Sequence[NodeRule]) -> Iterator[str]:
+    if not rules:
+        return
+    yield from ("", "# Rules between nodes", "")
+    yield (
+        "`sdstop report --from A --from B ...` compares captures by them, `sdstop fleet` nodes of one job. A node is "
+        "accused only where it has enough peers and nearly all of them agree; else it is said that nodes differ, and "
+        "in what."
+    )
+    for rule in rules:
+        yield from ("", f"## {rule.id} (between nodes)", "", f"{_sentence(rule.says)} At worst {rule.worst}.")
+        yield from _thresholds(rule.thresholds)
+
+
+def _thresholds(thresholds: Sequence[Threshold]) -> Iterator[str]:
+    yield ""
+    rows = [(f"`{t.name}`", f"{t.default:g}", t.unit, t.help) for t in thresholds]
+    yield from _markdown(("threshold", "default", "unit", "what it is"), rows)
 
 
 def metrics_page(collectors: Sequence[Collector]) -> str:

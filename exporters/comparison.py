@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
+from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, Peer, differences, judged
 from sdstop.diagnosis import Episode
 from sdstop.exporters import table
 from sdstop.exporters.html.document import document as html_document
-from sdstop.exporters.html.markup import Markup, el
+from sdstop.exporters.html.markup import Markup, block, el, fold
 from sdstop.exporters.html.markup import table as html_table
 from sdstop.exporters.postmortem import escaped
-from sdstop.exporters.report import finding_of, host_of
+from sdstop.exporters.report import finding_of, host_of, unix
 from sdstop.exporters.text import counted, plural
 from sdstop.finding import Finding, RuledOut, Severity, Verdict, by_cause
 from sdstop.format import safe, timestamp
@@ -47,11 +49,14 @@ class Compared:
         return f"{plural(len(self.sessions), 'capture')}: {said} between them"
 
 
-def compared(sessions: Sequence[Session]) -> Compared:
-    """Compare sessions; where two have one name, the time of the last frame tells them apart."""
+def compared(sessions: Sequence[Session], configured: Configured = MappingProxyType({})) -> Compared:
+    """Compare sessions, with thresholds as config sets them.
+
+    Where two have one name, the time of the last frame tells them apart.
+    """
     named = tuple(zip(_names(sessions), sessions, strict=True))
     peers = [Peer(name, session.head().window) for name, session in named]
-    return Compared(named, tuple(judged(peers)), tuple(differences(peers)))
+    return Compared(named, tuple(judged(peers, configured)), tuple(differences(peers)))
 
 
 def _names(sessions: Sequence[Session]) -> list[str]:
@@ -71,8 +76,8 @@ def to_data(said: Compared) -> dict[str, Any]:
             {
                 "name": name,
                 "host": host_of(session, session.head().now),
-                "started": session.started,
-                "ended": session.head().now.taken,
+                "started": unix(session.started),
+                "ended": unix(session.head().now.taken),
                 "findings": [finding_of(episode) for episode in session.episodes()],
             }
             for name, session in said.sessions
@@ -164,6 +169,8 @@ def page(said: Compared) -> str:
            el("h3", el("span", f"{shape[f.severity]} {f.severity.value}", class_=f"sev {f.severity.value}"),
               f" {f.rule}  {f.subject}"),
            el("p", f.summary),
+           *(fold([f"Evidence: {cite.key}, frame {cite.frame}"], el("pre", block(cite.excerpt), class_="one"))
+             for cite in f.evidence),
            el("ol", *(el("li", el("code", advice)) for advice in f.advice), class_="do"),
            class_=f"finding {f.severity.value}")
         for f in said.findings

@@ -6,18 +6,26 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from sdstop.collectors.mdraid import Member
+from sdstop.collectors.sas import COUNTERS, SasPhyActivity
 from sdstop.history import Window
 from sdstop.model import Reading
 from sdstop.readings.cache import CacheActivity
 from sdstop.readings.disk import DiskActivity
+from sdstop.readings.iosize import RequestSizes, between
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.snapshot import Snapshot
 
 MOST = 360
 """Moments that are kept at least, once there were as many; with twice as many, two become one."""
 
+MOST_SIZES = 200
+"""Sizes that are told apart of one counter; what comes after that is not followed."""
+DATA = frozenset({"", "read", "write"})
+"""Directions of requests that carry data."""
+
 Key = tuple[str, str, str]
-"""What is followed: `queue` (requests outstanding) of an array's member, `busy` of a disk, ..., whose, and which."""
+"""What is followed: `queue` (requests outstanding) of an array's member, `busy` of a disk, `size` (requests a second of
+`COUNTER DEVICE` that had so many bytes), one of a phy's error counters (errors a second)..., whose, and which."""
 
 
 @dataclass(slots=True)
@@ -30,6 +38,7 @@ class Course:
     times: list[float] = field(default_factory=list)
     values: dict[Key, list[float | None]] = field(default_factory=dict)
     _seen: dict[type[Reading], float] = field(default_factory=dict)
+    _sizes: dict[tuple[str, str, str], tuple[float, RequestSizes]] = field(default_factory=dict)
 
     def add(self, shot: Snapshot) -> None:
         """Note the node at the next frame."""
@@ -70,14 +79,49 @@ class Course:
                 yield ("queue", array, device), row.queue if row is not None else None
             held = {device for device, _ in members}
             for row in active.values():
-                if row.device not in held and row.completed_per_second > 0:
-                    yield ("busy", "", row.device), row.busy
+                key = ("busy", "", row.device)
+                if row.device not in held and (row.completed_per_second > 0 or key in self.values):
+                    yield key, row.busy
         for rebuild in shot.rows(Rebuild).values():
             yield ("rebuild", rebuild.array, rebuild.operation), rebuild.progress
+        if self._new(shot, SasPhyActivity):
+            for phy in shot.rows(SasPhyActivity).values():
+                for counter in COUNTERS:
+                    yield (counter, "", phy.phy), getattr(phy, f"{counter}_per_second")
+        yield from self._requests(shot)
         if self._new(shot, CacheActivity):
             for cached in shot.rows(CacheActivity).values():
                 for which, share in _shares(cached).items():
                     yield ("cache", cached.cache, which), share
+
+    def _requests(self, shot: Snapshot) -> Iterator[tuple[Key, float | None]]:
+        """Yield how many requests of each size came a second since the reading before; 0 of a size that came before.
+
+        Counters of ranges have no place here: what a block or a frame cuts is not seen in them.
+        """
+        run = shot.run_of(RequestSizes)
+        if run is None or not self._new(shot, RequestSizes):
+            return
+        came: dict[str, dict[int, float]] = {}
+        for row in shot.rows(RequestSizes).values():
+            if row.direction not in DATA or not row.exact:
+                continue
+            key = (row.counter, row.device, row.direction)
+            before = self._sizes.get(key)
+            self._sizes[key] = (run.started, row)
+            if before is None or run.started <= before[0]:
+                continue
+            grown = between(before[1], row)
+            if grown is not None:
+                total = came.setdefault(f"{row.counter} {row.device}", {})
+                for size, count in grown.items():
+                    total[size] = total.get(size, 0.0) + count / (run.started - before[0])
+        for whose, counts in came.items():
+            known = {int(which) for kind, of, which in self.values if (kind, of) == ("size", whose)}
+            for size in sorted(known | counts.keys()):
+                if size in known or len(known) < MOST_SIZES:
+                    known.add(size)
+                    yield ("size", whose, str(size)), counts.get(size, 0.0)
 
     def _halve(self) -> None:
         self.times = self.times[1::2]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import sdstop
 from sdstop.collector import Collector
 from sdstop.diagnosis import Judgement
-from sdstop.evidence import Outcome
+from sdstop.evidence import Outcome, dated
 from sdstop.exporters.exposition import Heading, Sample, label
 from sdstop.finding import Rule, Severity
 from sdstop.session import Look
@@ -104,16 +104,16 @@ class Health:
                 continue
             if run.duration is not None:
                 self.durations[name] = run.duration
-            if run.ok:
+            if run.ok and dated(run.taken):
                 self.succeeded[name] = run.taken
-            elif run.outcome in REASONS and not _same_hang(known, run):
+            elif not run.ok and run.outcome in REASONS and not _same_hang(known, run):
                 self.errors[name, REASONS[run.outcome]] += 1
         self._runs = dict(now.runs)
         seconds = 0.0 if self._before is None else max(0.0, now.monotonic - self._before)
         self._before = now.monotonic
         for kind in {(finding.rule, finding.severity) for finding in look.judgement.findings}:
             self.lasted[kind] += seconds
-        for rule in looked(look.judgement):
+        for rule in looked(look.judgement) if dated(now.taken) else ():
             self.evaluated[rule] = now.taken
 
 
@@ -133,7 +133,7 @@ def of_sources(
     """Yield build and collectors. `now` is monotonic seconds; `fresh` are those whose readings are shown."""
     runs, names = shot.runs, [collector.name for collector in enabled]
     yield BUILD, [({"version": sdstop.__version__, "python": platform.python_version()}, 1)]
-    yield FRAME, [({}, shot.taken)]
+    yield FRAME, [({}, shot.taken)] if dated(shot.taken) else []
     on = set(names)
     yield (
         ENABLED,

@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop.diagnosis import Episode
+from sdstop.evidence import UNDATED
 from sdstop.exporters.asked import Asked, asked
 from sdstop.exporters.report import host_of, reason_of
 from sdstop.exporters.text import counted, plural
 from sdstop.exporters.topology import Thing, topology
 from sdstop.finding import Severity, by_cause
-from sdstop.format import duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
 from sdstop.session import Look, Session
 
 FILL = "_to fill in_"
@@ -88,6 +89,8 @@ def _impact(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
 def _when(episode: Episode, look: Look) -> str:
     lasted = duration(episode.lasted(look.now.monotonic))
     if episode.until is None:
+        if episode.since <= UNDATED:
+            return f"since the first frame, {lasted} at least" if look.now.monotonic > episode.began else NOT_DATED
         return f"since {timestamp(episode.since)}, {lasted} at least"
     return f"{timestamp(episode.since)} to {timestamp(episode.until)}, {lasted}"
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sdstop.collectors.node import Node
 from sdstop.diagnosis import Episode
+from sdstop.evidence import dated
 from sdstop.exporters.exposition import number
 from sdstop.finding import Unchecked
 from sdstop.format import duration
@@ -32,8 +33,8 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
     return {
         "schema": SCHEMA,
         "host": host_of(session, look.now, note),
-        "started": session.started,
-        "ended": look.now.taken,
+        "started": unix(session.started),
+        "ended": unix(look.now.taken),
         "frames": session.frames_seen,
         "findings": [finding_of(episode) for episode in session.episodes()],
         "ruled_out": [asdict(verdict) for verdict in judgement.ruled_out],
@@ -41,6 +42,11 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
         "collectors": list(_collectors(session, look.now)),
         **({"readings": dict(tables_of(session, look.now))} if readings else {}),
     }
+
+
+def unix(taken: float | None) -> float | None:
+    """Return Unix seconds, None where there is no date."""
+    return taken if taken is not None and dated(taken) else None
 
 
 def reason_of(verdict: Unchecked) -> str:
@@ -96,8 +102,8 @@ def finding_of(episode: Episode) -> dict[str, Any]:
         "values": {value.name: value.value for value in finding.values},
         "evidence": [{"key": c.key, "frame": c.frame, "excerpt": c.excerpt} for c in finding.evidence],
         "advice": list(finding.advice),
-        "since": episode.since,
-        "until": episode.until,
+        "since": unix(episode.since),
+        "until": unix(episode.until),
         "confidence": finding.confidence,
         "explains": list(finding.explains),
     }

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from sdstop.diagnosis import Episode
-from sdstop.evidence import Outcome
+from sdstop.evidence import Outcome, dated
 from sdstop.exporters import table
 from sdstop.exporters.report import NOT_YET, by_reason, families_of, host_of
 from sdstop.finding import Finding, Severity, Value, by_cause
-from sdstop.format import duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, safe, safe_block, timestamp, utc, wait
 from sdstop.model import Column, Kind, Metric, Reading, State, schema
 from sdstop.session import Session
 from sdstop.snapshot import Snapshot
@@ -46,7 +46,7 @@ def text_report(
     """
     width = max(width, 40)
     shot = session.head().now
-    sections = [_head(session, shot, width, note), _findings(session, shot, width, paint), *_judged(session, width)]
+    sections = [_head(session, shot, width, note), _findings(session, width, paint), *_judged(session, width)]
     sections.append(["SOURCES", *_sources(session, shot, width)])
     if tables:
         sections += _readings(session, shot, width)
@@ -79,11 +79,15 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     when = timestamp(shot.taken)
     if session.frames_seen > 1:
         started = session.started if session.started is not None else shot.taken
-        when = f"over {duration(shot.monotonic - session.began)}, {timestamp(started)} to {when}"
+        span = f"over {duration(shot.monotonic - session.began)}"
+        when = f"{span}, {timestamp(started)} to {when}" if dated(started) else span
     facts = [f"kernel {safe(host['kernel'], 64)}"] if host["kernel"] else []
-    facts.append("live" if session.origin.live else "from a capture")
+    if dated(shot.taken):
+        facts.append("live" if session.origin.live else f"from {session.origin.made}")
     lines = [f"{name}: {counted([e.finding for e in episodes])}"]
-    lines += table.wrapped(f"{frames} {when}, {', '.join(facts)}", width, "", "  ")
+    undated = [] if dated(shot.taken) else [f"{NOT_DATED}: {session.origin.made}"]
+    told = [frames if undated and session.frames_seen == 1 else f"{frames} {when}", *undated, *facts]
+    lines += table.wrapped(", ".join(told), width, "", "  ")
     if session.origin.privileged is False:
         lines += table.wrapped("Not privileged: what needs root was not seen; `sdstop doctor` says what.", width)
     if not session.origin.complete:
@@ -93,14 +97,14 @@ def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:
     return lines
 
 
-def _findings(session: Session, shot: Snapshot, width: int, paint: Paint) -> list[str]:
+def _findings(session: Session, width: int, paint: Paint) -> list[str]:
     episodes = session.episodes()
     if not episodes:
         return []
     lines = ["FINDINGS"]
     for led in by_cause([episode.finding for episode in episodes]):
         indent = _BELOW if led.follows else ""
-        shown = _finding(episodes[led.place], shot, width - len(indent), paint)
+        shown = _finding(episodes[led.place], session, width - len(indent), paint)
         lines += [*(f"{indent}{line}" for line in shown), ""]
     return lines[:-1]
 
@@ -109,10 +113,10 @@ _BELOW = "    "
 """Before each line of what another finding explains."""
 
 
-def _finding(episode: Episode, shot: Snapshot, width: int, paint: Paint) -> Iterator[str]:
+def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> Iterator[str]:
     finding = episode.finding
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
-    yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, shot)}"
+    yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, session)}"
     yield from table.wrapped(safe(finding.summary, 1000), width, "    ")
     rows = [_compared(value) for value in finding.values]
     yield from table.listing(rows, width, indent="      ")
@@ -136,12 +140,10 @@ def _quoted(line: str, width: int) -> Iterator[str]:
         yield f"      |   {line[start : start + room]}"
 
 
-def _when(episode: Episode, shot: Snapshot) -> str:
+def _when(episode: Episode, session: Session) -> str:
     sure = f", confidence {percent(episode.finding.confidence)} %" if episode.finding.confidence is not None else ""
-    since, lasted = timestamp(episode.since)[11:], duration(episode.lasted(shot.monotonic))
-    if episode.until is None:
-        return f"since {since} ({lasted}){sure}"
-    return f"over: {since} to {timestamp(episode.until)[11:]} ({lasted}){sure}"
+    before = episode.began <= session.began
+    return lasting(episode.since, episode.until, episode.lasted(session.head().now.monotonic), before=before) + sure
 
 
 def _compared(value: Value) -> tuple[str, str, str]:
@@ -174,7 +176,7 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
         outcome = run.word if run is not None else "waiting"
         reason = NOT_YET if run is None else safe(run.reason, 500)
         if run is not None and run.outcome is Outcome.TIMEOUT:
-            reason += f", since {timestamp(run.since)[11:]}"
+            reason += f", since {utc(run.since)}"
         if run is not None and not run.recorded and not session.origin.live:
             unrecorded.append(collector.name)
         else:

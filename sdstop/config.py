@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sdstop.finding import Rule
+    from sdstop.finding import NodeRule, Rule
     from sdstop.gateway.settings import Settings
 
 _LARGEST = 1e18
@@ -52,7 +52,7 @@ class Config:
     powerflex: Settings | None = None
 
 
-def load(path: Path | None, rules: Sequence[Rule]) -> Config:
+def load(path: Path | None, rules: Sequence[Rule | NodeRule]) -> Config:
     """Read a config file, or return the defaults for None. Raises ConfigError."""
     if path is None:
         return Config()
@@ -109,8 +109,10 @@ def _smp(path: Path, table: Mapping[str, Any]) -> bool:
     return smp
 
 
-def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule]) -> dict[str, dict[str, float]]:
-    known = {rule.id: {t.name for t in rule.thresholds} for rule in rules}
+def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule | NodeRule]) -> dict[str, dict[str, float]]:
+    known: dict[str, set[str]] = {}
+    for declared in rules:  # one of a node and one between nodes may share an id
+        known.setdefault(declared.id, set()).update(t.name for t in declared.thresholds)
     chosen: dict[str, dict[str, float]] = {}
     for rule, values in _section(path, table, "rules").items():
         if rule not in known:

@@ -76,10 +76,20 @@ class RunMark:
     duration: float | None = None
 
 
+UNDATED = -1_000_000_000.0
+"""When the first frame was taken, where nobody knows its date: no clock has ever shown such a time."""
+
+
+def dated(taken: float) -> bool:
+    """Whether it is known when something was taken; of what is not, only the differences count."""
+    return taken >= 0
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """What a sampling round learnt: only evidence that changed. Numbers count from 1.
 
+    `taken` is Unix time where that is known (`dated`), else it counts from UNDATED.
     `ran` is None where nobody noted which collectors ran (a hand-made capture): then all that could, did.
     """
 
@@ -94,6 +104,7 @@ class Frame:
 class Origin:
     """Where frames come from: the node's name as shown, and whether they are live or of a capture.
 
+    `made` is what holds them, in a person's words.
     `collectors` are those that read the node; None where nobody noted it.
     """
 
@@ -104,6 +115,7 @@ class Origin:
     privileged: bool | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     collectors: frozenset[str] | None = None
+    made: str = "a capture"
 
 
 @dataclass(frozen=True, slots=True)

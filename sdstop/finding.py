@@ -124,6 +124,21 @@ class Rule:
         return {t.name: t.default for t in self.thresholds} | dict(configured or {})
 
 
+@dataclass(frozen=True, slots=True)
+class NodeRule:
+    """One diagnosis between nodes, which compares what each of them says. It may share its id with a rule of a node."""
+
+    id: str
+    says: str
+    worst: Severity
+    thresholds: tuple[Threshold, ...]
+
+    def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
+        """Return the thresholds by name, with what config sets."""
+        known = {t.name: t.default for t in self.thresholds}
+        return known | {name: value for name, value in (configured or {}).items() if name in known}
+
+
 def cites(*found: Cite | None) -> tuple[Cite, ...]:
     """Drop the evidence that could not be quoted, and repetitions."""
     return tuple(dict.fromkeys(c for c in found if c is not None))

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from sdstop.evidence import UNDATED, dated
 from sdstop.model import Buckets, Column, Label, Metric
 
 NONE = "-"
@@ -83,12 +84,27 @@ def rate(value: float | None) -> str:
     return NONE if value is None else _scaled(value, 1024.0, _PREFIXES)
 
 
+def flow(value: float | None) -> str:
+    """Return bytes a second with their unit, `98.2 MiB/s`."""
+    return NONE if value is None else f"{_binary(rate(value))}/s"
+
+
+def memory_rate(value: float) -> str:
+    """Return bytes a second in decimal gigabytes, as memory is rated: `17.1 GB/s`."""
+    return f"{value / 1e9:.1f} GB/s"
+
+
 def percent(ratio: float | None) -> str:
     """Return a ratio as a percentage without the sign: `0.993` is `99.3`."""
     if ratio is None or math.isnan(ratio):
         return NONE
     shown = ratio * 100
     return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
+
+
+def progress(ratio: float | None) -> str:
+    """Return a share that is done, as `percent` does, but never rounded up to all of it."""
+    return percent(min(ratio, 0.999) if ratio is not None and ratio < 1 else ratio)
 
 
 def wait(seconds: float | None) -> str:
@@ -119,13 +135,43 @@ def duration(seconds: float | None) -> str:
     return f"{sign}{days}d {hours}h"
 
 
+NOT_DATED = "time not known"
+
+
 def clock(taken: float, *, seconds: bool = True) -> str:
-    """Return Unix seconds as a UTC time of day, `14:03:22`."""
+    """Return Unix seconds as a UTC time of day, `14:03:22`; without a date the time since the first frame, `+3.0 s`."""
+    if not dated(taken):
+        passed = taken - UNDATED
+        return f"+{duration(passed)}" if passed > 0 else NONE
     return moment(taken).strftime("%H:%M:%S" if seconds else "%H:%M")
 
 
+def utc(taken: float) -> str:
+    """Return Unix seconds as a UTC time of day, `14:03:22Z`; of what has no date, that it is not known."""
+    if dated(taken):
+        return f"{clock(taken)}Z"
+    return NOT_DATED if taken <= UNDATED else clock(taken)
+
+
+def lasting(since: float, until: float | None, seconds: float, *, before: bool = False) -> str:
+    """Return since when, and for how long: `since 14:03:22Z (45 s)`, `over: 14:03:22Z to 14:04:07Z (45 s)`.
+
+    `before`: it was so at the first frame, so nobody knows when it began. What was seen at one moment only was `seen at
+    14:03:22Z`.
+    """
+    if until is None and not seconds:
+        return f"seen at {utc(since)}" if dated(since) or since > UNDATED else NOT_DATED
+    begun = f"{utc(since)} or before" if before and dated(since) else utc(since)
+    if not dated(since) and since <= UNDATED:
+        begun = "the first frame"
+    shown = f"since {begun}" if until is None else f"over: {begun} to {utc(until)}"
+    return f"{shown} ({duration(seconds)})"
+
+
 def timestamp(taken: float) -> str:
-    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`."""
+    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`; of what has no date, what `utc` does."""
+    if not dated(taken):
+        return utc(taken)
     return moment(taken).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
@@ -136,11 +182,15 @@ def moment(taken: float) -> datetime:
 
 _UNITS: Mapping[str, Callable[[float], str]] = {
     "bytes": lambda v: _binary(bytes_(v)),
-    "bytes_per_second": lambda v: f"{_binary(rate(v))}/s",
+    "bytes_per_second": flow,
     "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'} %",
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",
+    "memory_rate": memory_rate,
+    "transfers_per_second": lambda v: f"{v / 1e6:.0f} MT/s",
+    "progress": lambda v: f"{progress(v)} %",
 }
+"""The last three are of values that are compared alone: no metric has them."""
 
 
 def _binary(text: str) -> str:

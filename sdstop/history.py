@@ -159,14 +159,40 @@ class Window:
             return None
         if key.startswith("http:"):
             text, mark = json_excerpt(item.data, needle)
-            return Cite(key, self.now.number, (text or readable(item.data[:EXCERPT], "replace"))[:EXCERPT], mark)
+            return Cite(key, self.now.number, _begun(text or readable(item.data[: 2 * EXCERPT], "replace")), mark)
         text = readable(item.data[: 1 << 20], "replace")
         if needle:
             lines = [line for line in text.splitlines() if needle in line]
             text = "\n".join(lines[:4]) or text
-            # JSON may be one long line: begin where the needle is seen.
-            text = text[max(0, text.find(needle) + len(needle) - EXCERPT) :] if len(text) > EXCERPT else text
-        return Cite(key, self.now.number, text.strip("\n")[:EXCERPT], needle)
+            return Cite(key, self.now.number, _around(text, needle), needle)
+        return Cite(key, self.now.number, _begun(text.strip("\n")), needle)
+
+
+_ENDS = " ,\t\n"
+
+
+def _around(text: str, needle: str) -> str:
+    """Return the part of a text that holds the needle; JSON may be one long line, of which it is the middle."""
+    at = text.find(needle)
+    if len(text) > EXCERPT and at + len(needle) > EXCERPT:
+        start = at + len(needle) - 3 * EXCERPT // 4
+        word = min((found + 1 for end in _ENDS if 0 <= (found := text.find(end, start)) < at), default=start)
+        text = text[max(min(word, at), 0) :]
+    text = text.strip("\n")
+    return _begun(text, max(text.find(needle), 0) + len(needle))
+
+
+def _begun(text: str, least: int = 0) -> str:
+    """Return the beginning of a text, no more than may be quoted: it ends with a line or a word, not within.
+
+    It has no less than `least` characters, nor than half of what may be.
+    """
+    if len(text) <= EXCERPT:
+        return text
+    kept, least = text[:EXCERPT], max(least, EXCERPT // 2)
+    line, word = kept.rfind("\n"), max(map(kept.rfind, _ENDS))
+    ends = line if line >= least else word
+    return kept[:ends].rstrip() if ends >= least else kept
 
 
 class Past:

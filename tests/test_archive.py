@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.capture.archive import Contents, Limits, Refused, fault_of_name, folded, read_archive
+from sdstop.capture.archive import Contents, read_archive
+from sdstop.capture.bounds import Limits, Refused, fault_of_name, folded
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 PARTS = st.text(
@@ -180,7 +181,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
 
 
 def test_endless_tiny_streams_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.capture.archive._MOST_STREAMS", 50)
+    monkeypatch.setattr("sdstop.capture.unpacking._MOST_STREAMS", 50)
     assert read(b"".join(map(gzip.compress, (tar_of({"a": b"1"}), *[b""] * 48)))).complete
     with pytest.raises(Refused, match="more than 50 gzip streams"):
         read(gzip.compress(b"") * 51)

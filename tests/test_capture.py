@@ -20,10 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdstop.capture import Unopenable, open_capture
-from sdstop.capture.archive import Limits, Refused
+from sdstop.capture.bounds import Limits, Refused
 from sdstop.capture.folder import read_folder
-from sdstop.capture.manifest import STARTED
-from sdstop.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.evidence import UNDATED, Evidence, Frame, Outcome, RunMark
 from sdstop.host import LARGEST, Absent, Denied, Failed, TimedOut
 from sdstop.replay import EvidenceHost
 
@@ -92,8 +91,8 @@ BY_HAND: Files = {
 
 def check_by_hand(frames: list[Frame]) -> None:
     assert [(f.number, f.taken, f.monotonic, f.ran) for f in frames] == [
-        (1, STARTED, 0.0, None),
-        (2, STARTED + 1, 1.0, None),
+        (1, UNDATED, 0.0, None),
+        (2, UNDATED + 1, 1.0, None),
     ]
     host = host_of(frames[:1])
     assert host.read("/proc/version") == b"Linux version 6.1.0\n"
@@ -383,7 +382,7 @@ def test_many_faults_make_a_short_note(tmp_path: Path) -> None:
 
 def test_numbers_too_large_for_a_clock(tmp_path: Path) -> None:
     files = {"manifest.json": f'{{"frames": [{{"taken": {10**400}, "monotonic": -{10**400}}}]}}', "static/x": ""}
-    assert [(f.taken, f.monotonic) for f in open_capture(make(tmp_path / "c", files))[1]] == [(STARTED, 0.0)]
+    assert [(f.taken, f.monotonic) for f in open_capture(make(tmp_path / "c", files))[1]] == [(UNDATED, 0.0)]
 
 
 def test_what_exceeds_a_limit_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop import format as human
+from sdstop.evidence import dated
 from sdstop.model import Column, Metric
 
 HOSTILE = "\x1b]0;owned\x07\x9b5n\u202e[red]x[/red]\u2028\ud800\udc9b\x00"
@@ -94,7 +95,7 @@ def test_no_number_breaks_a_formatter(value: float) -> None:
 
 @given(st.floats(allow_nan=False))
 def test_every_moment_has_a_date(taken: float) -> None:
-    assert human.timestamp(taken).endswith("Z")
+    assert human.timestamp(taken).endswith("Z") == dated(taken)
 
 
 def test_exact_numbers_are_shown_in_full() -> None:

@@ -6,12 +6,14 @@ from functools import partial
 from typing import ClassVar
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from sdstop.collector import Collector
 from sdstop.diagnosis import Diagnosis, judge
 from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
-from sdstop.history import History, Window
+from sdstop.history import EXCERPT, History, Window
 from sdstop.host import Host
 from sdstop.model import Reading, Source
 from sdstop.session import Session, Timeline
@@ -403,3 +405,39 @@ def test_of_a_binary_table_its_strings_are_quoted() -> None:
     assert readable(table) == "P1-DIMMA1\nMaker"
     assert readable(b"sdstop\0--from\0x\0") == "sdstop\0--from\0x\0"
     assert readable(b"a\xffb", "replace") == "a\ufffdb"
+
+
+def quoted(text: str, needle: str = "") -> str:
+    session = Session(Origin("n"), (), ())
+    cite = session.feed(Frame(1, 1.0, 1.0, (Evidence("/f", data=text.encode()),))).window.quote("/f", needle)
+    assert cite is not None
+    return cite.excerpt
+
+
+@given(st.lists(st.sampled_from(["limitIops", "6076fd11", " ", ", ", "\n", "\t"]), min_size=60, max_size=150))
+def test_what_is_quoted_ends_with_a_word(parts: list[str]) -> None:
+    text = "".join(parts)
+    shown = quoted(text)
+    assert len(shown) <= EXCERPT
+    whole = text.strip("\n")
+    assert whole.startswith(shown)
+    if len(whole) > EXCERPT and any(mark in whole[EXCERPT // 2 : EXCERPT] for mark in " ,\t\n"):
+        after = whole[len(shown) : len(shown) + 1]
+        assert not (after.isalnum() and shown[-1:].isalnum())
+
+
+def test_a_word_longer_than_a_quotation_is_cut() -> None:
+    assert quoted("x" * 2 * EXCERPT) == "x" * EXCERPT
+    assert quoted("short") == "short"
+    lines = "\n".join(f"line {n} of what a file held" for n in range(40))
+    assert quoted(lines).splitlines()[-1] in lines.splitlines()
+
+
+@given(
+    st.text("ab ,\n", max_size=2 * EXCERPT), st.text("ab ,\n", max_size=2 * EXCERPT), st.sampled_from(["needle", "n e"])
+)
+def test_what_is_marked_is_quoted(before: str, after: str, needle: str) -> None:
+    shown = quoted(before + needle + after, needle)
+    assert needle in shown
+    assert len(shown) <= EXCERPT
+    assert all(line in before + needle + after for line in shown.splitlines())

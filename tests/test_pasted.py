@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,12 +13,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import Unopenable, open_capture, open_pasted
-from sdstop.capture.archive import Refused
+from sdstop.capture import Unopenable, dates, open_capture, open_pasted
+from sdstop.capture.bounds import Refused
 from sdstop.capture.pasted import LONGEST, read_pasted
+from sdstop.cli import command
 from sdstop.collectors import BUILTIN
+from sdstop.evidence import UNDATED, dated
+from sdstop.exporters.capture import CaptureWriter
+from sdstop.exporters.course import Course
+from sdstop.exporters.html import page
+from sdstop.exporters.postmortem import postmortem
+from sdstop.exporters.report import document
+from sdstop.exporters.text import text_report
+from sdstop.format import clock, utc
 from sdstop.rules import RULES
 from sdstop.session import Session
+from sdstop.tui.dump import capture_name
 
 MDSTAT = """Personalities : [raid1]
 md0 : active raid1 sdb[1](F) sda[0]
@@ -167,3 +178,91 @@ def test_no_text_raises_anything_else(lines: list[str]) -> None:
     with contextlib.suppress(Refused):
         origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"))
         Session(origin, BUILTIN, RULES).feed_all(frames)
+
+
+def taken(text: str) -> float:
+    return read_pasted(text.encode())[1][0].taken
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"$ date\nSat Nov 21 16:32:30 UTC 2026\n$ cat /proc/mdstat\n{MDSTAT}", 1795278750.0),
+        (f"{MDSTAT}root@san1:~# date -Is\n2026-11-21T17:32:30+01:00\n", 1795278750.0),
+        (f"{MDSTAT}root@san1:~# sudo date -R\nSat, 21 Nov 2026 17:32:30 +0100\n", 1795278750.0),
+        (f"{MDSTAT}$ date +%s\n1795278750\n", 1795278750.0),
+        (f"Sat Nov 21 04:32:30 PM UTC 2026\n{ZPOOL}", 1795278750.0),  # zpool status -T d
+        (IOSTAT.replace("\n\n", "\n\n2026-11-21T17:32:30+0100\n", 1), 1795278750.0),  # S_TIME_FORMAT=ISO iostat -t
+        (f"$ date -u\nSat Nov 21 16:32:20 UTC 2026\n{MDSTAT}$ date -u\nSat Nov 21 16:32:30 UTC 2026\n", 1795278750.0),
+        (f"{MDSTAT}1795278750\n", UNDATED),  # a number, whatever it is of
+        (f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}", UNDATED),
+        (IOSTAT, UNDATED),
+    ],
+)
+def test_only_a_clock_that_says_its_zone_dates_it(text: str, expected: float) -> None:
+    assert taken(text) == expected
+
+
+def test_what_bounds_its_time_is_said_and_is_no_time() -> None:
+    scan = "  scan: scrub repaired 0B in 00:10:02 with 0 errors on Sun Nov  8 00:34:03 2026\n"
+    origin, (frame,) = read_pasted(ZPOOL.replace("config:", f"{scan}config:").encode())
+    assert not dated(frame.taken)
+    assert "no older than 2026-11-08 00:34:03 by the node's clock" in origin.note
+    origin, (frame,) = read_pasted(f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}".encode())
+    assert "it is of 2026-11-21 17:32:30 by the node's clock, of which the zone is not known" in origin.note
+
+
+def test_no_view_shows_a_date_that_nobody_knows() -> None:
+    origin, frames = read_pasted(MDSTAT.encode())
+    session, course = Session(origin, BUILTIN, RULES, remember=None), Course()
+    for frame in frames:
+        course.add(session.feed(frame).now)
+    told = document(session)
+    (finding,) = told["findings"]
+    assert (told["started"], told["ended"], finding["since"], finding["until"]) == (None, None, None, None)
+    views = {"text": text_report(session), "html": page(session, course), "markdown": postmortem(session)}
+    for name, shown in views.items():
+        assert "time not known" in shown, name
+        assert not re.search(r"\b\d{4}-\d\d-\d\d\b|\d\d:\d\d:\d\d", shown), name
+    assert "1 frame, time not known: pasted text" in views["text"]
+    assert "1 frame, time not known: pasted text" in views["html"]
+
+
+def test_it_is_kept_without_a_date(tmp_path: Path) -> None:
+    origin, frames = read_pasted(MDSTAT.encode())
+    with CaptureWriter(tmp_path / "c.tar.gz", origin.name) as writer:
+        writer.add(frames[0])
+        writer.finish()
+    assert open_capture(tmp_path / "c.tar.gz")[1][0].taken == UNDATED
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(max_size=60), st.from_regex(r"[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \S{8} UTC \d{4}")), max_size=3
+    )
+)
+def test_no_line_is_more_than_a_date(lines: list[str]) -> None:
+    for line in lines:
+        found = dates.unix_time(line)
+        assert found is None or found >= 0
+        dates.local_time(line)
+        dates.seconds_since_epoch(line)
+        dates.since_boot(line.encode("utf-8", "surrogatepass"), line.encode("utf-8", "surrogatepass"))
+
+
+def test_the_exporter_and_the_dashboard_have_no_date_of_it_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(MDSTAT)
+    assert command.execute(["export", "--once", "--from", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "sdstop_array_degraded" in told
+    dates_ = [line for line in told.splitlines() if "timestamp_seconds" in line and not line.startswith("#")]
+    assert dates_ == []
+    origin, frames = open_capture(file)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert capture_name(session) == "sdstop-ticket_txt.tar.gz"
+    assert session.ran_back == 0.0
+    assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time not known", "+3.0 s")

@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -22,7 +23,7 @@ from sdstop.capture.sostold import told
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.blockdev import BlockDevice
-from sdstop.evidence import Evidence
+from sdstop.evidence import UNDATED, Evidence
 from sdstop.readings.mdarray import Array
 from sdstop.rules import RULES
 from sdstop.session import Session
@@ -135,16 +136,42 @@ def test_the_report_of_a_sosreport_says_what_it_cannot_know(tmp_path: Path, caps
         ("Sat Nov 21 16:32:30 UTC 2026", 1795278750.0),
         ("Sat Nov 21 04:32:30 PM UTC 2026", 1795278750.0),
         ("Sat Nov 21 12:00:01 AM UTC 2026", 1795219201.0),
-        ("Sat Nov 21 17:32:30 CET 2026", 1e9),
-        ("nonsense", 1e9),
-        ("Sat Nov 99 16:32:30 UTC 2026", 1e9),
+        ("Sat Nov 21 17:32:30 CET 2026", 1795282350.0),  # of the node's clock, as it is said
+        ("2026-11-21T17:32:30+01:00", 1795278750.0),
+        ("nonsense", UNDATED),
+        ("Sat Nov 99 16:32:30 UTC 2026", UNDATED),
     ],
 )
 def test_when_it_was_made(tmp_path: Path, said: str, taken: float) -> None:
     path = packed(tmp_path, FILES | {"sos_commands/date/date": said + "\n"}, LINKS)
     origin, frames = open_capture(path)
     assert frames[0].taken == taken
-    assert ("when it was made is not known" in origin.note) == (taken == 1e9)
+    assert ("when it was made is not known" in origin.note) == (taken == UNDATED)
+    assert ("of which the zone is not known" in origin.note) == ("CET" in said)
+
+
+@pytest.mark.parametrize(
+    ("more", "taken"),
+    [
+        ({"proc/stat": "cpu 1\nbtime 1795270000\n", "proc/uptime": "8750.50 1.00\n"}, 1795278750.5),
+        ({"proc/stat": "cpu 1\nbtime 0\n", "proc/uptime": "8750.50 1.00\n"}, 1795282350.0),
+        ({"sos_commands/systemd/timedatectl": "               Local time: Sat 2026-11-21 17:32:30 CET\n"
+          "           Universal time: Sat 2026-11-21 16:32:30 UTC\n                 RTC time: n/a\n"}, 1795278750.0),
+    ],
+)  # fmt: skip
+def test_a_date_of_some_zone_is_less_than_what_the_kernel_or_timedatectl_says(
+    tmp_path: Path, more: dict[str, str], taken: float
+) -> None:
+    date = {"sos_commands/date/date": "Sat Nov 21 17:32:30 CET 2026\n"}
+    assert open_capture(packed(tmp_path, FILES | date | more, LINKS))[1][0].taken == taken
+
+
+def test_a_sosreport_without_a_date_shows_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = packed(tmp_path, FILES | {"sos_commands/date/date": "nonsense\n"}, LINKS)
+    assert command.execute(["report", "--from", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "1 frame, time not known: a sosreport" in said
+    assert not re.search(r"\b\d{4}-\d\d-\d\d\b", said)
 
 
 def test_command_lines_are_told_from_names() -> None:

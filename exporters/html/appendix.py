@@ -12,7 +12,7 @@ from sdstop.exporters.html.markup import Markup, block, el, fold, table
 from sdstop.exporters.report import NOT_YET, families_of
 from sdstop.exporters.table import heading, shown
 from sdstop.exporters.text import plural
-from sdstop.format import NONE, bytes_, right_aligned, timestamp, wait
+from sdstop.format import NONE, bytes_, right_aligned, timestamp, utc, wait
 from sdstop.model import Reading, schema
 from sdstop.session import Look, Session
 
@@ -87,7 +87,7 @@ def _asked(each: Asked) -> Iterable[Markup | str]:
     outcome = each.worst or (f"exit {each.exit}" if each.exit else "ok")
     return (
         el("code", each.name),
-        timestamp(each.first)[11:] if each.first is not None else NONE,
+        utc(each.first) if each.first is not None else NONE,
         str(each.times),
         wait(each.longest),
         bytes_(each.size),
@@ -102,7 +102,7 @@ def sources(session: Session, look: Look) -> Markup:
         run = look.now.runs.get(collector.name)
         reason = NOT_YET if run is None else run.reason or collector.title
         if run is not None and run.outcome is Outcome.TIMEOUT:
-            reason += f", since {timestamp(run.since)[11:]}"
+            reason += f", since {utc(run.since)}"
         took = wait(run.duration) if run is not None else NONE
         rows.append((collector.name, run.word if run is not None else "waiting", took, reason))
     return table(("source", "outcome", "ms", "why"), rows, right=frozenset({2}))

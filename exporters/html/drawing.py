@@ -6,16 +6,41 @@ Samples stand side by side in one row each; None is what nobody measured and is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
 
 from sdstop.exporters.html.markup import Markup, el, join
 
-LABEL = 150
+LABEL = 210
 """Pixels to the left of a drawing, for its rows' names."""
-WIDTH = 900
+WIDTH = 850
 """Pixels of the drawn part."""
 _HEIGHT = 13
 
 Row = tuple[str, Sequence[float | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """Time from left to right: the moments' shares of the width, and what is written below it, evenly spaced.
+
+    A value of a moment is of the time since the one before it.
+    """
+
+    at: Sequence[float]
+    labels: Sequence[str]
+
+    @classmethod
+    def of(cls, times: Sequence[float], labels: Sequence[str]) -> Axis:
+        """Make one of Unix seconds; evenly spaced where the clock was set back."""
+        if len(times) > 1 and all(a < b for a, b in pairwise(times)):
+            return cls([(taken - times[0]) / (times[-1] - times[0]) for taken in times], labels)
+        return cls([at / max(len(times) - 1, 1) for at in range(len(times))], labels)
+
+    def cell(self, start: int, end: int) -> tuple[float, float]:
+        """Return where the time of moments start..end-1 begins, and how wide it is, in pixels."""
+        left, right = self.at[start - 1] if start else 0.0, self.at[end - 1]
+        return LABEL + WIDTH * left, WIDTH * (right - left)
 
 
 def svg(width: float, height: float, *parts: Markup | Iterable[Markup], title: str) -> Markup:
@@ -38,29 +63,41 @@ def word(x: float, y: float, shown: str, *, right: bool = False, dim: bool = Fal
     return el("text", shown, x=x, y=y, text_anchor=anchor, class_="d" if dim else None)
 
 
-def heat(rows: Sequence[Row], top: float, times: Sequence[str], *, title: str, shown: Callable[[float], str]) -> Markup:
-    """Return one strip a row, the darker the more; all rows have one scale, which ends at `top`."""
+def heat(
+    rows: Sequence[Row],
+    top: float,
+    axis: Axis,
+    *,
+    title: str,
+    shown: Callable[[float], str],
+    notes: Sequence[str] = (),
+) -> Markup:
+    """Return one strip a row, the darker the more; all rows have one scale, which ends at `top`.
+
+    `notes` stand below the times, a line each.
+    """
     height = _HEIGHT * len(rows) + 20
-    parts = [_strip(at, row, top, shown) for at, row in enumerate(rows)]
-    return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
+    parts = [_strip(at, row, top, axis, shown) for at, row in enumerate(rows)]
+    said = [word(LABEL, height + 15 * at + 10, note) for at, note in enumerate(notes)]
+    return svg(LABEL + WIDTH, height + 15 * len(notes), *parts, _times(axis.labels, height), *said, title=title)
 
 
-def _strip(at: int, row: Row, top: float, shown: Callable[[float], str]) -> Markup:
+def _strip(at: int, row: Row, top: float, axis: Axis, shown: Callable[[float], str]) -> Markup:
     name, values = row
     y = at * _HEIGHT
-    step = WIDTH / max(len(values), 1)
     parts = [word(LABEL - 6, y + 10, name, right=True)]
     for start, end, value in runs(values, top):
-        if value is None:
+        x, width = axis.cell(start, end)
+        if value is None or not width:
             continue
         shade = min(max(value / top, 0.0), 1.0) if top > 0 else 0.0
         fill = "var(--data)" if shade > 0.02 else "var(--gap)"
         parts.append(
             el(
                 "rect",
-                x=LABEL + start * step,
+                x=x,
                 y=y + 1,
-                width=(end - start) * step + 0.3,
+                width=width + 0.3,
                 height=_HEIGHT - 2,
                 fill=fill,
                 fill_opacity=0.15 + 0.85 * shade if shade > 0.02 else None,
@@ -95,9 +132,7 @@ def _times(times: Sequence[str], height: float) -> Markup:
     return join(*marks)
 
 
-def lines(
-    rows: Sequence[Row], top: float, times: Sequence[str], *, title: str, shown: Callable[[float], str]
-) -> Markup:
+def lines(rows: Sequence[Row], top: float, axis: Axis, *, title: str, shown: Callable[[float], str]) -> Markup:
     """Return values over time as lines between 0 and `top`, each named where it ends."""
     height, bottom = 150.0, 126.0
     parts = [
@@ -107,45 +142,44 @@ def lines(
         word(LABEL - 6, bottom, shown(0.0), right=True, dim=True),
     ]
     for place, (name, values) in enumerate(rows):
-        path = " ".join(_path(values, top, bottom))
+        path = " ".join(_path(values, top, bottom, axis))
         dash = ("", "7 4", "2 3", "10 3 2 3")[place % 4] or None
         parts.append(el("path", d=path, fill="none", stroke="var(--data)", stroke_width="1.6", stroke_dasharray=dash))
         known = [value for value in values if value is not None]
         if known:
             y = bottom - 120 * min(max(known[-1] / top, 0.0), 1.0) if top > 0 else bottom
             parts.append(word(LABEL - 6, min(max(y + 4, 26), bottom - 14), f"{name} {shown(known[-1])}", right=True))
-    return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
+    return svg(LABEL + WIDTH, height, *parts, _times(axis.labels, height), title=title)
 
 
-def _path(values: Sequence[float | None], top: float, bottom: float) -> Iterable[str]:
-    step = WIDTH / max(len(values) - 1, 1)
+def _path(values: Sequence[float | None], top: float, bottom: float, axis: Axis) -> Iterable[str]:
     pen = "M"
     for at, value in enumerate(values):
         if value is None:
             pen = "M"
             continue
         share = min(max(value / top, 0.0), 1.0) if top > 0 else 0.0
-        yield f"{pen}{LABEL + at * step:.1f} {bottom - 120 * share:.1f}"
+        yield f"{pen}{LABEL + WIDTH * axis.at[at]:.1f} {bottom - 120 * share:.1f}"
         pen = "L"
 
 
 _PARTS = ("var(--data)", "var(--data2)", "var(--data3)")
 
 
-def stack(rows: Sequence[Row], times: Sequence[str], *, title: str) -> Markup:
+def stack(rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
     """Return shares of a whole over time, the first at the bottom; a moment of which one is not known is empty."""
     height, bottom, high = 130.0, 106.0, 100.0
     count = max((len(values) for _, values in rows), default=0)
-    step = WIDTH / max(count, 1)
     parts = []
     for at in range(count):
+        x, width = axis.cell(at, at + 1)
         shares = [values[at] for _, values in rows]
         y = bottom
         for fill, share in zip(_PARTS, shares, strict=False):
-            if share is None:
+            if share is None or not width:
                 break
             y -= high * share
-            parts.append(el("rect", x=LABEL + at * step, y=y, width=step + 0.3, height=high * share, fill=fill))
+            parts.append(el("rect", x=x, y=y, width=width + 0.3, height=high * share, fill=fill))
     for place, (name, values) in enumerate(rows):
         known = [value for value in values if value is not None]
         mean = f" {sum(known) / len(known) * 100:.0f} %" if known else ""
@@ -153,7 +187,11 @@ def stack(rows: Sequence[Row], times: Sequence[str], *, title: str) -> Markup:
         parts.append(el("rect", x=4, y=y - 9, width=10, height=10, fill=_PARTS[place]))
         parts.append(word(18, y, f"{name}{mean}"))
     parts.append(el("line", x1=LABEL, y1=bottom, x2=LABEL + WIDTH, y2=bottom, class_="axis"))
-    return svg(LABEL + WIDTH, height, *parts, _times(times, height), title=title)
+    parts += [
+        word(LABEL - 6, bottom - high + 8, "100 %", right=True, dim=True),
+        word(LABEL - 6, bottom, "0 %", right=True, dim=True),
+    ]
+    return svg(LABEL + WIDTH, height, *parts, _times(axis.labels, height), title=title)
 
 
 def bars(

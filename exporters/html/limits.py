@@ -35,4 +35,4 @@ def _row(each: Limiting) -> tuple[str, float, str, bool]:
     waited = f", {percent(each.at_limit)} % of the time at it" if each.at_limit else ""
     least = "" if each.certain else "up to "
     told = f"{least}{percent(share)} % of {each.binding or 'it'} ({', '.join(filter(None, bounds))}){waited}"
-    return safe(limit.subject.removeprefix("vol:"), 22), share, told[:70], share >= AT
+    return safe(limit.subject.removeprefix("vol:"), 31), share, told[:70], share >= AT

@@ -71,10 +71,17 @@ def table(headings: Iterable[Part], rows: Iterable[Iterable[Part]], *, right: fr
     return el("div", el("table", el("thead", head), el("tbody", body)), class_="scroll")
 
 
+_LONGEST_NUMBER = 24
+"""Characters from which a cell among numbers holds words: these are not to stand in one line, however long."""
+
+
 def _row(row: Iterable[Part], right: frozenset[int]) -> str:
     """Return a row; pages hold ten thousands of cells, so they are not made as elements each."""
     cells = "".join(
-        f'<td class="n">{_one(cell)}</td>' if at in right else f"<td>{_one(cell)}</td>" for at, cell in enumerate(row)
+        f'<td class="{"t" if cell is not None and len(cell) > _LONGEST_NUMBER else "n"}">{_one(cell)}</td>'
+        if at in right
+        else f"<td>{_one(cell)}</td>"
+        for at, cell in enumerate(row)
     )
     return f"<tr>{cells}</tr>"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from sdstop import __version__
 from sdstop.diagnosis import Episode
+from sdstop.evidence import dated
 from sdstop.exporters.course import Course
 from sdstop.exporters.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
 from sdstop.exporters.html.document import document
@@ -15,10 +16,12 @@ from sdstop.exporters.html.tree import drawn_topology
 from sdstop.exporters.report import host_of, reason_of
 from sdstop.exporters.text import counted, plural
 from sdstop.finding import RuledOut, Severity, Unchecked, Value, by_cause
-from sdstop.format import duration, percent, quantity, timestamp
+from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
 from sdstop.session import Look, Session
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
+_MARK = 60
+"""Characters of what an excerpt is marked by, up to which it stands in the fold's title and tells folds apart."""
 FIRST = 14
 """Things ruled out, or not checked, that the first sheet names before the rest is folded."""
 
@@ -30,7 +33,7 @@ def page(session: Session, course: Course, note: str = "") -> str:
     episodes = session.episodes()
     in_force = [episode.finding for episode in episodes if episode.until is None]
     sections = {
-        "wrong": ("what is wrong", _wrong(episodes, look)),
+        "wrong": ("what is wrong", _wrong(episodes, session, look)),
         "good": ("ruled out", _ruled_out(look)),
         "unchecked": ("not checked", _unchecked(look)),
         "topology": ("topology", _section("topology", "What hangs on what", drawn_topology(look, in_force))),
@@ -38,7 +41,10 @@ def page(session: Session, course: Course, note: str = "") -> str:
             "over time",
             _section("time", "Over the time that was watched", *plots(session, course, look, episodes)),
         ),
-        "findings": ("findings", _section("findings", "Findings, with their evidence", *_findings(episodes, look))),
+        "findings": (
+            "findings",
+            _section("findings", "Findings, with their evidence", *_findings(episodes, session, look)),
+        ),
         "evidence": ("raw evidence", _section("evidence", "Raw evidence", *raw_evidence(session, episodes))),
         "ran": ("what we ran", _section("ran", "What we ran", *what_we_ran(session))),
         "sources": ("sources", _section("sources", "Sources", sources(session, look))),
@@ -64,10 +70,14 @@ def _head(
     session: Session, look: Look, host: dict[str, object], episodes: list[Episode], links: list[tuple[str, str]]
 ) -> Markup:
     started = session.started if session.started is not None else look.now.taken
-    span = f"{plural(session.frames_seen, 'frame')}, {timestamp(started)} to {timestamp(look.now.taken)}"
+    span = f"{plural(session.frames_seen, 'frame')}, {_span(session, started, look.now.taken)}"
     if session.frames_seen > 1:
         span += f" ({duration(look.now.monotonic - session.began)})"
-    facts = [span, f"kernel {host['kernel']}" if host["kernel"] else "", "live" if host["live"] else "from a capture"]
+    facts = [
+        span,
+        f"kernel {host['kernel']}" if host["kernel"] else "",
+        "live" if host["live"] else f"from {session.origin.made}" if dated(started) else "",
+    ]
     notes = [
         "Not privileged: what needs root was not seen." if host["privileged"] is False else "",
         "" if host["complete"] else "The capture is not complete.",
@@ -82,6 +92,12 @@ def _head(
     )
 
 
+def _span(session: Session, started: float, ended: float) -> str:
+    if not dated(started):
+        return f"{NOT_DATED}: {session.origin.made}"
+    return f"{timestamp(started)} to {timestamp(ended)}" if ended != started else timestamp(ended)
+
+
 def _badge(severity: Severity) -> Markup:
     return el("span", f"{_SHAPE[severity]} {severity.value}", class_=f"sev {severity.value}")
 
@@ -91,7 +107,7 @@ def anchor(place: int) -> str:
     return f"f{place + 1}"
 
 
-def _wrong(episodes: list[Episode], look: Look) -> Markup:
+def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
     rows = []
     for led in by_cause([episode.finding for episode in episodes]):
         episode = episodes[led.place]
@@ -103,7 +119,7 @@ def _wrong(episodes: list[Episode], look: Look) -> Markup:
                 el(
                     "div",
                     el("strong", el("a", finding.subject, href=f"#{anchor(led.place)}")),
-                    el("span", f"  {finding.rule}, {when(episode, look)}", class_="dim"),
+                    el("span", f"  {finding.rule}, {when(episode, session, look)}", class_="dim"),
                     el("div", finding.summary),
                     el("div", "Do: ", el("code", finding.advice[0])) if finding.advice and not led.follows else None,
                 ),
@@ -120,14 +136,12 @@ def _nothing(look: Look) -> Markup:
     return join("Nothing was judged: no rule could look, or none concerns what was seen here.")
 
 
-def when(episode: Episode, look: Look) -> str:
+def when(episode: Episode, session: Session, look: Look) -> str:
     """Return since when, for how long, and how sure."""
     finding = episode.finding
-    lasted = duration(episode.lasted(look.now.monotonic))
-    shown = f"since {timestamp(episode.since)[11:]} ({lasted})"
-    if episode.until is not None:
-        shown = f"over: {timestamp(episode.since)[11:]} to {timestamp(episode.until)[11:]} ({lasted})"
-    return shown + (f", {percent(finding.confidence)} % sure" if finding.confidence is not None else "")
+    lasted, before = episode.lasted(look.now.monotonic), episode.began <= session.began
+    shown = lasting(episode.since, episode.until, lasted, before=before)
+    return f"{shown}, {percent(finding.confidence)} % sure" if finding.confidence is not None else f"{shown}, certain"
 
 
 def _ruled_out(look: Look) -> Markup | None:
@@ -167,7 +181,7 @@ def _listed(name: str, title: str, rows: list[Markup]) -> Markup | None:
     return el("section", el("h2", title), shown, more, id=name)
 
 
-def _findings(episodes: list[Episode], look: Look) -> Iterator[Markup]:
+def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator[Markup]:
     places = {episode.finding.id: place for place, episode in enumerate(episodes)}
     for led in by_cause([episode.finding for episode in episodes]):
         episode = episodes[led.place]
@@ -175,7 +189,7 @@ def _findings(episodes: list[Episode], look: Look) -> Iterator[Markup]:
         yield el(
             "article",
             el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
-            el("p", when(episode, look), class_="dim"),
+            el("p", when(episode, session, look), class_="dim"),
             el("p", finding.summary),
             table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
             if finding.values
@@ -199,7 +213,10 @@ def _compared(value: Value) -> Iterable[str]:
 def _cited(episode: Episode) -> Markup:
     return join(
         fold(
-            [f"Evidence: {cite.key}, frame {cite.frame}"],
+            [
+                f"Evidence: {cite.key}, frame {cite.frame}",
+                el("span", f" {cite.mark}", class_="dim m") if 0 < len(cite.mark) <= _MARK else "",
+            ],
             el("pre", block(cite.excerpt), class_="one"),
             el("p", el("a", "all of it", href=f"#{evidence_anchor(cite.key, cite.frame)}")),
         )

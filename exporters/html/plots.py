@@ -8,12 +8,14 @@ from statistics import fmean
 from sdstop.collectors.dimms import Dimm
 from sdstop.collectors.mdraid import Member
 from sdstop.diagnosis import Episode
+from sdstop.evidence import dated
 from sdstop.exporters.course import Course
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.limits import limits
 from sdstop.exporters.html.markup import Markup, el, join
-from sdstop.exporters.html.sizes import sizes
-from sdstop.format import bytes_, clock, number, percent, safe
+from sdstop.exporters.html.phys import phy_errors
+from sdstop.exporters.html.sizes import course_of_sizes, sizes
+from sdstop.format import bytes_, clock, duration, number, percent, progress, safe
 from sdstop.session import Look, Session
 
 MOST_MEMBERS = 64
@@ -25,13 +27,17 @@ Values = Sequence[float | None]
 
 def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
     """Yield every plot for which there is something to plot."""
-    times = _times(course)
+    axis = drawing.Axis.of(course.times, _labels(course))
     if len(course.times) > 1:
         yield from _in_force(session, look, episodes)
-        yield from _members(course, look, times)
-        yield from _rebuilds(course, times)
-        yield from _caches(course, times)
-        yield from _disks(course, times)
+        yield from _members(course, look, axis)
+        yield from _rebuilds(course, axis)
+        yield from _caches(course, axis)
+        yield from _disks(course, axis)
+        for title, said, drawn in course_of_sizes(course, look.window, axis):
+            yield _figure(title, said, drawn)
+        for title, said, drawn in phy_errors(course, axis):
+            yield _figure(title, said, drawn)
     for title, said, drawn in sizes(look.window):
         yield _figure(title, said, drawn)
     limited = limits(look.window)
@@ -40,11 +46,16 @@ def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episo
     yield from _dimms(look)
 
 
-def _times(course: Course) -> list[str]:
+def _labels(course: Course) -> list[str]:
     if not course.times:
         return []
-    first, last = course.times[0], course.times[-1]
-    return [clock(first + (last - first) * part / 4) for part in range(5)]
+    return _marks(course.times[0], course.times[-1])
+
+
+def _marks(first: float, last: float) -> list[str]:
+    """Return the times at the ends and quarters of an axis; without a date what has passed by then."""
+    at = [first + (last - first) * part / 4 for part in range(5)]
+    return [clock(taken) for taken in at] if dated(first) else [f"+{duration(taken - first)}" for taken in at]
 
 
 def _figure(title: str, said: str, drawn: Markup) -> Markup:
@@ -71,10 +82,9 @@ def _in_force(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
         ]
         parts.append(
             el("text", f"{severity.value} {episode.finding.rule}", x=drawing.LABEL + start + 5, y=y + 11,
-               fill="#fff", style="fill:#fff;font-weight:700")
+               style="fill:var(--bg);font-weight:700")
         )  # fmt: skip
-    first = look.now.taken - span
-    marks = [clock(first + span * part / 4) for part in range(5)]
+    marks = _marks(look.now.taken - span, look.now.taken)
     height = 16 * min(len(episodes), MOST_DISKS) + 20
     drawn = drawing.svg(drawing.LABEL + drawing.WIDTH, height, *parts, _axis(marks, height), title="Findings over time")
     yield _figure("Findings", "when each was in force", drawn)
@@ -89,7 +99,7 @@ def _axis(marks: Sequence[str], height: float) -> Markup:
     )  # fmt: skip
 
 
-def _members(course: Course, look: Look, times: Sequence[str]) -> Iterator[Markup]:
+def _members(course: Course, look: Look, axis: drawing.Axis) -> Iterator[Markup]:
     """Yield a heat map for each array: requests outstanding at each member, one scale for all of them."""
     slots = {(m.array, m.device): m.slot if m.slot is not None else 1 << 20 for m in look.window.rows(Member).values()}
     for array, members in sorted(course.of("queue").items()):
@@ -108,37 +118,38 @@ def _members(course: Course, look: Look, times: Sequence[str]) -> Iterator[Marku
         )
         if len(ordered) > len(shown):
             said += f"; {len(ordered) - len(shown)} members more are not drawn"
-        drawn = drawing.heat(rows, top, times, title=f"Queue of the members of {array}", shown=number)
+        drawn = drawing.heat(rows, top, axis, title=f"Queue of the members of {array}", shown=number)
         yield _figure(f"Members of {array}", said, drawn)
 
 
-def _rebuilds(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+def _rebuilds(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
     for array, operations in sorted(course.of("rebuild").items()):
         rows = [(operation, values) for operation, values in sorted(operations.items())]
         known = [value for _, values in rows for value in values if value is not None]
         if not known:
             continue
         low, high = min(known), max(known)
-        said = f"from {percent(low)} to {percent(high)} % done while it was watched"
+        said = f"from {progress(low)} to {progress(high)} % done while it was watched"
         # A few minutes of a rebuild of days are a line without a slope: the scale is that of what was seen.
         if high - low < 0.5:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
             top = max(high - low, 1e-6)
-            drawn = drawing.lines(moved, top, times, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
+            said += "; the line is what was done meanwhile"
+            drawn = drawing.lines(moved, top, axis, title=f"Progress of {array}", shown=lambda v: f"+{v * 100:.3g} %")
         else:
-            drawn = drawing.lines(rows, 1.0, times, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
+            drawn = drawing.lines(rows, 1.0, axis, title=f"Progress of {array}", shown=lambda v: f"{percent(v)} %")
         yield _figure(f"Rebuild of {array}", said, drawn)
 
 
-def _caches(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+def _caches(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
     for cache, parts in sorted(course.of("cache").items()):
         rows = [(which, parts[which]) for which in ("hit", "miss", "bypass") if which in parts]
         if any(value is not None for _, values in rows for value in values):
-            drawn = drawing.stack(rows, times, title=f"Requests to {cache}")
+            drawn = drawing.stack(rows, axis, title=f"Requests to {cache}")
             yield _figure(f"Cache {cache}", "what became of the requests that came", drawn)
 
 
-def _disks(course: Course, times: Sequence[str]) -> Iterator[Markup]:
+def _disks(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
     """Yield the busy time of disks that are no members, the busiest first."""
     disks = course.of("busy").get("", {})
     means = {name: fmean(v) for name, values in disks.items() if (v := [x for x in values if x is not None])}
@@ -149,7 +160,7 @@ def _disks(course: Course, times: Sequence[str]) -> Iterator[Markup]:
     said = "share of time with a request in flight; solid is all the time"
     if len(means) > len(chosen):
         said += f"; {len(means) - len(chosen)} less busy ones are not drawn"
-    drawn = drawing.heat(rows, 1.0, times, title="Busy time of other devices", shown=lambda v: f"{percent(v)} %")
+    drawn = drawing.heat(rows, 1.0, axis, title="Busy time of other devices", shown=lambda v: f"{percent(v)} %")
     yield _figure("Other devices", said, drawn)
 
 
@@ -168,9 +179,9 @@ def _dimms(look: Look) -> Iterator[Markup]:
         for channel, slots in sorted(channels.items()):
             parts.append(drawing.word(drawing.LABEL - 6, y + 13, _channel(channel), right=True, dim=True))
             for at, dimm in enumerate(sorted(slots, key=lambda d: d.slot)):
-                x, line = drawing.LABEL + at % 6 * 148, y + at // 6 * 22
+                x, line = drawing.LABEL + at % 5 * 166, y + at // 5 * 22
                 parts += _slot(dimm, x, line)
-            y += 22 * (1 + (len(slots) - 1) // 6)
+            y += 22 * (1 + (len(slots) - 1) // 5)
         y += 6
     drawn = drawing.svg(drawing.LABEL + drawing.WIDTH, y, *parts, title="Memory slots, filled and empty")
     yield _figure("Memory slots", _filled(by_socket), drawn)
@@ -189,11 +200,13 @@ def _filled(by_socket: Mapping[str, Mapping[str, Sequence[Dimm]]]) -> str:
 def _slot(dimm: Dimm, x: float, y: float) -> Iterator[Markup]:
     size = "size unknown" if dimm.size is None else "empty" if not dimm.size else bytes_(dimm.size)
     full = bool(dimm.size)
-    yield el("rect", x=x, y=y + 1, width=142, height=18, fill="var(--data2)" if full else "none", stroke="var(--dim)",
+    yield el("rect", x=x, y=y + 1, width=160, height=18, fill="var(--data2)" if full else "none", stroke="var(--dim)",
              stroke_dasharray=None if full else "3 2", rx=2)  # fmt: skip
-    yield drawing.word(x + 5, y + 14, f"{_short(dimm.slot, 11)} {size}")
+    yield drawing.word(x + 5, y + 14, f"{_short(dimm.slot, 14)} {size}")
 
 
-def _short(name: str, most: int = 22) -> str:
+def _short(name: str, most: int = 31) -> str:
+    """Return a name that fits, without its middle: what tells names apart stands at their ends."""
     shown = safe(name, 200)
-    return shown if len(shown) <= most else f"{shown[: most - 1]}\u2026"
+    half = most // 2
+    return shown if len(shown) <= most else f"{shown[: most - half - 1]}\u2026{shown[-half:]}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+from statistics import fmean
 
 from sdstop.analysis.framing import below
 from sdstop.collectors.network import Interface
+from sdstop.exporters.course import DATA, Course
 from sdstop.exporters.html import drawing
 from sdstop.exporters.html.markup import Markup
 from sdstop.format import bytes_, number, percent, safe
@@ -16,9 +19,14 @@ from sdstop.readings.iosize import RequestSizes, between, not_whole
 
 MOST = 24
 """Sizes that are drawn: the most frequent ones, and those that are marked."""
+MOST_COUNTERS = 24
+"""Counters that are drawn, those of the most requests: a node may have hundreds of disks."""
+MOST_OVER_TIME = 12
+"""Counters that are drawn over the time, and sizes of each besides marked ones."""
+COLUMNS = 60
+"""Moments of such a drawing: each shade of each is an element, and the page is to be sent by mail."""
 _LONG = 128 << 10
 """Bytes of the long request that frames are thought to cut: what read-ahead asks for."""
-_DATA = frozenset({"", "read", "write"})
 
 
 def sizes(window: Window) -> Iterator[tuple[str, str, Markup]]:
@@ -28,7 +36,7 @@ def sizes(window: Window) -> Iterator[tuple[str, str, Markup]]:
     groups: dict[tuple[str, str], dict[int, int]] = {}
     since: dict[tuple[str, str], bool] = {}
     for key, row in window.rows(RequestSizes).items():
-        if row.direction not in _DATA or not row.exact:
+        if row.direction not in DATA or not row.exact:
             continue
         whose = (row.counter, row.device)
         old = first.get(key)
@@ -37,39 +45,125 @@ def sizes(window: Window) -> Iterator[tuple[str, str, Markup]]:
         total = groups.setdefault(whose, {})
         for size, count in (came or row.counts).items():
             total[size] = total.get(size, 0) + count
-    for whose, counts in sorted(groups.items()):
-        if sum(counts.values()):
-            yield _drawn(window, whose, counts, ever=since[whose])
+    busy = sorted((whose for whose in groups if groups[whose]), key=lambda whose: (-sum(groups[whose].values()), whose))
+    for whose in sorted(busy[:MOST_COUNTERS]):
+        yield _drawn(window, whose, groups[whose], ever=since[whose], rest=len(busy) - MOST_COUNTERS)
 
 
-def _drawn(window: Window, whose: tuple[str, str], counts: dict[int, int], *, ever: bool) -> tuple[str, str, Markup]:
+def _drawn(
+    window: Window, whose: tuple[str, str], counts: dict[int, int], *, ever: bool, rest: int
+) -> tuple[str, str, Markup]:
     counter, device = whose
     total = sum(counts.values())
     caches = _caches(window, counter, device)
-    block = min((cache.block_size for cache in caches if cache.block_size), default=None)
-    frames = _frames(window, caches, device)
-    marks: dict[int, list[str]] = {}
-    for cache in caches:
-        if cache.block_size:
-            marks.setdefault(cache.block_size, []).append(f"block of {safe(cache.cache, 30)}")
-    for carried, where in frames.items():
-        for size in pieces(carried, _LONG, block or _LONG):
-            marks.setdefault(size, []).append(f"cut by frames of {carried} ({where})")
+    block = _block(caches)
+    marks = _marks(window, caches, device)
     often = sorted(counts, key=lambda size: -counts[size])[:MOST]
     rows = []
     most = max(counts.values())
     for size in sorted({*often, *marks}):
         count = counts.get(size, 0)
-        said = f"{percent(count / total):>5} %  {', '.join(dict.fromkeys(marks.get(size, ())))}"
-        rows.append((str(size) if size < 10_000 else bytes_(size), count / most, said[:60], size in marks))
+        said = f"{percent(count / total):>5} %  {', '.join(marks.get(size, ()))}"
+        rows.append((_size(size), count / most, said[:60], size in marks))
     told = f"{number(total)} requests {'since the counter began' if ever else 'in the last minute'}"
     small = not_whole(counts, block) if block else None
     if small is not None:
         told += f"; {percent(small)} % are no whole number of blocks of {bytes_(block)}"
     if len(counts) > len(often):
         told += f"; {len(counts) - len(often)} rarer sizes are not drawn"
-    title = f"Request sizes, {safe(counter, 40)}{f' of {safe(device, 40)}' if device else ''}"
+    if rest > 0:
+        told += f"; {rest} counters of fewer requests are not drawn"
+    title = _title(counter, device)
     return title, told, drawing.bars(rows, title=title)
+
+
+def course_of_sizes(course: Course, window: Window, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
+    """Yield (title, what is said of it, drawing) of each counter: how many requests of which size came when."""
+    counters = course.of("size")
+    came = {whose: {int(size): _sum(values) for size, values in counters[whose].items()} for whose in counters}
+    busy = sorted((whose for whose in came if _sum(came[whose].values())), key=lambda w: (-_sum(came[w].values()), w))
+    bounds = [at * len(course.times) // COLUMNS for at in range(COLUMNS + 1)]
+    bounds = sorted(set(bounds)) if len(course.times) < COLUMNS else bounds
+    thin = drawing.Axis([axis.at[end - 1] for end in bounds[1:]], axis.labels)
+    for whose in sorted(busy[:MOST_OVER_TIME]):
+        counter, _, device = whose.partition(" ")
+        sums, by_size = came[whose], _read(counters[whose])
+        caches = _caches(window, counter, device)
+        marks = _marks(window, caches, device)
+        often = sorted(sums, key=lambda size: (-sums[size], size))[:MOST_OVER_TIME]
+        shown = sorted((size for size in {*often, *marks} if size in sums), reverse=True)
+        rows = [
+            (f"{MARKED if size in marks else ''}{_size(size)}", _thinned(by_size[str(size)], bounds)) for size in shown
+        ]
+        top = max(value for _, values in rows for value in values if value is not None)
+        said = f"requests a second of each size; solid is {number(top)}/s"
+        if len(sums) > len(shown):
+            said += f"; {len(sums) - len(shown)} rarer sizes are not drawn"
+        if len(busy) > MOST_OVER_TIME:
+            said += f"; {len(busy) - MOST_OVER_TIME} counters of fewer requests are not drawn"
+        title = f"{_title(counter, device)}, over time"
+        told: dict[str, list[str]] = {}
+        for size in reversed(shown):
+            for mark in marks.get(size, ()):
+                told.setdefault(mark, []).append(_size(size))
+        notes = [f"{MARKED}{', '.join(of)}: {mark}" for mark, of in told.items()]
+        drawn = drawing.heat(rows, top, thin, title=title, shown=lambda v: f"{number(v)}/s", notes=notes)
+        yield title, said, drawn
+
+
+def _read(by_size: Mapping[str, Sequence[float | None]]) -> dict[str, list[float | None]]:
+    """Return each size's numbers from the first reading to the last: one is of the time since the reading before.
+
+    Of a size that a reading does not have none had come.
+    """
+    columns = list(zip(*by_size.values(), strict=True))
+    read = [at for at, column in enumerate(columns) if any(value is not None for value in column)]
+    found: dict[str, list[float | None]] = {}
+    for size, values in by_size.items():
+        known: list[float | None] = [None] * len(values)
+        for before, at in pairwise([read[0] - 1, *read]):
+            known[before + 1 : at + 1] = [values[at] or 0.0] * (at - before)
+        found[size] = known
+    return found
+
+
+def _thinned(values: Sequence[float | None], bounds: Sequence[int]) -> list[float | None]:
+    """Return the means of the stretches that are drawn."""
+    stretches = ([v for v in values[start:end] if v is not None] for start, end in pairwise(bounds))
+    return [fmean(known) if known else None for known in stretches]
+
+
+def _sum(values: Iterable[float | None]) -> float:
+    return sum(value for value in values if value is not None)
+
+
+MARKED = "\u25b8 "
+"""Before a size that is a cache's block, or that frames cut."""
+
+
+def _title(counter: str, device: str) -> str:
+    return f"Request sizes, {safe(counter, 40)}{f' of {safe(device, 40)}' if device else ''}"
+
+
+def _size(size: int) -> str:
+    return str(size) if size < 10_000 else bytes_(size)
+
+
+def _block(caches: Sequence[Cache]) -> int | None:
+    return min((cache.block_size for cache in caches if cache.block_size), default=None)
+
+
+def _marks(window: Window, caches: Sequence[Cache], device: str) -> Mapping[int, Sequence[str]]:
+    """Return what is to be said of a size: that it is a cache's block, or what frames on the way cut."""
+    marks: dict[int, dict[str, None]] = {}
+    for cache in caches:
+        if cache.block_size:
+            marks.setdefault(cache.block_size, {})[f"block of {safe(cache.cache, 30)}"] = None
+    block = _block(caches)
+    for carried, where in _frames(window, caches, device).items():
+        for size in pieces(carried, _LONG, block or _LONG):
+            marks.setdefault(size, {})[f"cut by frames of {carried} ({where})"] = None
+    return {size: list(said) for size, said in marks.items()}
 
 
 def _caches(window: Window, counter: str, device: str) -> list[Cache]:
@@ -80,7 +174,7 @@ def _caches(window: Window, counter: str, device: str) -> list[Cache]:
     return [cache for cache in found if device in {cache.device, cache.slow}]
 
 
-def _frames(window: Window, caches: list[Cache], device: str) -> dict[int, str]:
+def _frames(window: Window, caches: Sequence[Cache], device: str) -> dict[int, str]:
     """Return what frames carry on the ways of these requests, and where: as measured, or by the interface's MTU."""
     devices = {name for cache in caches for name in (cache.device, cache.slow) if name} | (
         {device} if device else set()

@@ -13,19 +13,26 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from sdstop.evidence import Cite
-from sdstop.finding import Finding, Limits, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.finding import Finding, Limits, NodeRule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.format import quantity
 
-NODE_OUTLIER = "node-outlier"
-MTU_MISMATCH = "mtu-mismatch"
-
 THRESHOLDS = (
-    Threshold("peers", 3, "peers that a node must have to be held against them"),
-    Threshold("agree", 0.75, "share of a group's nodes that must agree on a value", "ratio"),
+    Threshold("peers", 3, "peers that a node must have to be held against them; fewer only disagree"),
+    Threshold("agree", 0.75, "share of the nodes that must agree on a value, for one to differ from it", "ratio"),
 )
-LIMITS: Limits = {t.name: t.default for t in THRESHOLDS}
+NODE_OUTLIER = NodeRule(
+    "node-outlier",
+    "a node differs from its peers in kernel, memory, network ports or arrays",
+    Severity.WARNING,
+    THRESHOLDS,
+)
+MTU_MISMATCH = NodeRule("mtu-mismatch", "nodes do not agree on the MTU of an interface", Severity.WARNING, THRESHOLDS)
+
+Configured = Mapping[str, Mapping[str, float]]
+"""Thresholds that config sets, by rule id and name."""
 
 _NAMED = 4
 """Peers that a finding cites."""
@@ -33,14 +40,21 @@ _NAMED = 4
 
 @dataclass(frozen=True, slots=True)
 class Aspect:
-    """What is compared: its title, the rule that speaks, how bad a difference is, its unit, and what to do."""
+    """What is compared: its title, the rule that speaks, how bad a difference is, its unit, and what to do.
+
+    `many`: the title is a plural. `fewest`: it is bad to have less of it, and no fault to have more than the peers.
+    `always`: nodes must be alike in it, whoever is right, so that a mere difference is as bad.
+    """
 
     name: str
     title: str
     severity: Severity
     advice: tuple[str, ...]
     unit: str = ""
-    rule: str = NODE_OUTLIER
+    rule: NodeRule = NODE_OUTLIER
+    many: bool = False
+    fewest: bool = False
+    always: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +86,7 @@ ASPECTS: Mapping[str, Aspect] = {
                 "ping -M do -c 3 -s SIZE PEER   # SIZE is the MTU less 28: does a full frame arrive?",
             ),
             rule=MTU_MISMATCH,
+            always=True,
         ),
         Aspect(
             "nic-speed",
@@ -85,25 +100,28 @@ ASPECTS: Mapping[str, Aspect] = {
             "Network ports with a link",
             Severity.WARNING,
             ("ip -br link   # which port is down, or not there?",),
+            many=True,
         ),
         Aspect(
             "dimms",
             "Memory modules",
             Severity.WARNING,
             ("dmidecode -t memory   # a module that is missing, disabled, of another size or in another slot",),
+            many=True,
         ),
         Aspect(
             "dimm-speed",
             "Speed of the memory",
             Severity.WARNING,
             ("dmidecode -t memory   # Configured Memory Speed; one slow module slows all",),
-            "per_second",
+            "transfers_per_second",
         ),
         Aspect(
             "channels",
             "Memory channels in use",
             Severity.WARNING,
             ("dmidecode -t memory   # each channel should have a module",),
+            many=True,
         ),
         Aspect(
             "hba-firmware",
@@ -122,6 +140,7 @@ ASPECTS: Mapping[str, Aspect] = {
             "Arrays",
             Severity.INFO,
             ("cat /proc/mdstat   # level, chunk and number of members of the peers",),
+            many=True,
         ),
     )
 }
@@ -129,7 +148,7 @@ ASPECTS: Mapping[str, Aspect] = {
 
 
 def outliers(
-    traits: Iterable[Trait], limits: Limits = LIMITS, aspects: Mapping[str, Aspect] = ASPECTS
+    traits: Iterable[Trait], configured: Configured = MappingProxyType({}), aspects: Mapping[str, Aspect] = ASPECTS
 ) -> Iterator[Verdict]:
     """Judge each aspect and item of each group, in their order: who differs, who all agree, where nobody can tell.
 
@@ -139,7 +158,9 @@ def outliers(
     for trait in traits:
         groups[trait.group, trait.aspect, trait.item][trait.node] = trait
     for (group, name, item), by_node in sorted(groups.items()):
-        yield from _judged(group, item, aspects[name], [by_node[node] for node in sorted(by_node)], limits)
+        aspect = aspects[name]
+        limits = aspect.rule.limits(configured.get(aspect.rule.id))
+        yield from _judged(group, item, aspect, [by_node[node] for node in sorted(by_node)], limits)
 
 
 def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limits: Limits) -> Iterator[Verdict]:
@@ -148,13 +169,17 @@ def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limi
     common, agree = min(counts.items(), key=lambda counted: (-counted[1], str(counted[0])))
     if len(counts) == 1:
         if len(traits) > 1:
-            yield RuledOut(aspect.rule, subject, f"{_what(aspect, item)} is the same on all {len(traits)}: "
-                           f"{shown(common, aspect)}")  # fmt: skip
+            same = f"{what(aspect, item)} {'are' if aspect.many else 'is'} the same on all {len(traits)}"
+            yield RuledOut(aspect.rule.id, subject, f"{same}: {shown(common, aspect)}")
     elif len(traits) <= limits["peers"]:
-        yield Unchecked(aspect.rule, f"{len(traits)} nodes differ: too few to tell who is right", subject)
+        yield Unchecked(aspect.rule.id, f"{len(traits)} nodes differ: too few to tell who is right", subject)
     elif agree < limits["agree"] * len(traits):
         kinds = f"{len(counts)} values on {len(traits)} nodes"
-        yield Unchecked(aspect.rule, f"{kinds}, the commonest on {agree}: nothing that a node should be like", subject)
+        yield Unchecked(
+            aspect.rule.id, f"{kinds}, the commonest on {agree}: nothing that a node should be like", subject
+        )
+    elif aspect.fewest and any(_number(trait.value) > _number(common) for trait in traits):
+        yield Unchecked(aspect.rule.id, f"most have {shown(common, aspect)}, and some have more", subject)
     else:
         like = [trait for trait in traits if trait.value == common][:_NAMED]
         for trait in traits:
@@ -166,10 +191,10 @@ def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | fl
     others = f"its {peers} peers" if agree == peers else f"{agree} of its {peers} peers"
     here, there = shown(odd.value, aspect), shown(common, aspect)
     return Finding(
-        aspect.rule,
+        aspect.rule.id,
         aspect.severity,
         f"{odd.node}/{odd.item}" if odd.item else odd.node,
-        f"{_what(aspect, odd.item)}: {here}, on {others} {there}",
+        f"{what(aspect, odd.item)}: {here}, on {others} {there}",
         (
             Value("here", f"{aspect.title} here", odd.value, aspect.unit),
             Value("peers", f"{aspect.title} of {others}", common, aspect.unit),
@@ -180,7 +205,12 @@ def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | fl
     )
 
 
-def _what(aspect: Aspect, item: str) -> str:
+def _number(value: str | float) -> float:
+    return value if not isinstance(value, str) else 0.0
+
+
+def what(aspect: Aspect, item: str) -> str:
+    """Return what is compared, in a person's words."""
     return f"{aspect.title} of {item}" if item else aspect.title
 
 

@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol
 
-from sdstop.analysis.outlier import ASPECTS, MTU_MISMATCH, Aspect, Trait, outliers, shown
+from sdstop.analysis.outlier import (
+    ASPECTS,
+    MTU_MISMATCH,
+    NODE_OUTLIER,
+    THRESHOLDS,
+    Aspect,
+    Configured,
+    Trait,
+    outliers,
+    shown,
+    what,
+)
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.dimms import Dimm, MemorySocket
 from sdstop.collectors.hba import DiskPath, Hba
@@ -15,18 +27,27 @@ from sdstop.collectors.mdraid import Array
 from sdstop.collectors.network import Interface
 from sdstop.collectors.node import Node
 from sdstop.evidence import Cite
-from sdstop.finding import Finding, Severity, Unchecked, Value, Verdict, cites
+from sdstop.finding import Finding, NodeRule, Severity, Unchecked, Value, Verdict, cites
 from sdstop.format import bytes_
 from sdstop.history import Window
 from sdstop.model import Reading
 
-PATH_MISSING = "path-missing"
-FIRMWARE_MISMATCH = "firmware-mismatch"
+PATH_MISSING = NodeRule(
+    "path-missing", "a node has fewer ways to disks of a model than its peers", Severity.WARNING, THRESHOLDS
+)
+FIRMWARE_MISMATCH = NodeRule(
+    "firmware-mismatch",
+    "nodes have other firmware on disks of one model, or on alike HBAs",
+    Severity.WARNING,
+    THRESHOLDS,
+)
+BETWEEN: tuple[NodeRule, ...] = (NODE_OUTLIER, MTU_MISMATCH, PATH_MISSING, FIRMWARE_MISMATCH)
+"""Every rule between nodes, in the order in which lists show them."""
 
 COMPARED: Mapping[str, Aspect] = {
     **{
-        name: Aspect(a.name, a.title, a.severity, a.advice, a.unit, FIRMWARE_MISMATCH if "firmware" in name else a.rule)
-        for name, a in ASPECTS.items()
+        name: replace(aspect, rule=FIRMWARE_MISMATCH) if "firmware" in name else aspect
+        for name, aspect in ASPECTS.items()
     },
     "ways": Aspect(
         "ways",
@@ -34,12 +55,16 @@ COMPARED: Mapping[str, Aspect] = {
         Severity.WARNING,
         ("lsscsi -t   # which HBA does not see the disks? cables, expanders, zoning; multipath -ll",),
         rule=PATH_MISSING,
+        many=True,
+        fewest=True,
+        always=True,
     ),
     "disks": Aspect(
         "disks",
         "Disks",
         Severity.INFO,
         ("lsblk -d -o NAME,MODEL,SIZE   # a disk that is missing, or of another model",),
+        many=True,
     ),
 }
 """What captures are compared by: what the fleet is, and what only evidence tells."""
@@ -67,7 +92,7 @@ class Difference:
     @property
     def what(self) -> str:
         """What it is about, in a person's words."""
-        return f"{self.aspect.title} of {self.item}" if self.item else self.aspect.title
+        return what(self.aspect, self.item)
 
 
 def traits(peer: Peer) -> Iterator[Trait]:
@@ -108,7 +133,7 @@ def _memory(window: Window, trait: _Make) -> Iterator[Trait]:
         yield trait("dimms", "", _counted(sizes), filled[0])
         speeds = [row.configured for row in filled if row.configured]
         if speeds:
-            yield trait("dimm-speed", "", min(speeds), filled[0])
+            yield trait("dimm-speed", "", min(speeds) * 1e6, filled[0])
     for socket in window.rows(MemorySocket).values():
         if socket.used is not None:
             yield trait("channels", socket.socket, socket.used, socket)
@@ -148,11 +173,15 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {what}" for what, count in sorted(counts.items()))
 
 
-def judged(peers: Sequence[Peer]) -> list[Verdict]:
+def judged(peers: Sequence[Peer], configured: Configured = MappingProxyType({})) -> list[Verdict]:
     """Return who is unlike its peers; of few nodes, where nobody can tell who is right, what they disagree in."""
-    found = [each for peer in peers for each in traits(peer)]
+    return judged_traits([each for peer in peers for each in traits(peer)], configured)
+
+
+def judged_traits(found: Sequence[Trait], configured: Configured = MappingProxyType({})) -> list[Verdict]:
+    """Return the same of what nodes say."""
     verdicts: list[Verdict] = []
-    for verdict in outliers(found, aspects=COMPARED):
+    for verdict in outliers(found, configured, COMPARED):
         verdicts += _disagreement(verdict, found) if isinstance(verdict, Unchecked) else [verdict]
     verdicts.sort(key=lambda v: -v.severity.rank if isinstance(v, Finding) else 1)
     return verdicts
@@ -165,15 +194,13 @@ def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
     known = COMPARED[aspect]
     values = _values(group, known)
     told = "; ".join(f"{value} on {', '.join(nodes)}" for value, nodes in values)
-    what = f"{known.title} of {item}" if item else known.title
-    severity = known.severity if known.rule in {MTU_MISMATCH, PATH_MISSING} else Severity.INFO
     return [
         Finding(
-            known.rule,
-            severity,
+            known.rule.id,
+            known.severity if known.always else Severity.INFO,
             verdict.subject,
-            f"{what} differs: {told}",
-            tuple(Value(trait.node, f"on {trait.node}", shown(trait.value, known)) for trait in group),
+            f"{what(known, item)} {'differ' if known.many else 'differs'}: {told}",
+            tuple(Value(trait.node, f"on {trait.node}", trait.value, known.unit) for trait in group),
             cites(*(trait.cite for trait in group)),
             known.advice,
             "nodes that are meant to differ in this",

@@ -80,7 +80,7 @@ def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
         return
     worst = max(told, key=lambda load: load.moves / (load.carries or 1.0))
     share = worst.moves / (worst.carries or 1.0)
-    words = f"{human.rate(worst.moves)}B/s go through {worst.hba.hba}, {human.percent(share)} % of what its links carry"
+    words = f"{human.flow(worst.moves)} go through {worst.hba.hba}, {human.percent(share)} % of what its links carry"
     if share >= HBA_FULL:
         yield Suspect(words, "proven", "spread its disks over more HBAs: see hba-oversubscribed", (worst.hba,))
     elif len(told) == len(behind):
@@ -113,14 +113,19 @@ def _memory(
     each = _wanted(window, known, behind, rates)
     wanted = None if each is None else PASSES * each
     used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
-    size = f"{used} of {channels} memory channels have a module, {peak / 1e9:.1f} GB/s at their peak"
+    size = f"{used} of {channels} memory channels have a module, {human.memory_rate(peak)} at their peak"
     fill = "fill the empty memory channels: see dimm-too-few-channels"
     if moved >= REACHED * peak:
-        yield Suspect(f"memory: {size}, and this takes {moved / 1e9:.1f} GB/s of it", "proven", fill, tuple(sockets))
+        yield Suspect(
+            f"memory: {size}, and this takes {human.memory_rate(moved)} of it",
+            "proven",
+            fill,
+            tuple(sockets),
+        )
     elif wanted is None and used < channels:
         yield Suspect(f"memory: {size}; what its disks could take of that is not known", "unknown")
     elif wanted is not None and wanted > REACHED * peak and used < channels:
-        text = f"memory: {size}; all its disks at their rate would take {wanted / 1e9:.1f} GB/s"
+        text = f"memory: {size}; all its disks at their rate would take {human.memory_rate(wanted)}"
         yield Suspect(text, "possible", fill, tuple(sockets))
     else:
         yield Suspect(f"memory ({size})", "none", readings=tuple(sockets))

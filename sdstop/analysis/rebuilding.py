@@ -109,8 +109,7 @@ class Rebuilding:
     @property
     def done(self) -> str:
         """The share that is done, never rounded up to a hundred percent."""
-        share = self.rebuild.progress
-        return human.percent(None if share is None else math.floor(share * 1000) / 1000)
+        return human.progress(self.rebuild.progress)
 
     @property
     def busiest(self) -> Load | None:

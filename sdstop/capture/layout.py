@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from sdstop.capture.archive import LIMITS, fault_of_name, folded
+from sdstop.capture.bounds import LIMITS, fault_of_name, folded
 from sdstop.evidence import Evidence, Outcome, http_slug, slug
 from sdstop.format import safe
 

@@ -13,20 +13,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdstop.capture.archive import Refused
+from sdstop.capture.bounds import Refused
 from sdstop.capture.layout import parse_json
-from sdstop.evidence import Evidence, Frame, RunMark
+from sdstop.evidence import UNDATED, Evidence, Frame, RunMark, dated
 from sdstop.format import safe
 
 SCHEMA = "sdstop.capture/1"
 NAMES = ("manifest.json", "manifest-final.json")
 """The later one replaces the earlier: an archive can only be appended to."""
-STARTED = 1_000_000_000.0
-"""Unix time of the first frame where nobody says; a day in 2001, so that nobody takes it for real."""
-
 MOST_FRAMES = 100_000
 """Frames that are opened at most, more than a day at one a second."""
 
@@ -134,17 +131,20 @@ def number(value: object) -> float | None:
 def clocked(
     moments: Iterable[tuple[int, Moment]], evidence: Mapping[int, tuple[Evidence, ...]], notes: list[str]
 ) -> list[Frame]:
-    """Make frames whose clock goes forward; 1 s for each number where nobody says.
+    """Make frames whose clock goes forward; 1 s for each number where nobody says, without a date if no frame has one.
 
     A frame whose own clock does not go forward gets such a time too, and loses its marks of who ran.
     """
     frames: list[Frame] = []
     backward = 0
     for this, moment in moments:
-        last = frames[-1] if frames else Frame(this - 1, STARTED - 1, -1.0)
+        last = frames[-1] if frames else Frame(this - 1, UNDATED - 1, -1.0)
         step = float(this - last.number)
         monotonic, ran = moment.monotonic, moment.ran
-        if frames and monotonic is None and moment.taken is not None and moment.taken > last.taken:
+        begins = moment.taken is not None and not dated(last.taken)
+        if frames and monotonic is None and begins:
+            monotonic = last.monotonic + step
+        elif frames and monotonic is None and moment.taken is not None and moment.taken > last.taken:
             monotonic = last.monotonic + (moment.taken - last.taken)
         elif frames and (moment.taken is not None if monotonic is None else monotonic <= last.monotonic):
             backward += 1
@@ -155,6 +155,12 @@ def clocked(
         if taken is None:
             taken = last.taken + (monotonic - last.monotonic if frames else step)
         frames.append(Frame(this, taken, monotonic, evidence[this], ran))
+    first = next((frame for frame in frames if dated(frame.taken)), None)
+    if first is not None and not dated(frames[0].taken):  # of those before it the date follows from its own
+        frames = [
+            frame if dated(frame.taken) else replace(frame, taken=first.taken - (first.monotonic - frame.monotonic))
+            for frame in frames
+        ]
     if backward:
         notes.append(f"frames whose clock does not go forward, taken as 1 s apart: {backward}")
     return frames

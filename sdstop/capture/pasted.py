@@ -15,9 +15,9 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sdstop.capture.archive import Refused
-from sdstop.capture.manifest import STARTED
-from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.capture import dates
+from sdstop.capture.bounds import Refused
+from sdstop.evidence import UNDATED, Evidence, Frame, Origin
 from sdstop.format import safe
 
 LONGEST = 16 << 20
@@ -97,15 +97,51 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
             evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode())
     if not evidence:
         raise Refused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
-    notes = ["pasted text is one moment, nobody knows which: what takes two readings, as every rate, is not known"]
+    taken, said = _taken(text)
+    which = ", nobody knows which" if taken is None else ""
+    notes = [f"pasted text is one moment{which}: what takes two readings, as every rate, is not known"]
+    notes += [said] if said else []
     notes += [f"of {safe(key, 80)} the last one counts" for key in sorted(twice)[:5]]
     notes += [f"lines that were not recognised: {unknown}"] if unknown else []
-    origin = Origin(name, note="; ".join(notes), collectors=frozenset())
-    return origin, [Frame(1, STARTED, 0.0, tuple(evidence.values()))]
+    origin = Origin(name, note="; ".join(notes), collectors=frozenset(), made="pasted text")
+    return origin, [Frame(1, UNDATED if taken is None else taken, 0.0, tuple(evidence.values()))]
 
 
 _JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True}
 """Programs that are asked for one thing after another, so that their outputs belong together."""
+
+
+_DATE = re.compile(r"(?:/usr)?(?:/bin/)?date(?P<options>(?: \S{1,40}){0,3})")
+_STAMPED = re.compile(r"\[([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})\] ")
+_SCANNED = re.compile(r"\s*scan: .{1,200}? (?:on|since) ([A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4})")
+
+
+def _taken(text: str) -> tuple[float | None, str]:
+    """Return when it was copied (Unix seconds) if a clock printed that and its zone, and what else is said of it.
+
+    Of several dates the last. A scan of a pool, or a line of dmesg, is older than the text: that is a bound, no time.
+    """
+    found: float | None = None
+    local = after = ""
+    asked = ""
+    for line in text.split("\n"):
+        prompt = _PROMPT.fullmatch(line.rstrip())
+        date = _DATE.fullmatch(_SUDO.sub("", prompt["line"].strip(), count=1)) if prompt is not None else None
+        if date is not None:
+            asked = date["options"].strip() or "date"
+            continue
+        known = dates.seconds_since_epoch(line) if asked == "+%s" else dates.unix_time(line)
+        found = known if known is not None else found
+        if asked and known is None:
+            local = dates.local_time(line) or local
+        if older := _SCANNED.match(line) or _STAMPED.match(line):
+            after = dates.local_time(older[1]) or after
+        asked = asked if asked and not line.strip() else ""
+    if found is not None:
+        return found, ""
+    if local:
+        return None, f"it is of {local} by the node's clock, of which the zone is not known"
+    return None, f"it is no older than {after} by the node's clock, of which the zone is not known" if after else ""
 
 
 def _sections(text: str) -> Iterator[_Section]:

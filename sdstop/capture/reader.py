@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sdstop.capture import sosreport
-from sdstop.capture.archive import Contents, Refused, first_name, folders_of, read_archive
+from sdstop.capture.archive import Contents, first_name, folders_of, read_archive
 from sdstop.capture.assembly import assemble
+from sdstop.capture.bounds import Refused
 from sdstop.capture.folder import read_folder
 from sdstop.capture.index import read_index
 from sdstop.capture.manifest import read_manifest

@@ -19,11 +19,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sdstop.capture.archive import Contents, Guest, Limits
+from sdstop.capture import dates
+from sdstop.capture.archive import Contents
+from sdstop.capture.bounds import Limits
+from sdstop.capture.guest import Guest
 from sdstop.capture.layout import parse_json, usable_key
-from sdstop.capture.manifest import STARTED
 from sdstop.capture.sostold import told
-from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.evidence import UNDATED, Evidence, Frame, Origin
 from sdstop.host import LARGEST
 
 ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "version.txt", "date", "hostname")
@@ -35,7 +37,7 @@ _KEPT = re.compile(
     r"(?:proc|sys|run/udev/data|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf|multipath)"
     r"|var/log/(?:sa|sysstat)/sar\d+$|sos_reports/manifest\.json$|version\.txt$"
 )
-_LOGS = re.compile(r"sos_commands/(?:logs|systemd|selinux|auditd|rpm|dpkg|apt|yum|python|java)/")
+_LOGS = re.compile(r"sos_commands/(?:(?:logs|selinux|auditd|rpm|dpkg|apt|yum|python|java)/|systemd/(?!timedatectl$))")
 _PATH = re.compile(r"^/?(?:usr/(?:local/)?)?s?bin/")
 _SAR = re.compile(r"sar\d\d(?:\d{6})?")
 _MOST_COMMANDS = 20_000
@@ -77,8 +79,9 @@ def read_sosreport(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:
         note="; ".join(filter(None, [_NOTE, said, *contents.notes[:5]])),
         facts={"made by": version} if version else {},
         collectors=frozenset(),
+        made="a sosreport",
     )
-    return origin, [Frame(1, taken if taken is not None else STARTED, 0.0, tuple(evidence.values()))]
+    return origin, [Frame(1, taken if taken is not None else UNDATED, 0.0, tuple(evidence.values()))]
 
 
 def _files(contents: Contents) -> Iterator[tuple[str, Evidence]]:
@@ -184,37 +187,30 @@ def _line(contents: Contents, name: str) -> str:
     return text if text.isprintable() else ""
 
 
-_ZONES = frozenset({"UTC", "GMT", "Z"})
 _DATES = ("date/date_--utc", "date/date", "host/date", "general/date")
+_SETTINGS = ("systemd/timedatectl", "date/timedatectl", "general/timedatectl", "host/timedatectl")
 
 
 def _taken(contents: Contents, manifest: dict[str, Any]) -> tuple[float | None, str]:
     """Return when it was made (Unix seconds), and what is to be known of that.
 
-    `date` where that is in UTC, else the manifest, which has the node's own time of day.
+    `date` where that is in UTC, else what the kernel says of its boot and uptime, else timedatectl; at last the
+    manifest, or `date` of some zone, which are of the node's own time of day.
     """
-    for name in _DATES:
-        words = _line(contents, f"sos_commands/{name}").split()
-        if len(words) == 6 and words[4] in _ZONES:  # Sat Nov 21 16:32:30 UTC 2026
-            words = [*words[1:4], words[5]]
-        elif len(words) == 7 and words[5] in _ZONES and words[4] in {"AM", "PM"}:  # Sat Nov 21 04:32:30 PM UTC 2026
-            words = [*words[1:3], _afternoon(words[3], words[4]), words[6]]
-        else:
-            continue
-        try:
-            found = datetime.strptime(" ".join(words), "%b %d %H:%M:%S %Y")  # noqa: DTZ007  # told so the line after
-        except ValueError:
-            continue
-        return found.replace(tzinfo=UTC).timestamp(), ""
+    files = contents.files
+    lines = [_line(contents, f"sos_commands/{name}") for name in _DATES]
+    settings = [files.get(f"sos_commands/{name}", b"")[:4000].decode("utf-8", "replace") for name in _SETTINGS]
+    certain = [
+        *map(dates.unix_time, lines),
+        dates.since_boot(files.get("proc/stat", b""), files.get("proc/uptime", b"")),
+        *(dates.unix_time(line) for text in settings for line in text.split("\n")),
+    ]
+    found = next((taken for taken in certain if taken is not None), None)
+    if found is not None:
+        return found, ""
     started = manifest.get("start_time")
-    if isinstance(started, str):
+    for said in (started if isinstance(started, str) else "", *map(dates.local_time, lines)):
         with contextlib.suppress(ValueError, OverflowError):
-            local = datetime.fromisoformat(started).replace(tzinfo=UTC).timestamp()
+            local = datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp()
             return local, "its time is that of the node's clock, of which the zone is not known"
     return None, "when it was made is not known"
-
-
-def _afternoon(clock: str, half: str) -> str:
-    """Return a time of twelve hours as one of 24."""
-    hour, _, rest = clock.partition(":")
-    return f"{int(hour) % 12 + 12 * (half == 'PM')}:{rest}" if hour.isdecimal() else clock

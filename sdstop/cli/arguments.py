@@ -116,8 +116,8 @@ def _options(parser: Parser, command: str) -> None:
         add("--theme", default="", metavar="NAME", help="colour theme")
     if command != "fleet":  # which reads no node
         add("--root", metavar="DIR", help="read files below DIR, not below /")
-        add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
         add("--collectors", metavar="LIST", help="only these sources, by name, with commas")
+    add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
     add("--no-color", dest="no_color", action="store_true", help="no colours (as does NO_COLOR)")
     add("--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
     add("-h", "--help", action="help", help="print this")
@@ -151,7 +151,11 @@ def _watching_options(parser: Parser) -> None:
 def _timed_options(parser: Parser) -> None:
     add = parser.add_argument
     add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
-    add("--profile", choices=tuple(PROFILES), help="quick 10s, standard 60s, deep 60s with request sizes (root)")
+    add(
+        "--profile",
+        choices=tuple(PROFILES),
+        help="quick 10s, standard 60s, deep 60s with request sizes by the second (root) and phy errors (SMP) every 20s",
+    )
     add(
         "--redact",
         nargs="?",

@@ -10,6 +10,7 @@ from sdstop.cli import output
 from sdstop.cli.problem import Problem
 
 if TYPE_CHECKING:
+    from sdstop.analysis.outlier import Configured
     from sdstop.fleet.watcher import Watcher
 
 
@@ -25,10 +26,19 @@ def run(options: argparse.Namespace) -> int:
     try:
         url = parse_url(options.prometheus)
         client = Client(url, load(options.http_config))
-        watcher = Watcher(client, matchers(options.match), ("job", *options.peers))
+        watcher = Watcher(client, matchers(options.match), ("job", *options.peers), configured=_configured(options))
         return _shown(options, watcher, str(url))
     except SettingsError as error:
         raise Problem(str(error), 2) from error
+
+
+def _configured(options: argparse.Namespace) -> Configured:
+    """Return the thresholds that the config file sets. Raises Problem."""
+    if options.config is None:
+        return {}
+    from sdstop.cli.watch import configured
+
+    return configured(options).thresholds
 
 
 def _shown(options: argparse.Namespace, watcher: Watcher, url: str) -> int:

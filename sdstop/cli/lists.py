@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from sdstop.analysis.peers import BETWEEN
 from sdstop.cli import output
 from sdstop.cli.watch import chosen, configured
 from sdstop.diagnosis import providers_of
@@ -16,7 +17,8 @@ def rules(options: argparse.Namespace) -> int:
     """Print every rule that the chosen sources can serve, with the thresholds in force. Raises Problem."""
     served = providers_of(chosen(options.collectors))
     rules_ = [rule for rule in RULES if served.keys() >= set(rule.needs)]
-    output.write(catalogue.rules_text(rules_, configured(options).thresholds, output.width(WIDTH)))
+    between = BETWEEN if options.collectors is None else ()
+    output.write(catalogue.rules_text((*rules_, *between), configured(options).thresholds, output.width(WIDTH)))
     return 0
 
 

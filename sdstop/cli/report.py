@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sdstop.cli import output
-from sdstop.cli.watch import Watch, begin, watched
+from sdstop.cli.watch import Watch, begin, configured, watched
 
 if TYPE_CHECKING:
     from sdstop.session import Look, Session
@@ -66,7 +66,7 @@ def _comparison(options: argparse.Namespace) -> str:
     for source in options.sources:
         with begin(argparse.Namespace(**{**vars(options), "source": source})) as watch:
             sessions.append(seen(watch, watch.session(0.0), options.duration))
-    said = comparison.compared(sessions)
+    said = comparison.compared(sessions, configured(options).thresholds)
     match options.format:
         case "json":
             return to_json(comparison.to_data(said))

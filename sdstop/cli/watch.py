@@ -14,7 +14,7 @@ from sdstop.cli.problem import Problem
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.io_sizes import IO_SIZES
-from sdstop.collectors.sas import SAS, unasked
+from sdstop.collectors.sas import SAS, often, unasked
 from sdstop.config import Config, ConfigError, load
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
@@ -188,9 +188,12 @@ def _begin(options: argparse.Namespace) -> Watch:
     root = "/" if options.root is None else options.root
     if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
         raise Problem(f"--root {safe(root)}: there is no such folder")
-    collectors = quieted(collectors, smp=config.smp and not getattr(options, "no_smp", None))
-    deep = getattr(options, "profile", None) == "deep" and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
-    counting = _counting(options, collectors) if deep or getattr(options, "io_sizes", None) else None
+    deep = getattr(options, "profile", None) == "deep"
+    collectors = quieted(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
+    sized = deep and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
+    if deep and not sized and not getattr(options, "io_sizes", None):
+        _without_sizes(root, collectors)
+    counting = _counting(options, collectors) if sized or getattr(options, "io_sizes", None) else None
     from sdstop.sampler import Sampler
 
     gateway = _gateway(config, options.command)
@@ -257,6 +260,16 @@ def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
     return LiveHost(root, gateway=gateway)
 
 
+def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
+    """Say why a deep look has no request sizes."""
+    from sdstop.cli import output
+
+    why = "below --root nobody can be had to count" if root != "/" else "that needs root, who may have the kernel count"
+    if IO_SIZES not in collectors:
+        why = f"--collectors leaves out the source {IO_SIZES.name}"
+    output.say(f"sdstop: --profile deep: without request sizes: {why}")
+
+
 def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> Counting:
     """Have the kernel count requests by size. Raises Problem where that is known to be in vain."""
     from sdstop.cli import output
@@ -269,7 +282,8 @@ def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> C
     seconds: float | None = getattr(options, "duration", None)
     counting = Counting(LONGEST if seconds is None else seconds + _MARGIN)
     if counting.said:
-        output.say(f"sdstop: --io-sizes: not available: {safe(counting.said, 500)}")
+        asked = "--io-sizes" if getattr(options, "io_sizes", None) else "--profile deep: request sizes"
+        output.say(f"sdstop: {asked}: not available: {safe(counting.said, 500)}")
     return counting
 
 
@@ -286,19 +300,20 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
     return tuple(collector for collector in BUILTIN if collector.name in wanted)
 
 
-def quieted(collectors: Sequence[Collector], *, smp: bool) -> tuple[Collector, ...]:
-    """Return the collectors; without `smp` none of them asks a SAS expander anything."""
-    return tuple(unasked() if collector is SAS and not smp else collector for collector in collectors)
+def quieted(collectors: Sequence[Collector], *, smp: bool, deep: bool = False) -> tuple[Collector, ...]:
+    """Return the collectors; without `smp` none of them asks a SAS expander anything, a `deep` look does so often."""
+    links = unasked() if not smp else often() if deep else SAS
+    return tuple(links if collector is SAS else collector for collector in collectors)
 
 
 def configured(options: argparse.Namespace) -> Config:
     """Return what the config file says. Raises Problem: what it says wrongly is a usage error."""
     if options.config is None:
         return Config()
-    from sdstop.rules import RULES
+    from sdstop.rules import EVERY
 
     try:
-        config = load(options.config, RULES)
+        config = load(options.config, EVERY)
     except ConfigError as error:
         raise Problem(safe(error, 500), 2) from error
     if config.export:

@@ -6,9 +6,10 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Protocol
 
-from sdstop.analysis.outlier import outliers
+from sdstop.analysis.outlier import Configured, outliers
 from sdstop.finding import Verdict
 from sdstop.fleet import traits
 from sdstop.fleet.answer import Answer, Series
@@ -71,13 +72,19 @@ class Watcher:
     """One server, asked for the nodes that `match` selects (matchers as they stand between braces)."""
 
     def __init__(
-        self, asker: Asker, match: str = "", groups: Sequence[str] = ("job",), clock: Callable[[], float] = time.time
+        self,
+        asker: Asker,
+        match: str = "",
+        groups: Sequence[str] = ("job",),
+        clock: Callable[[], float] = time.time,
+        configured: Configured = MappingProxyType({}),
     ) -> None:
         """Ask nothing yet; `groups` are labels whose values tell apart who is whose peer."""
         self._asker = asker
         self._match = match
         self._groups = tuple(groups)
         self._clock = clock
+        self._configured = configured
         self._round = 0
         self._failures = 0
         self._strikes = 0
@@ -155,7 +162,7 @@ class Watcher:
             for name, answer in self._answers.items()
             if name.startswith(_TRAITS)
         }
-        self._outliers = tuple(outliers(traits.traits(told, self._groups)))
+        self._outliers = tuple(outliers(traits.traits(told, self._groups), self._configured))
 
     def _look_back(self, asked: float) -> None:
         """Ask for the course of the worst nodes."""

@@ -130,7 +130,8 @@ class Limit(Reading):
     def source(self, field: str = "") -> Source | None:
         """Return what says the limit, or what says the use of it."""
         if field in _USED and self.used_origin:
-            return Source(self.used_origin)
+            ident = self.needle.partition(">")[0] if self.kind == POWERFLEX else ""
+            return Source(self.used_origin, f"{ident}>userDataReadBwc,userDataWriteBwc" if ident else "")
         return Source(self.origin, self.needle) if self.origin else None
 
 

@@ -1,6 +1,7 @@
 """Rules: one file, one pure function over a window each."""
 
-from sdstop.finding import Rule
+from sdstop.analysis.peers import BETWEEN
+from sdstop.finding import NodeRule, Rule
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_errors import CACHE_ERRORS
@@ -96,4 +97,7 @@ RULES: tuple[Rule, ...] = (
     NUMA_IMBALANCE,
     MEMORY_ERRORS,
 )
-"""Every rule, in the order in which lists show them."""
+"""Every rule of a node, in the order in which lists show them."""
+
+EVERY: tuple[Rule | NodeRule, ...] = (*RULES, *BETWEEN)
+"""Those between nodes, too: what config can set thresholds of."""

@@ -37,9 +37,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         f"{len(slow)} of {len(dimms)} modules, made for {_speeds([r.speed for r in slow])} MT/s, run at "
         f"{_speeds([r.configured for r in slow])}: {why}",
         (
-            Value("configured", "slowest speed set", min(runs) * 1e6, "per_second", min(rated) * 1e6),
+            Value("configured", "slowest speed set", min(runs) * 1e6, "transfers_per_second", min(rated) * 1e6),
             *(Value(f"fastest{row.socket}", f"the most that the processor takes, socket {row.socket}",
-                    row.fastest * 1e6, "per_second") for row in sockets if row.fastest is not None),
+                    row.fastest * 1e6, "transfers_per_second") for row in sockets if row.fastest is not None),
         ),
         cites(*(window.cite(row) for row in slow[:3]), *(window.cite(row) for row in sockets[:1])),
         (

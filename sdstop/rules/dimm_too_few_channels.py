@@ -102,10 +102,10 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
             Value("share", "channels in use of the best socket", best, "ratio", limits["share"]),
             *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", row.channels)
               for row in sockets),
-            *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "bytes_per_second",
+            *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "memory_rate",
                     row.possible) for row in sockets),
-            Value("peak", "peak bandwidth of the node", peak, "bytes_per_second", possible),
-            *((Value("needs", "to read all disks at their rate, through memory", demand.needs, "bytes_per_second",
+            Value("peak", "peak bandwidth of the node", peak, "memory_rate", possible),
+            *((Value("needs", "to read all disks at their rate, through memory", demand.needs, "memory_rate",
                      peak),) if demand is not None else ()),
         ),
         _cited(window, sockets, dimms),
@@ -137,7 +137,7 @@ def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], di
         f"use{rate}; which socket a slot is at, its name does not tell",
         (
             Value("share", "channels in use, at most", share, "ratio", limits["share"]),
-            Value("peak", "peak bandwidth of the node, at most", now, "bytes_per_second", speed),
+            Value("peak", "peak bandwidth of the node, at most", now, "memory_rate", speed),
         ),
         _cited(window, sockets, dimms),
         _advice(sockets),
@@ -156,7 +156,7 @@ def _total(sockets: Sequence[MemorySocket], field: str) -> float | None:
 
 def _gb(rate: float) -> str:
     """Return decimal gigabytes, as memory is rated: 17.1 GB/s."""
-    return f"{rate / 1e9:.1f} GB/s"
+    return human.memory_rate(rate)
 
 
 def _rate(sockets: Sequence[MemorySocket]) -> str:

@@ -33,8 +33,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 def _said(load: Load, share: float) -> str:
     return (
-        f"{load.disks:g} disks could move {human.rate(load.wants)}B/s, {human.percent(share)} % of the "
-        f"{human.rate(load.carries)}B/s that its links carry"
+        f"{load.disks:g} disks could move {human.flow(load.wants)}, {human.percent(share)} % of the "
+        f"{human.flow(load.carries)} that its links carry"
     )
 
 
@@ -48,13 +48,13 @@ def _finding(window: Window, load: Load, share: float, limits: Limits) -> Findin
     full = load.carries is not None and load.moves >= limits["full"] * load.carries
     # How fast flash is differs by ten times, and it is seldom bought to be read from end to end.
     spinning = load.carries is not None and load.rotating * limits["disk_rate"] >= limits["severe"] * load.carries
-    now = f"; now {human.rate(load.moves)}B/s go through: it is the limit" if full else ""
+    now = f"; now {human.flow(load.moves)} go through: it is the limit" if full else ""
     alone = load.carries / load.disks if load.carries is not None else None
     return Finding(
         _ID,
         Severity.WARNING if full or spinning else Severity.INFO,
         load.hba.hba,
-        f"{_said(load, share)}: all together get {human.rate(alone)}B/s each{now}",
+        f"{_said(load, share)}: all together get {human.flow(alone)} each{now}",
         (
             Value("share", "what its disks could move, of what its links carry", share, "ratio", limits["share"]),
             Value("disks", "disks behind it", load.disks),

@@ -31,7 +31,7 @@ def _waiting(window: Window, known: Rebuilding) -> Finding:
         Severity.INFO,
         known.name,
         f"the {known.what} {known.advice.waits[row.state]}",
-        (Value("state", "state", row.state), Value("progress", "done", row.progress, "ratio")),
+        (Value("state", "state", row.state), Value("progress", "done", row.progress, "progress")),
         cites(window.cite(row), window.cite(row, "operation")),
         known.lines(known.advice.waiting.get(row.state, "")),
         f"a line of progress in {known.lines(known.advice.shown)[0]}",
@@ -59,7 +59,7 @@ def _running(window: Window, known: Rebuilding) -> Finding:
         known.name,
         f"{known.what} {known.done} % done, {when}",
         (
-            Value("progress", "done", row.progress, "ratio"),
+            Value("progress", "done", row.progress, "progress"),
             Value("rate", "speed seen", rate, "bytes_per_second", row.speed_max),
             Value("eta", "remaining, at the speed seen", pace.eta if pace else None, "seconds"),
             Value("soonest", "at the soonest", pace.soonest if pace else None, "seconds"),

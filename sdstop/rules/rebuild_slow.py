@@ -72,7 +72,7 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
         (
             Value("eta", "remaining, at the speed seen", pace.eta, "seconds", limits["longest"]),
             Value("rate", "speed seen", pace.rate, "bytes_per_second"),
-            Value("progress", "done", row.progress, "ratio"),
+            Value("progress", "done", row.progress, "progress"),
             Value(
                 "busy",
                 f"busy time of {busiest.device}" if busiest else "busy time",

@@ -64,7 +64,7 @@ def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> F
         (
             Value("unchanged", "no progress for", pace.unchanged, "seconds", limits["pause"]),
             Value("longest_pause", "longest rest before", pace.longest_pause, "seconds"),
-            Value("progress", "done", row.progress, "ratio"),
+            Value("progress", "done", row.progress, "progress"),
             *((Value("stop", "md was told to stop at", row.stop, "bytes"),) if row.kind == "md" else ()),
             Value(
                 "kernel_rate",

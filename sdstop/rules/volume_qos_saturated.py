@@ -75,10 +75,10 @@ def _waits(known: Limiting, limits: Limits) -> bool:
 def _finding(window: Window, subject: str, known: Limiting, limits: Limits) -> Finding:
     waits = _waits(known, limits)
     way = "" if known.limit.direction == TOTAL else f"{known.limit.direction}s: "
-    time = "" if known.at_limit == 1 else f" {human.percent(known.at_limit)} % of the time"
+    time = "," if known.at_limit == 1 else f" {human.percent(known.at_limit)} % of the time, then"
     binding = known.binding or IOPS
     parts = [
-        f"{way}at its {binding} limit{time}, {human.percent(known.full)} % of {_amount(known.limit, binding)}",
+        f"{way}at its {binding} limit{time} {human.percent(known.full)} % of {_amount(known.limit, binding)}",
         *_size(known, binding),
         *_wait(known),
         *_burst(known),
@@ -162,6 +162,7 @@ def _values(known: Limiting, limits: Limits) -> tuple[Value, ...]:
         Value("low", "used of the limit, at least", known.low, "ratio", limits["share"]),
         Value("share", "used of the limit, at most", known.share, "ratio", limits["share"]),
         Value("at_limit", "time at the limit", known.at_limit, "ratio", limits["time"]),
+        Value("full", "used of the limit meanwhile", known.full, "ratio"),
         Value("requests", "requests that passed", known.requests, "per_second", limit.iops),
         Value("bytes", "bytes that passed", known.bytes, "bytes_per_second", limit.bandwidth),
         Value("size", "mean size of a request", known.size, "bytes"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sdstop.evidence import dated
 from sdstop.format import moment
 from sdstop.session import Session
 
@@ -11,7 +12,8 @@ from sdstop.session import Session
 def capture_name(session: Session) -> str:
     """Return a name for a capture of all that is remembered."""
     host = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in session.origin.name)[:60]
-    return f"sdstop-{host}-{moment(session.timeline.frames[-1].taken):%Y%m%dT%H%M%SZ}.tar.gz"
+    taken = session.timeline.frames[-1].taken
+    return f"sdstop-{host}-{moment(taken):%Y%m%dT%H%M%SZ}.tar.gz" if dated(taken) else f"sdstop-{host}.tar.gz"
 
 
 def write_capture(path: str, session: Session) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.segment import Segment
 
 from sdstop.finding import Severity
-from sdstop.format import clock, duration, timestamp
+from sdstop.format import duration, timestamp, utc
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
 from sdstop.tui.scene import Mode, Scene
 
@@ -40,8 +40,8 @@ def moment_line(scene: Scene, *, brief: bool = False) -> Line:
     if scene.silent is not None:
         return text((f"no data for {duration(scene.silent)}", scene.palette.severity(None)))
     if scene.mode is Mode.LIVE:
-        return text(("LIVE", STRONG), f" {clock(taken)}Z")
-    when = f"{clock(taken)}Z" if brief else timestamp(taken)
+        return text(("LIVE", STRONG), f" {utc(taken)}")
+    when = utc(taken) if brief else timestamp(taken)
     behind = f" -{duration(scene.behind)}" if scene.behind >= 0.05 else ""
     return text((f" {scene.mode.value} {when}{behind} ", BANNER))
 

@@ -6,9 +6,9 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop.evidence import Cite
+from sdstop.evidence import UNDATED, Cite
 from sdstop.finding import Finding, Value
-from sdstop.format import clock, duration, percent, quantity
+from sdstop.format import NOT_DATED, duration, percent, quantity, utc
 from sdstop.snapshot import Run
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
 from sdstop.tui.pane import Row, words
@@ -58,7 +58,7 @@ def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
     page = _Page(scene.palette, min(width - 4, WIDEST))
     page.prose(claim.summary, STRONG)
     page.blank()
-    page.line(_when(claim, scene.now.monotonic))
+    page.line(_when(claim, scene))
     if claim.finding is not None:
         _finding(page, claim.finding, scene)
     elif claim.run is not None:
@@ -69,13 +69,17 @@ def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
     return page.rows
 
 
-def _when(claim: Claim, now: float) -> str:
-    lasted = claim.lasted(now)
+def _when(claim: Claim, scene: Scene) -> str:
+    lasted = claim.lasted(scene.now.monotonic)
     if claim.since is None or lasted is None:
         return "no time is known"
     if claim.until is None:
-        return f"since {clock(claim.since)}Z, for {duration(lasted)}"
-    return f"from {clock(claim.since)}Z to {clock(claim.until)}Z, for {duration(lasted)}"
+        if claim.since <= UNDATED:
+            return f"since the first frame, for {duration(lasted)}" if lasted else NOT_DATED
+        # What was so at the first frame began nobody knows when; sources are asked first at that very moment.
+        before = " or before" if claim.finding is not None and (claim.began or 0.0) <= scene.session.began else ""
+        return f"since {utc(claim.since)}{before}, for {duration(lasted)}"
+    return f"from {utc(claim.since)} to {utc(claim.until)}, for {duration(lasted)}"
 
 
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
@@ -106,7 +110,7 @@ def _run(page: _Page, run: Run, scene: Scene) -> None:
     collector = next((c for c in scene.session.collectors if c.name == run.collector), None)
     page.line(f"collector {page.palette.word(run.collector)}", FAINT)
     if run.last is not None:
-        page.line(f"last good answer at {clock(run.last.taken)}Z", FAINT)
+        page.line(f"last good answer at {utc(run.last.taken)}", FAINT)
     if collector is not None:
         page.title("Needs")
         for need in collector.needs:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.analysis.outlier import ASPECTS, LIMITS, Trait, outliers
+from sdstop.analysis.outlier import ASPECTS, Trait, outliers
 from sdstop.evidence import Cite
 from sdstop.finding import Finding, RuledOut, Severity, Unchecked
 
@@ -50,9 +50,9 @@ def test_near_the_thresholds() -> None:
     assert [type(v) for v in outliers(traits("kernel", "a", "a", "b"))] == [Unchecked]
     assert [type(v) for v in outliers(traits("kernel", "a", "a", "a", "b", "b"))] == [Unchecked]  # 0.6
     assert [type(v) for v in outliers(traits("kernel", *"aaaaaa", *"bb"))] == [Finding, Finding]  # 0.75
-    assert [type(v) for v in outliers(traits("kernel", "a", "a", "b"), {**LIMITS, "peers": 2, "agree": 0.6})] == [
-        Finding
-    ]
+    assert [
+        type(v) for v in outliers(traits("kernel", "a", "a", "b"), {"node-outlier": {"peers": 2, "agree": 0.6}})
+    ] == [Finding]
 
 
 def test_two_generations_and_other_groups_are_no_outliers() -> None:
@@ -77,3 +77,18 @@ def test_the_order_of_traits_does_not_matter_and_most_are_never_outliers(given_:
     found = list(outliers(unique.values()))
     assert found == list(outliers(reversed(unique.values())))
     assert sum(isinstance(v, Finding) for v in found) <= len(unique) / 4
+
+
+def test_a_section_of_the_config_sets_its_own_rule_alone() -> None:
+    three = [*traits("mtu", 9000, 9000, 1500, item="eth2"), *traits("kernel", "a", "a", "b")]
+    configured = {"mtu-mismatch": {"peers": 2.0, "agree": 0.6}}
+    assert [(type(v), v.rule) for v in outliers(three, configured)] == [
+        (Unchecked, "node-outlier"),
+        (Finding, "mtu-mismatch"),
+    ]
+
+
+def test_speeds_of_memory_are_told_as_they_are_printed_on_it() -> None:
+    (finding,) = outliers(traits("dimm-speed", *[2.4e9] * 4, 2.133e9))
+    assert isinstance(finding, Finding)
+    assert finding.summary == "Speed of the memory: 2133 MT/s, on its 4 peers 2400 MT/s"

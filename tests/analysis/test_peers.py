@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from sdstop.analysis.outlier import Trait
+from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
 from sdstop.capture import open_capture
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
 from sdstop.collectors import BUILTIN
 from sdstop.exporters.comparison import compared, markdown, page, text, to_data
-from sdstop.finding import Severity
+from sdstop.finding import Finding, Severity, Verdict
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.stories.expected import FIXTURES
@@ -53,8 +55,8 @@ def test_of_four_the_one_that_differs_is_named() -> None:
 def test_memory_and_disks_that_differ_are_told() -> None:
     said = compared([session("vm-numa-full-dimms", "full"), session("vm-numa-one-dimm", "one")])
     found = {f.subject: f for f in said.findings}
-    assert found["dimms"].summary == "Memory modules differs: 2 x 32G on one; 24 x 16G on full"
-    assert found["channels/0"].summary == "Memory channels in use of 0 differs: 1 on one; 6 on full"
+    assert found["dimms"].summary == "Memory modules differ: 2 x 32G on one; 24 x 16G on full"
+    assert found["channels/0"].summary == "Memory channels in use of 0 differ: 1 on one; 6 on full"
     assert ("Memory modules", (("2 x 32G", ("one",)), ("24 x 16G", ("full",)))) in {
         (each.what, each.values) for each in said.differences
     }
@@ -103,3 +105,62 @@ def test_only_report_compares() -> None:
         parse("report", ["--from", "a", "--from", "-"])
     with pytest.raises(Usage, match="up to 64 captures"):
         parse("report", ["--from", "a"] * (MOST_COMPARED + 1))
+
+
+def ways(*counts: float) -> list[Verdict]:
+    """What is said of nodes of which each has so many ways to each of its disks."""
+    return judged_traits([Trait(f"n{at}", "ways", "MODEL", count) for at, count in enumerate(counts)])
+
+
+@pytest.mark.parametrize(
+    ("counts", "accused"),
+    [
+        ((2.0, 2.0, 2.0, 1.0), ["n3/MODEL"]),
+        ((2.0, 2.0, 1.0), ["ways/MODEL"]),  # too few: a difference, and nobody is accused
+        ((2.0, 1.0), ["ways/MODEL"]),
+        ((1.0, 1.0, 1.0, 2.0), ["ways/MODEL"]),  # who has more than most lacks nothing
+        ((2.0, 2.0), []),
+    ],
+)
+def test_who_lacks_a_way_is_accused_and_nobody_else(counts: tuple[float, ...], accused: list[str]) -> None:
+    found = [verdict for verdict in ways(*counts) if isinstance(verdict, Finding)]
+    assert [finding.subject for finding in found] == accused
+    assert all((f.rule, f.severity) == ("path-missing", Severity.WARNING) for f in found)
+    if accused == ["ways/MODEL"]:
+        assert found[0].summary.startswith("Ways to each disk of MODEL differ: ")
+        assert [value.name for value in found[0].values] == [f"n{at}" for at in range(len(counts))]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1.0"] * 3 + ["2.0"], ("n3/9300-8i", Severity.WARNING)),
+        (["1.0"] * 2 + ["2.0"], ("hba-firmware/9300-8i", Severity.INFO)),
+        (["1.0", "2.0"], ("hba-firmware/9300-8i", Severity.INFO)),
+    ],
+)
+def test_firmware_accuses_with_enough_peers_alone(values: list[str], expected: tuple[str, Severity]) -> None:
+    made = [Trait(f"n{at}", "hba-firmware", "9300-8i", value) for at, value in enumerate(values)]
+    (finding,) = (verdict for verdict in judged_traits(made) if isinstance(verdict, Finding))
+    assert (finding.rule, finding.subject, finding.severity) == ("firmware-mismatch", *expected)
+
+
+def test_thresholds_between_nodes_are_declared_configured_and_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert {rule.id for rule in BETWEEN} == {aspect.rule.id for aspect in COMPARED.values()}
+    file = tmp_path / "c.toml"
+    file.write_text("[rules.mtu-mismatch]\npeers = 1\nagree = 0.5\n")
+    assert command.execute(["rules", "--config", str(file)]) == 0
+    shown = capsys.readouterr().out
+    for rule in BETWEEN:
+        assert f"{rule.id}  (between nodes, at worst warning)" in shown
+    assert "1 (default 3)" in shown
+    assert "0.5 ratio (default 0.75)" in shown
+    words = ["--from", str(FIXTURES / "aoe-flashcache"), "--from", str(FIXTURES / "aoe-flashcache-8700")]
+    assert command.execute(["report", *words, "--config", str(file), "--format", "json"]) == 0
+    subjects = [finding["subject"] for finding in json.loads(capsys.readouterr().out)["findings"]]
+    assert any(subject.endswith("/eth1") and not subject.startswith("mtu") for subject in subjects)
+    file.write_text("[rules.path-missing]\nagreed = 0.5\n")
+    assert command.execute(["rules", "--config", str(file)]) == 2
+    assert "there is no such threshold; path-missing has agree, peers" in capsys.readouterr().err

@@ -19,6 +19,7 @@ def meters(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Make:
     """Have the made-up source and rule alone, and return what writes a capture of them."""
     monkeypatch.setattr(watch, "BUILTIN", (METERS, IDLE))
     monkeypatch.setattr(rules, "RULES", (TOO_LOUD,))
+    monkeypatch.setattr(rules, "EVERY", (TOO_LOUD,))
 
     def make(*frames: Frame, name: str = "node") -> str:
         path = tmp_path / name

@@ -135,6 +135,34 @@ def test_every_citation_leads_to_its_evidence_in_full() -> None:
     assert "associativity(512), data block size(4K)" in found.text  # no rule quotes the whole table
 
 
+@pytest.mark.parametrize("name", ["draid-one-dimm", "scaleio-cloud", "scaleio-4node"])
+def test_evidence_of_a_hand_made_capture_is_quoted_in_full(name: str) -> None:
+    """It is known by the slug of its request or command alone."""
+    assert "no longer remembered" not in page(*story(name))
+
+
+def test_the_table_has_the_numbers_of_the_summary() -> None:
+    """Memory is rated in decimal gigabytes and transfers a second, and what is done has one rounding."""
+    content = page(*story("draid-one-dimm"))
+    summary = "peak 17.1 GB/s a socket, 34.1 GB/s for the node, 25.0 % of the 136.5 GB/s with all of them"
+    assert summary in content
+    for cell in ("17.1 GB/s", "34.1 GB/s", "136.5 GB/s", "47.7 GB/s", "2133 MT/s", "2400 MT/s", "12.8 %"):
+        assert f'<td class="n">{cell}</td>' in content, cell
+    assert "from 12.5 to 12.8 % done" in content
+    assert "12.7 %" not in content.partition('id="readings"')[0]
+    throttled = page(*story("vm-cgroup-io-max"))
+    assert "77.8 % of the time, then 122 % of 100 IOPS" in throttled
+    assert '<tr><td>used of the limit meanwhile</td><td class="n">122 %</td>' in throttled
+
+
+def test_the_use_of_a_volume_is_quoted_from_its_own_statistics() -> None:
+    session, _ = story("scaleio-cloud")
+    (finding,) = (e.finding for e in session.episodes() if e.finding.subject == "vol:canary@10.20.0.201")
+    used = next(cite for cite in finding.evidence if "querySelectedStatistics" in cite.key)
+    assert used.mark == '"993a355d00000000": {'
+    assert '"numOccured"' in used.excerpt
+
+
 HOSTILE = "sd<script>alert(1)</script>\x1b]0;x\x07\u202e\"'&`|"
 
 
@@ -235,4 +263,39 @@ def test_it_is_read_without_colours_and_on_paper(shown: tuple[Browser, Path]) ->
     assert opened.value("getComputedStyle(document.querySelector('nav')).display") == "none"
     tall = opened.value("document.querySelector('#findings').offsetTop - document.querySelector('#wrong').offsetTop")
     assert tall > 0
+    folded = "document.querySelector('.finding details pre').checkVisibility({contentVisibilityAuto: true})"
+    assert opened.value(folded) is True  # paper cannot be clicked on
     opened.ask("Emulation.setEmulatedMedia", media="", features=[])
+    assert opened.value(folded) is False
+
+
+@pytest.mark.parametrize("name", ["aoe-flashcache", "draid-one-dimm", "scaleio-cloud"])
+def test_it_is_read_on_a_phone(shown: tuple[Browser, Path], name: str) -> None:
+    """Words go on in the next line; drawings keep their size and are pushed sideways."""
+    opened, folder = shown
+    file = folder / f"{name}-phone.html"
+    file.write_text(page(*story(name)), encoding="utf-8")
+    opened.ask("Emulation.setDeviceMetricsOverride", width=400, height=860, deviceScaleFactor=1, mobile=True)
+    opened.open(file)
+    assert opened.value("document.documentElement.scrollWidth") == 400
+    assert opened.value("getComputedStyle(document.querySelector('ul.plain')).columnCount") == "1"
+    letters = "[...document.querySelectorAll('figure svg text')].map(t => t.getBoundingClientRect().height)"
+    assert opened.value(f"Math.min(...{letters})") >= 9
+    opened.ask("Emulation.clearDeviceMetricsOverride")
+
+
+def test_no_words_lie_upon_each_other_in_a_drawing(shown: tuple[Browser, Path]) -> None:
+    opened, folder = shown
+    overlaps = """[...document.querySelectorAll('svg')].flatMap(svg => {
+      const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]);
+      return boxes.flatMap(([a, r], i) => boxes.slice(i + 1).filter(([b, q]) =>
+        Math.min(r.right, q.right) - Math.max(r.left, q.left) > 1 &&
+        Math.min(r.bottom, q.bottom) - Math.max(r.top, q.top) > 4).map(([b]) => [a, b]))})"""
+    outside = """[...document.querySelectorAll('svg')].flatMap(svg => [...svg.querySelectorAll('text')].filter(t =>
+      t.getBoundingClientRect().right > svg.getBoundingClientRect().right + 1 ||
+      t.getBoundingClientRect().left < svg.getBoundingClientRect().left - 1).map(t => t.textContent))"""
+    for name in ("aoe-flashcache", "draid-one-dimm", "scaleio-cloud", "scaleio-4node", "clone-convoy"):
+        file = folder / f"{name}-drawn.html"
+        file.write_text(page(*story(name)), encoding="utf-8")
+        opened.open(file)
+        assert (name, opened.value(overlaps), opened.value(outside)) == (name, [], [])

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sdstop.finding import Severity
+from sdstop.finding import Finding, Severity
 from sdstop.fleet import queries, traits
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import names, on_grid, picture
@@ -219,6 +219,12 @@ def test_every_question_is_for_the_selected_and_about_metrics_that_exist() -> No
                 text.startswith(("topk(", "count", "max", "sum", "label_replace(topk(")) or "by (collector)" in text
             )
             assert aggregated, text
+
+
+def test_who_differs_is_judged_by_the_configured_thresholds() -> None:
+    assert [v.rule for v in Watcher(Asker()).refresh().outliers if isinstance(v, Finding)] == ["node-outlier"]
+    strict = Watcher(Asker(), configured={"node-outlier": {"agree": 0.9}}).refresh()
+    assert not [v for v in strict.outliers if isinstance(v, Finding)]
 
 
 def test_labels_of_questions_exist() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.format import bytes_, clock, duration, number, percent
+from sdstop.format import bytes_, duration, number, percent, utc
 from sdstop.readings.cache import Cache
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes
@@ -296,7 +296,7 @@ def _changed(change: Change, scene: Scene) -> str:
     watched = change.watched
     said = f"{'MTU' if watched.mtu else 'Payload'} of {scene.palette.word(watched.name, 30)}"
     carried = f", frames carry {watched.carried(change.old)} -> {watched.carried(change.new)}" if watched.mtu else ""
-    return f"{said} {change.old} -> {change.new} at {clock(change.taken)}Z{carried}"
+    return f"{said} {change.old} -> {change.new} at {utc(change.taken)}{carried}"
 
 
 def compared_lines(sides: tuple[Side, Side], cache: Cache, scene: Scene) -> list[Line]:

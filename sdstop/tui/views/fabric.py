@@ -13,7 +13,7 @@ from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
 from sdstop.finding import Severity
-from sdstop.format import clock, duration, number, percent, rate
+from sdstop.format import duration, number, percent, rate, utc
 from sdstop.model import Reading
 from sdstop.readings.disk import DiskActivity
 from sdstop.tui.drives import drives, natural, rows
@@ -283,7 +283,7 @@ def _note(shown: Fabric) -> str:
     if spans:
         facts.append(f"NEW in {duration(spans[0])}")
     elif run is not None and rows(scene, SasPhy)[0]:
-        facts.append(f"phys read {clock(run.taken)}Z, NEW after the next reading")
+        facts.append(f"phys read {utc(run.taken)}, NEW after the next reading")
     elif topology.roots:
         facts.append("no SAS phys here")
     return f" {scene.palette.dot} ".join(facts)

@@ -1,0 +1,53 @@
+"""Errors of SAS phys over the time that was watched: of each kind the phys that counted any, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop.exporters.course import Course
+from sdstop.exporters.html import drawing
+from sdstop.exporters.html.markup import Markup
+from sdstop.format import number, safe
+
+MOST = 24
+
+_KINDS = {
+    "invalid_dwords": "damaged words (invalid dwords)",
+    "disparity_errors": "words of the wrong disparity",
+    "sync_losses": "losses of synchronization",
+    "reset_problems": "failed link resets",
+}
+
+
+def phy_errors(course: Course, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
+    """Yield (title, what is said of it, drawing) of each kind of error that was counted meanwhile."""
+    for kind, what in _KINDS.items():
+        phys = course.of(kind).get("", {})
+        held = {phy: _held(values) for phy, values in phys.items()}
+        most = {phy: max((v for v in values if v is not None), default=0.0) for phy, values in held.items()}
+        counted = sorted((phy for phy in most if most[phy]), key=lambda phy: (-most[phy], phy))
+        if not counted:
+            continue
+        top = most[counted[0]]
+        rows = [(f"{safe(phy, 12)} {_hourly(most[phy])}", held[phy]) for phy in counted[:MOST]]
+        said = f"new ones an hour between two readings, the most of each phy beside it; solid is {_hourly(top)}"
+        if len(counted) > MOST:
+            said += f"; {len(counted) - MOST} phys with fewer are not drawn"
+        quiet = len(phys) - len(counted)
+        said += f"; {quiet} phys counted none" if quiet else ""
+        title = f"SAS links: {what}"
+        yield title, said, drawing.heat(rows, top, axis, title=title, shown=_hourly)
+
+
+def _hourly(per_second: float) -> str:
+    return f"{number(per_second * 3600, 0)}/h"
+
+
+def _held(values: Sequence[float | None]) -> list[float | None]:
+    """Return what each reading told of the time since the one before it; what comes after the last is not known."""
+    found: list[float | None] = []
+    value = None
+    for each in reversed(values):
+        value = each if each is not None else value
+        found.append(value)
+    return found[::-1]

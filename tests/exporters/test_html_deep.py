@@ -1,0 +1,192 @@
+"""What a deep look adds to the page: requests by size over the time, and errors of links over the time."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sdstop.capture import open_capture
+from sdstop.cli import command
+from sdstop.cli.watch import quieted
+from sdstop.collectors import BUILTIN
+from sdstop.collectors.sas import OFTEN, PORTS, SAS
+from sdstop.evidence import Frame, Origin
+from sdstop.exporters.course import MOST, Course
+from sdstop.exporters.html import page
+from sdstop.exporters.html.drawing import LABEL, WIDTH, Axis
+from sdstop.exporters.html.phys import phy_errors
+from sdstop.exporters.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, course_of_sizes
+from sdstop.rules import RULES
+from sdstop.session import Session
+from tests.frames import frames
+from tests.sasnode import Phy, files
+from tests.stories.expected import FIXTURES
+
+
+def watched(origin: Origin, shown: list[Frame]) -> tuple[Session, Course]:
+    session, course = Session(origin, BUILTIN, RULES), Course()
+    for frame in shown:
+        course.add(session.feed(frame).now)
+    return session, course
+
+
+def linked(*readings: tuple[Phy, ...]) -> tuple[Session, Course]:
+    """Readings 20 s apart, a frame each 5 s."""
+    shown = []
+    for number, phys in enumerate(readings):
+        shown += [
+            (20.0 * number + 5 * step, files(*phys) | {f"{PORTS}/port-1:9/num_phys": f"{number}\n"})
+            for step in range(4)
+        ]
+    return watched(Origin("n"), frames(shown))
+
+
+def axis(course: Course) -> Axis:
+    return Axis.of(course.times, ["", ""])
+
+
+def drawn(content: str, title: str) -> str:
+    start = content.index(f"<strong>{title}</strong>")
+    return content[start : content.index("</figure>", start)]
+
+
+def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
+    content = page(*watched(*open_capture(FIXTURES / "aoe-flashcache")))
+    figure = drawn(content, "Request sizes, flashcache, over time")
+    assert re.findall(r'text-anchor="end">([^<]+)</text>', figure)[:8] == [
+        f"{MARKED}{size}" for size in range(4096, 0, -512)
+    ]
+    assert f"{MARKED}4096: block of cachedev" in figure
+    assert f"{MARKED}512, 1024, 1536, 2048, 2560, 3072, 3584: cut by frames of 3584 (eth1, MTU 4000)" in figure
+    assert "requests a second of each size; solid is " in figure
+    assert "512: mean" in figure
+
+
+def test_sizes_of_real_requests_are_where_they_came() -> None:
+    session, course = watched(*open_capture(FIXTURES / "vm-aoe-8700"))
+    values = course.of("size")["issue etherd/e0.0"]
+    assert values.keys() == {"4096", "8192", "40960", "65536"}
+    assert all(len(column) == len(course.times) for column in values.values())
+    assert values["8192"][0] is None  # two readings make one number
+    assert max(v for v in values["8192"] if v is not None) == pytest.approx(13.87, abs=0.01)
+    assert 0.0 in values["40960"]  # of a size that came before none came: that is known
+    told = list(course_of_sizes(course, session.head().window, axis(course)))
+    assert told[0][0] == "Request sizes, issue of etherd/e0.0, over time"
+
+
+def test_what_is_drawn_stands_at_its_time() -> None:
+    """A value is of the time since the moment before it, however far these are apart; a clock set back is no axis."""
+    uneven = Axis.of([10.0, 10.5, 14.0, 20.0], [])
+    assert uneven.cell(0, 1) == (LABEL, 0.0)
+    assert uneven.cell(1, 3) == (LABEL, 0.4 * WIDTH)
+    assert uneven.cell(3, 4) == (LABEL + 0.4 * WIDTH, 0.6 * WIDTH)
+    back = Axis.of([10.0, 12.0, 11.0], [])
+    assert back.cell(1, 2) == (LABEL, WIDTH / 2)
+    assert Axis.of([], []).at == []
+
+
+def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:
+    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    course.times = [float(n) for n in range(7)]
+    none = None
+    course.values = {
+        ("size", "issue sda", "4096"): [none, none, 8.0, none, 4.0, none, none],
+        ("size", "issue sda", "512"): [none, none, none, none, 2.0, none, none],
+    }
+    ((_, _, shown),) = course_of_sizes(course, session.head().window, axis(course))
+    strips = re.findall(r"<g>.*?</g>", str(shown))
+    assert ["4096: mean 5.33/s" in strips[0], "512: mean 1.33/s" in strips[1]] == [True, True]  # of the first reading 0
+    sixth = WIDTH / 6
+    expected = [(LABEL + sixth, sixth), (LABEL + 2 * sixth, 2 * sixth)]
+    rects = [(float(x), float(w)) for x, w in re.findall(r'<rect x="([\d.]+)" y="[\d.]+" width="([\d.]+)"', strips[0])]
+    assert [each for pair in rects for each in pair] == pytest.approx([n for pair in expected for n in pair], abs=0.5)
+
+
+def test_one_reading_of_sizes_draws_nothing_over_time() -> None:
+    origin, shown = open_capture(FIXTURES / "aoe-flashcache")
+    session, course = watched(origin, list(shown[:1]))
+    assert not list(course_of_sizes(course, session.head().window, axis(course)))
+
+
+def test_of_many_counters_the_busiest_are_drawn() -> None:
+    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    course.times = [0.0, 1.0]
+    course.values = {("size", f"issue sd{n}", "4096"): [None, float(n)] for n in range(40)}
+    told = [title for title, _, _ in course_of_sizes(course, session.head().window, axis(course))]
+    assert len(told) == MOST_OVER_TIME
+    assert "Request sizes, issue of sd39, over time" in told
+    assert "Request sizes, issue of sd27, over time" not in told
+
+
+def test_many_moments_of_many_sizes_stay_small() -> None:
+    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    count = 2 * MOST - 1
+    course.times = [float(n) for n in range(count)]
+    course.values = {
+        ("size", f"issue sd{disk}", str(512 * size)): [float((disk + 7 * at * size) % 97) for at in range(count)]
+        for disk in range(30)
+        for size in range(1, 30)
+    }
+    told = list(course_of_sizes(course, session.head().window, axis(course)))
+    assert sum(len(drawn) for _, _, drawn in told) < 1 << 20
+    assert all(drawn.count("<rect") <= COLUMNS * MOST_OVER_TIME for _, _, drawn in told)
+
+
+def test_new_errors_of_links_are_drawn_between_the_readings_that_told_them() -> None:
+    old = (Phy(1, 500, 500), Phy(2, 3), Phy(3))
+    later = (Phy(1, 700, 690), Phy(2, 3), Phy(3, lost=1))
+    session, course = linked(old, later, later)
+    told = {title: (said, shown) for title, said, shown in phy_errors(course, axis(course))}
+    assert told.keys() == {
+        "SAS links: damaged words (invalid dwords)",
+        "SAS links: words of the wrong disparity",
+        "SAS links: losses of synchronization",
+    }
+    said, shown = told["SAS links: damaged words (invalid dwords)"]
+    assert "solid is 36000/h; 2 phys counted none" in said
+    assert "phy-1:0:1 36000/h" in shown
+    assert "phy-1:0:3 180/h" in told["SAS links: losses of synchronization"][1]
+    assert "SAS links: losses of synchronization" in page(session, course)
+    values = course.of("invalid_dwords")[""]["phy-1:0:1"]
+    assert [value for value in values if value is not None] == [10.0, 0.0]
+
+
+@pytest.mark.parametrize("readings", [1, 3])
+def test_links_that_count_no_more_are_not_drawn(readings: int) -> None:
+    _, course = linked(*[(Phy(1, 500, 500), Phy(2))] * readings)
+    assert not list(phy_errors(course, axis(course)))
+
+
+def test_a_long_course_keeps_rates() -> None:
+    course = Course(times=[float(n) for n in range(2 * MOST - 1)])
+    course.values["invalid_dwords", "", "phy-1:0:1"] = [None, 2.0, 4.0, *[None] * (2 * MOST - 4)]
+    session, _ = linked((Phy(1),))
+    course.add(session.head().now)
+    assert course.values["invalid_dwords", "", "phy-1:0:1"][:2] == [2.0, 4.0]
+
+
+def test_a_deep_look_asks_links_more_than_once() -> None:
+    paces = {deep: next(c.pace for c in quieted([SAS], smp=True, deep=deep)) for deep in (False, True)}
+    assert paces == {False: SAS.pace, True: OFTEN}
+    assert OFTEN * 3 <= 60.0 < SAS.pace
+    (silent,) = quieted([SAS], smp=False, deep=True)
+    assert silent.pace == SAS.pace
+
+
+def test_a_deep_look_that_cannot_count_sizes_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/diskstats").write_text("8 0 sda 100 0 800 4 0 0 0 0 0 4 4 0 0 0 0 0 0\n")
+    out = tmp_path / "c.tar.gz"
+    words = ["capture", "--profile", "deep", "--duration", "0.2s", "--interval", "0.1s", "--root", str(tmp_path)]
+    assert command.execute([*words, "--collectors", "diskstats", "-o", str(out)]) == 0
+    assert "--profile deep: without request sizes: --collectors leaves out" in capsys.readouterr().err
+
+
+def test_a_device_that_is_idle_again_is_known_to_be() -> None:
+    line = "   8       0 sda {} 0 8 4 0 0 0 0 0 {} 4 0 0 0 0 0 0\n"
+    counted = [(0, 0), (0, 0), (9, 500), (9, 500), (18, 1000)]
+    shown = [(float(at), {"/proc/diskstats": line.format(*pair)}) for at, pair in enumerate(counted)]
+    _, course = watched(Origin("n"), frames(shown))
+    assert course.of("busy")[""]["sda"] == [None, None, pytest.approx(0.5), 0.0, pytest.approx(0.5)]
