@@ -89,11 +89,6 @@ def flow(value: float | None) -> str:
     return NONE if value is None else f"{_binary(rate(value))}/s"
 
 
-def memory_rate(value: float) -> str:
-    """Return bytes a second in decimal gigabytes, as memory is rated: `17.1 GB/s`."""
-    return f"{value / 1e9:.1f} GB/s"
-
-
 def percent(ratio: float | None) -> str:
     """Return a ratio as a percentage without the sign: `0.993` is `99.3`."""
     if ratio is None or math.isnan(ratio):
@@ -102,9 +97,15 @@ def percent(ratio: float | None) -> str:
     return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
 
 
-def progress(ratio: float | None) -> str:
-    """Return a share that is done, as `percent` does, but never rounded up to all of it."""
-    return percent(min(ratio, 0.999) if ratio is not None and ratio < 1 else ratio)
+def decimal_rate(value: float | None) -> str:
+    """Return bytes a second in decimal units, as memory is rated: `17.1 GB/s`."""
+    return NONE if value is None else f"{value / 1e9:.1f} GB/s"
+
+
+def done(share: float | None) -> str:
+    """Return a share that is done as a percentage without the sign; as long as some is left it is not 100."""
+    shown = percent(share)
+    return "99.9" if shown == "100" and share is not None and share < 1 else shown
 
 
 def wait(seconds: float | None) -> str:
@@ -186,9 +187,9 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'} %",
     "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
     "per_second": lambda v: f"{number(v)}/s",
-    "memory_rate": memory_rate,
+    "decimal_bytes_per_second": decimal_rate,
     "transfers_per_second": lambda v: f"{v / 1e6:.0f} MT/s",
-    "progress": lambda v: f"{progress(v)} %",
+    "progress": lambda v: f"{done(v)} %",
 }
 """The last three are of values that are compared alone: no metric has them."""
 

@@ -77,14 +77,14 @@ def test_percentages(value: float | None, text: str) -> None:
 
 def test_what_is_done_is_rounded_as_elsewhere_but_not_up_to_all_of_it() -> None:
     shares = (None, 0, 0.9626, 0.9989, 0.99999, 1.0)
-    assert [human.progress(share) for share in shares] == ["-", "0", "96.3", "99.9", "99.9", "100"]
+    assert [human.done(share) for share in shares] == ["-", "0", "96.3", "99.9", "99.9", "100"]
 
 
 def test_quantities_carry_their_unit() -> None:
     assert human.quantity(524288, "bytes") == "512 KiB"
     assert human.quantity(511, "bytes") == "511 B"
     assert human.quantity(98.2 * 2**20, "bytes_per_second") == "98.2 MiB/s"
-    assert human.quantity(17.1e9, "memory_rate") == "17.1 GB/s"
+    assert human.quantity(17.1e9, "decimal_bytes_per_second") == "17.1 GB/s"
     assert human.quantity(0.0124, "seconds") == "12.4 ms"
     assert human.quantity(75.0, "seconds") == "1m 15s"
     assert human.quantity(None, "bytes") == "-"

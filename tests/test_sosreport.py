@@ -19,11 +19,18 @@ from hypothesis import strategies as st
 
 from sdstop.capture import Unopenable, open_capture
 from sdstop.capture.sosreport import unmangled
+from sdstop.capture.sostold import told
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
+from sdstop.collectors.blockdev import BlockDevice
 from sdstop.evidence import UNDATED, Evidence
+from sdstop.readings.mdarray import Array
 from sdstop.rules import RULES
 from sdstop.session import Session
+from tests.stories.expected import FIXTURES
+from tests.vm import scenario
+from tests.vm.fixture import SOSREPORT
+from tests.vm.verdict import course, opened
 
 TOP = "sosreport-san1-2026-11-21-abcdefg"
 STATUS = (
@@ -250,3 +257,50 @@ def test_a_real_one_of_this_machine(tmp_path: Path) -> None:
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     assert session.head().now.runs["diskstats"].ok == ("/proc/diskstats" in keys)
+
+
+def test_what_sos_did_not_copy_is_told_by_its_commands(tmp_path: Path) -> None:
+    """Sizes, modes, names of udev and the kernel; what was copied counts more, and what is no device is no disk."""
+    more = {
+        "sos_commands/kernel/uname_-a": "Linux san1 6.1.0-38-amd64 #1 SMP PREEMPT_DYNAMIC x86_64 GNU/Linux\n",
+        "sos_commands/block/blockdev_--report": "RO    RA   SSZ   BSZ        StartSec            Size   Device\n"
+        "rw   256   512  4096               0       999   /dev/sda\nro   256   512  4096               0"
+        "       134217728   /dev/vdb\nrw   256   512  4096               0       134217728   /dev/nowhere\n",
+        "sos_commands/block/udevadm_info_.dev.vdb": "P: /devices/pci/vdb\nE: DEVNAME=/dev/vdb\nE: SUBSYSTEM=block\n"
+        "E: ID_SERIAL_SHORT=ZC1A7WQ9\nE: DEVLINKS=/dev/disk/by-id/virtio-d0 /dev/disk/by-path/pci-0000:00:01.0\n",
+        "sos_commands/block/udevadm_info_-a_.dev.vdc": "E: DEVNAME=/dev/vdc\nE: SUBSYSTEM=block\n",
+        "sos_commands/block/udevadm_info_.dev.kmsg": "E: DEVNAME=/dev/kmsg\nE: SUBSYSTEM=mem\n",
+        "sys/block/vdb/queue/rotational": "0\n",
+    }
+    origin, frames = open_capture(packed(tmp_path, FILES | more, LINKS))
+    evidence = {item.key: item for item in frames[0].evidence}
+    assert evidence["/proc/sys/kernel/osrelease"].data == b"6.1.0-38-amd64\n"
+    assert evidence["/proc/sys/kernel/osrelease"].detail == "as uname -a says"
+    assert (evidence["/sys/block/vdb/size"].data, evidence["/sys/block/vdb/ro"].data) == (b"262144\n", b"1\n")
+    assert "/sys/block/nowhere/size" not in evidence
+    assert json.loads(evidence["answer:udev.block"].data).keys() == {"vdb"}
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    disks = session.head().window.rows(BlockDevice)
+    assert (disks["vdb"].serial, disks["vdb"].by_id, disks["vdb"].size) == ("ZC1A7WQ9", "virtio-d0", 134217728)
+    assert disks["sda"].size == 2095104 * 512
+
+
+@given(st.sampled_from(["cmd:uname -a", "cmd:blockdev --report", "cmd:udevadm info .dev.sda"]), st.binary(max_size=200))
+@settings(max_examples=40)
+def test_no_output_of_a_command_raises(key: str, data: bytes) -> None:
+    there = {key: Evidence(key, data=data), "link:/sys/block/sda": Evidence("link:/sys/block/sda", data=b"../x")}
+    assert all(item.detail for item in told(there))
+
+
+def test_a_real_sosreport_says_what_the_capture_of_the_same_machine_does() -> None:
+    """Made by Debian's package in a virtual machine: the arrays, members and disks; what needs a rate is not judged."""
+    folder = FIXTURES / "vm-sosreport"
+    report, live = course(folder / SOSREPORT), course(folder / "capture.tar.gz")
+    assert list(opened(scenario.load("sosreport"), report, live)) == []
+    assert report.session.origin.name == "sdsvm"
+    assert [(f.rule, f.subject) for f in report.judgements[-1].findings] == [("array-degraded", "md0")]
+    window = report.session.head().window
+    assert window.rows(Array)["md0"].degraded == 1
+    assert {disk.by_id for disk in window.rows(BlockDevice).values()} >= {f"virtio-d{number}" for number in range(6)}
+    assert all(disk.size for disk in window.rows(BlockDevice).values())

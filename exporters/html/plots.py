@@ -15,7 +15,7 @@ from sdstop.exporters.html.limits import limits
 from sdstop.exporters.html.markup import Markup, el, join
 from sdstop.exporters.html.phys import phy_errors
 from sdstop.exporters.html.sizes import course_of_sizes, sizes
-from sdstop.format import bytes_, clock, duration, number, percent, progress, safe
+from sdstop.format import bytes_, clock, done, duration, number, percent, safe
 from sdstop.session import Look, Session
 
 MOST_MEMBERS = 64
@@ -129,7 +129,7 @@ def _rebuilds(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
         if not known:
             continue
         low, high = min(known), max(known)
-        said = f"from {progress(low)} to {progress(high)} % done while it was watched"
+        said = f"from {done(low)} to {done(high)} % done while it was watched"
         # A few minutes of a rebuild of days are a line without a slope: the scale is that of what was seen.
         if high - low < 0.5:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]

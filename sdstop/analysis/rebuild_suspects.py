@@ -113,19 +113,16 @@ def _memory(
     each = _wanted(window, known, behind, rates)
     wanted = None if each is None else PASSES * each
     used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
-    size = f"{used} of {channels} memory channels have a module, {human.memory_rate(peak)} at their peak"
+    size = f"{used} of {channels} memory channels have a module, {human.decimal_rate(peak)} at their peak"
     fill = "fill the empty memory channels: see dimm-too-few-channels"
     if moved >= REACHED * peak:
         yield Suspect(
-            f"memory: {size}, and this takes {human.memory_rate(moved)} of it",
-            "proven",
-            fill,
-            tuple(sockets),
+            f"memory: {size}, and this takes {human.decimal_rate(moved)} of it", "proven", fill, tuple(sockets)
         )
     elif wanted is None and used < channels:
         yield Suspect(f"memory: {size}; what its disks could take of that is not known", "unknown")
     elif wanted is not None and wanted > REACHED * peak and used < channels:
-        text = f"memory: {size}; all its disks at their rate would take {human.memory_rate(wanted)}"
+        text = f"memory: {size}; all its disks at their rate would take {human.decimal_rate(wanted)}"
         yield Suspect(text, "possible", fill, tuple(sockets))
     else:
         yield Suspect(f"memory ({size})", "none", readings=tuple(sockets))

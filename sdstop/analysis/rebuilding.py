@@ -109,7 +109,7 @@ class Rebuilding:
     @property
     def done(self) -> str:
         """The share that is done, never rounded up to a hundred percent."""
-        return human.progress(self.rebuild.progress)
+        return human.done(self.rebuild.progress)
 
     @property
     def busiest(self) -> Load | None:

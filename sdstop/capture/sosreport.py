@@ -24,6 +24,7 @@ from sdstop.capture.archive import Contents
 from sdstop.capture.bounds import Limits
 from sdstop.capture.guest import Guest
 from sdstop.capture.layout import parse_json, usable_key
+from sdstop.capture.sostold import told
 from sdstop.evidence import UNDATED, Evidence, Frame, Origin
 from sdstop.host import LARGEST
 
@@ -67,6 +68,8 @@ def read_sosreport(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:
     evidence: dict[str, Evidence] = {}
     for key, item in (*_files(contents), *_links(contents), *_commands(contents, manifest)):
         evidence.setdefault(key, item)
+    for item in list(told(evidence)):
+        evidence.setdefault(item.key, item)
     host = _line(contents, "etc/hostname") or _line(contents, "sos_commands/host/hostname") or name
     taken, said = _taken(contents, manifest)
     version = _line(contents, "version.txt")

@@ -74,6 +74,8 @@ def look_through(known: Redactor, output: str) -> None:
     """Look for names in a finished capture, and take it away if there are any. Raises Problem."""
     from sdstop.redaction import leaks
 
+    for name, kind in known.names.items():  # one that was learnt and never met may stand where nobody looked
+        known.pseudonyms.of(kind, name)
     found = list(leaks(_files(output), known.pseudonyms))
     if found:
         path = Path(output)

@@ -181,6 +181,9 @@ def _begin(options: argparse.Namespace) -> Watch:
             origin, frames = _stdin(open_pasted) if options.source == "-" else open_capture(options.source)
         except Unopenable as error:
             raise Problem(str(error)) from error
+        from sdstop.redaction import credentials
+
+        frames = credentials.frames(frames)  # of what others made nobody knows what is in it
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = "/" if options.root is None else options.root
     if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8

@@ -6,30 +6,60 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.vocabulary import ordinary
 
-_RUN = re.compile(rb"[A-Za-z0-9][A-Za-z0-9_.:+-]*")
-_PIECE = re.compile(rb"[A-Za-z0-9]+")
-_SHORT = 4
+_PIECE = re.compile(rb"[a-z0-9]+")
+_SIGNS = re.compile(r"[^0-9a-z]")
+_HEXED = frozenset({Kind.WWN, Kind.MAC, Kind.UUID})
 
 
 def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterator[tuple[str, str]]:
     """Yield (file, name) of each name that stands in a file, or in its path, though another stands for it.
 
-    A word counts, and every part of one between signs; names of a few letters count as whole words alone.
+    A whole word counts, whatever the case of its letters; digits of WWNs, MACs and UUIDs count with any signs between
+    them. It is another look than that which replaced them: no pattern, nothing learnt.
     """
-    wanted = {
-        value.encode("utf-8", "surrogateescape"): kind
-        for kind in Kind
-        for value, made in pseudonyms.known[kind].items()
-        if made != value
-    }
-    shapes = {made.encode("utf-8", "surrogateescape") for kind in Kind for made in pseudonyms.known[kind].values()}
+    wanted: dict[bytes, dict[bytes, str]] = {}
+    shapes = {made.lower().encode("utf-8", "surrogateescape") for k in Kind for made in pseudonyms.known[k].values()}
+    for kind in Kind:
+        for value, made in pseudonyms.known[kind].items():
+            if made == value or ordinary(value):  # a host `sda` is not called so where it says its name, and disks are
+                continue
+            for form in _forms(kind, value.lower()):
+                written = form.encode("utf-8", "surrogateescape")
+                first = _PIECE.search(written)
+                if first is not None and written not in shapes:
+                    wanted.setdefault(first[0], {})[written] = value
     for name, data in files:
-        seen: set[bytes] = set()
-        for text in (name.encode("utf-8", "surrogateescape"), data):
-            for run in set(_RUN.findall(text)):
-                if run in wanted and run not in shapes:
-                    seen.add(run)
-                seen.update(p for p in set(_PIECE.findall(run)) if len(p) > _SHORT and p in wanted and p not in shapes)
-        for found in sorted(seen):
-            yield name, found.decode("utf-8", "replace")
+        seen: set[str] = set()
+        for text in (name.encode("utf-8", "surrogateescape").lower(), data.lower()):
+            for piece in wanted.keys() & set(_PIECE.findall(text)):
+                seen.update(value for written, value in wanted[piece].items() if _stands(written, text))
+        yield from ((name, value) for value in sorted(seen))
+
+
+def _forms(kind: Kind, value: str) -> Iterator[str]:
+    """Yield how a value may be written."""
+    yield value
+    if kind in _HEXED:
+        digits = _SIGNS.sub("", value)
+        pairs = [digits[at : at + 2] for at in range(0, len(digits), 2)]
+        yield from (sign.join(pairs) for sign in ("", ":", "-", " "))
+        yield "".join(reversed(pairs))
+        yield f"0x{digits}"
+        if len(digits) == 32:
+            yield "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
+            yield ":".join(digits[at : at + 8] for at in range(0, 32, 8))
+        if kind is Kind.MAC:
+            yield ".".join(digits[at : at + 4] for at in range(0, 12, 4))
+
+
+def _stands(written: bytes, text: bytes) -> bool:
+    """Whether a word stands in a text, not as a part of a longer one."""
+    at = text.find(written)
+    while at >= 0:
+        end = at + len(written)
+        if not (at and text[at - 1 : at].isalnum()) and not (end < len(text) and text[end : end + 1].isalnum()):
+            return True
+        at = text.find(written, at + 1)
+    return False

@@ -13,7 +13,11 @@ import ipaddress
 import string
 from collections.abc import Iterator
 
+from sdstop.redaction.vocabulary import ordinary
+
 _HEX = "0123456789abcdef"
+_HEXED = frozenset("0123456789abcdefABCDEF")
+_GROUP = 8
 
 
 class Kind(enum.StrEnum):
@@ -28,6 +32,12 @@ class Kind(enum.StrEnum):
     IQN = "iqn"
     UUID = "uuid"
     VOLUME = "volume"
+    USER = "user"
+    EMAIL = "email"
+
+
+_ONCE = frozenset({Kind.MAC, Kind.WWN, Kind.UUID})
+"""Kinds whose pseudonyms look like what they stand for, and are too long to be anybody's by chance."""
 
 
 class Pseudonyms:
@@ -45,11 +55,18 @@ class Pseudonyms:
     def of(self, kind: Kind, value: str) -> str:
         """Return what stands for a value: as long and of the same kind of characters where that matters."""
         known = self.known[kind].get(value)
+        if known is None and kind in _ONCE and value in self._taken:
+            return value  # of a text that was replaced already
         if known is None:
             known = self._make(kind, value)
             self.known[kind][value] = known
             self._taken.add(known)
         return known
+
+    def alike(self, kind: Kind, value: str) -> str:
+        """Return a text of the same kinds of characters, of which the map knows nothing."""
+        digits = self._digits(kind, value)
+        return "".join(_alike(c, next(digits)) for c in value)
 
     def made(self, text: str) -> bool:
         """Whether a text is one of the pseudonyms."""
@@ -67,13 +84,23 @@ class Pseudonyms:
             digits = self._digits(kind, f"{value}\0{attempt}" if attempt else value)
             if kind is Kind.HOST:
                 made = "host-" + "".join(_HEX[next(digits) % 16] for _ in range(8))
+            elif kind is Kind.USER:
+                made = "user-" + "".join(_HEX[next(digits) % 16] for _ in range(6))
+            elif kind is Kind.EMAIL:
+                made = "".join(_HEX[next(digits) % 16] for _ in range(8)) + "@host.invalid"
             elif kind is Kind.WWN:
-                made = value[:1] + "".join(_HEX[next(digits) % 16] for _ in value[1:])
+                kept = 4 if value.startswith("1000") else 1
+                made = value[:kept] + "".join(_HEX[next(digits) % 16] for _ in value[kept:])
             elif kind is Kind.IQN:
                 made = self._iqn(value, digits)
+            elif kind is Kind.UUID:  # its first group may stand for it (`ceph-7b1f2c0e`)
+                first = self._digits(kind, value[:_GROUP])
+                plain = not set(value) - _HEXED
+                numbers = ((next(first if at < _GROUP else digits), c) for at, c in enumerate(value))
+                made = "".join(_alike(c, number, hexadecimal=plain) for number, c in numbers)
             else:
-                made = "".join(_alike(c, next(digits), hexadecimal=kind is Kind.UUID) for c in value)
-            if made != value and made not in self._taken:
+                made = "".join(_alike(c, next(digits)) for c in value)
+            if made != value and made not in self._taken and not ordinary(made):
                 return made
         return made
 
@@ -130,7 +157,7 @@ class Pseudonyms:
         octets = value.lower().split(":")
         if set(octets) <= {"00"} or set(octets) <= {"ff"} or int(octets[0], 16) & 1:
             return value  # nobody's, everybody's, a group's
-        digits = self._digits(Kind.MAC, value.lower())
+        digits = self._digits(Kind.MAC, value.lower())  # the same for both cases of letters
         return ":".join(["02", *(f"{next(digits) % 256:02x}" for _ in octets[1:])])
 
     @staticmethod

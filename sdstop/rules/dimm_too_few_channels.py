@@ -14,6 +14,8 @@ from sdstop.history import Window
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
 _ID = "dimm-too-few-channels"
+_RATED = "decimal_bytes_per_second"
+"""Memory is rated so; in other units the numbers would not be those of its data sheet."""
 _SUBJECT = "memory"
 
 
@@ -103,10 +105,10 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
             Value("share", "channels in use of the best socket", best, "ratio", limits["share"]),
             *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", row.channels)
               for row in sockets),
-            *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "memory_rate",
+            *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, _RATED,
                     row.possible) for row in sockets),
-            Value("peak", "peak bandwidth of the node", peak, "memory_rate", possible),
-            *((Value("needs", "to read all disks at their rate, through memory", demand.needs, "memory_rate",
+            Value("peak", "peak bandwidth of the node", peak, _RATED, possible),
+            *((Value("needs", "to read all disks at their rate, through memory", demand.needs, _RATED,
                      peak),) if demand is not None else ()),
         ),
         _cited(window, sockets, dimms),
@@ -138,7 +140,7 @@ def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], di
         f"use{rate}; which socket a slot is at, its name does not tell",
         (
             Value("share", "channels in use, at most", share, "ratio", limits["share"]),
-            Value("peak", "peak bandwidth of the node, at most", now, "memory_rate", speed),
+            Value("peak", "peak bandwidth of the node, at most", now, _RATED, speed),
         ),
         _cited(window, sockets, dimms),
         _advice(sockets),
@@ -155,9 +157,7 @@ def _total(sockets: Sequence[MemorySocket], field: str) -> float | None:
     return None if None in values else sum(values)
 
 
-def _gb(rate: float) -> str:
-    """Return decimal gigabytes, as memory is rated: 17.1 GB/s."""
-    return human.memory_rate(rate)
+_gb = human.decimal_rate
 
 
 def _rate(sockets: Sequence[MemorySocket]) -> str:

@@ -45,7 +45,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             Value("lack", "memory that the smallest socket lacks", lack, "ratio", limits["lack"]),
             *(Value(f"dimms{row.socket}", f"modules, socket {row.socket}", row.dimms, "", max(counts))
               for row in sockets),
-            *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "memory_rate",
+            *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "decimal_bytes_per_second",
                     max(other.peak or 0.0 for other in sockets)) for row in sockets if row.peak is not None),
         ),
         cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2])),

@@ -50,7 +50,7 @@ async def test_processes_that_hide_are_counted(privileged: bool, said: str) -> N
 async def test_processes_that_nobody_recorded_are_not_waited_for() -> None:
     async with screen(Node().session(3)) as shown:
         text = await shown.press("6")
-        assert "not recorded in this capture" in text
+        assert "not recorded: processes" in text
         assert "needs two looks" not in text
     later = {1: [processes(1, seen=True)]}
     async with screen(Node(later=later).session(3)) as shown:
@@ -130,8 +130,8 @@ async def test_totals_since_boot_are_not_taken_for_what_is_now() -> None:
 @pytest.mark.parametrize(
     ("evidence", "said"),
     [
-        ((), "not recorded in this capture"),
-        ((refused("answer:psutil.processes", Outcome.DENIED, "ptrace"),), "not known: denied, answer:psutil.processes"),
+        ((), "not recorded: processes"),
+        ((refused("answer:psutil.processes", Outcome.DENIED, "ptrace"),), "processes: denied: answer:psutil.processes"),
         ((Evidence("answer:psutil.processes", data=b"[]"),), "not known yet: needs two looks"),
     ],
 )

@@ -49,7 +49,7 @@ def _run(names: list[str], keep: Path | None, *, record: bool) -> int:
         for one in chosen:
             place = (keep or Path(folder)) / one.name
             try:
-                back = run(one, guest.prepare(zfs=one.zfs), site, place)
+                back = run(one, guest.prepare(zfs=one.zfs, packages=one.packages), site, place)
             except Crashed as error:
                 failed += 1
                 sys.stdout.write(f"{one.name}: crashed\n  {error}\n")

@@ -25,6 +25,8 @@ INSIDE = Path(__file__).parent / "inside"
 PROJECT = Path(__file__).parent.parent.parent
 LONGEST = 240.0
 """Seconds that a guest may take beyond what it is asked to record."""
+SOSREPORT = 900.0
+"""Seconds that `sos report` may take: it starts hundreds of programs, and the processor is emulated."""
 _APPEND = "console=ttyS0 panic=-1 quiet mitigations=off nokaslr tsc=reliable psi=1"
 
 
@@ -146,7 +148,8 @@ def run(scenario: Scenario, guest: Guest, site: Path, out: Path) -> Run:
             for disk in scenario.disks if disk.seek
         }  # fmt: skip
         with console.open("wb") as log, served(arms), _machine(argv, log) as process:
-            _attend(process, work, scenario.seconds + scenario.report + LONGEST, console)
+            longest = scenario.seconds + scenario.report + LONGEST + (SOSREPORT if scenario.sos else 0)
+            _attend(process, work, longest, console)
         seconds = time.monotonic() - began
         result = json.loads((share / "result.json").read_text())
         shutil.copytree(share / "out", out)

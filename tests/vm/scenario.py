@@ -110,6 +110,8 @@ class Scenario:
     raw: tuple[str, ...] = ()
     options: str = ""  # of sdstop capture
     zfs: bool = False
+    packages: tuple[str, ...] = ()  # of Debian, that the guest has besides
+    sos: str = ""  # options of `sos report`, which is made after the recording
     dashboard: str = ""
     report: float = 0.0
     core: bool = False
@@ -122,7 +124,8 @@ class Scenario:
 _KEYS = {
     "about": str, "like": str, "disks": list, "setup": str, "load": str, "seconds": (int, float),
     "interval": (int, float), "warm": (int, float), "cpus": str, "memory": str, "qemu": list, "dimms": str,
-    "env": dict, "raw": list, "options": str, "zfs": bool, "dashboard": str, "report": (int, float), "core": bool,
+    "env": dict, "raw": list, "options": str, "zfs": bool, "packages": list,
+    "sos": str, "dashboard": str, "report": (int, float), "core": bool,
     "fixture": bool, "step": list, "expect": list, "shows": str,
 }  # fmt: skip
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
@@ -168,7 +171,11 @@ def parse(name: str, declared: Mapping[str, Any]) -> Scenario:
         raise Misdeclared(f"{name}: about: say in a sentence what is made")
     if not declared.get("expect"):
         raise Misdeclared(f"{name}: expect: say what must be found; nothing is found = []")
-    plain = {k: v for k, v in declared.items() if k not in {"disks", "step", "expect", "qemu", "raw", "like"}}
+    if declared.get("zfs") and declared.get("packages"):
+        raise Misdeclared(f"{name}: packages: the guest with ZFS has none besides")
+    plain = {
+        k: v for k, v in declared.items() if k not in {"disks", "step", "expect", "qemu", "raw", "packages", "like"}
+    }
     try:
         return Scenario(
             name,
@@ -176,6 +183,7 @@ def parse(name: str, declared: Mapping[str, Any]) -> Scenario:
             disks=tuple(_disks(declared.get("disks", ()))),
             qemu=tuple(declared.get("qemu", ())),
             raw=tuple(declared.get("raw", ())),
+            packages=tuple(declared.get("packages", ())),
             steps=tuple(sorted((_step(step) for step in declared.get("step", ())), key=lambda step: step.at)),
             expect=tuple(_expect(expect) for expect in declared["expect"]),
         )

@@ -29,5 +29,5 @@ def every() -> list[object]:
 
 @pytest.mark.parametrize("one", every())
 def test_a_scenario_is_judged_as_it_expects(one: scenario.Scenario, site: Path, tmp_path: Path) -> None:
-    back = run(one, guest.prepare(zfs=one.zfs), site, tmp_path / one.name)
+    back = run(one, guest.prepare(zfs=one.zfs, packages=one.packages), site, tmp_path / one.name)
     assert judge(one, back) == []

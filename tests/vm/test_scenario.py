@@ -11,7 +11,7 @@ from tests.vm import fixture, scenario, smbios
 from tests.vm.guest import Guest
 from tests.vm.machine import Run, command_line
 from tests.vm.scenario import Disk, Expect, Misdeclared, Said, Scenario, Step
-from tests.vm.verdict import course, expected, judge
+from tests.vm.verdict import course, expected, judge, opened
 
 FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 EXPECT: list[dict[str, list[str]]] = [{"found": []}]
@@ -177,3 +177,24 @@ def test_what_a_fixture_says_is_found_is_what_is_found() -> None:
     found = fixture.found(course(FIXTURES / "vm-md-slow-member"))
     assert found["found"] == found["at_end"] == [["slow-stripe-member", "critical", "md0/vde"]]
     assert json.loads(json.dumps(found)) == found
+
+
+def test_a_sosreport_of_another_machine_is_told_from_that_of_the_same() -> None:
+    """What a scenario's sosreport is held against: arrays, members, disks and findings of the capture beside it."""
+    folder = FIXTURES / "vm-sosreport"
+    one = scenario.load("sosreport")
+    report = course(folder / fixture.SOSREPORT)
+    said = "\n".join(opened(one, report, course(FIXTURES / "vm-md-raid6-even" / "capture.tar.gz")))
+    assert "Array: " in said
+    assert "Member: " in said
+    assert "vda: size is 134217728, and live 268435456" in said
+    healthy = made(packages=["sosreport"], expect=[{"found": ["critical device-hung vda"]}], sos="-o md")
+    assert "not expected: warning array-degraded md0" in "\n".join(
+        opened(healthy, report, course(folder / "capture.tar.gz"))
+    )
+
+
+def test_more_packages_and_zfs_are_two_guests() -> None:
+    assert made(packages=["sosreport"]).packages == ("sosreport",)
+    with pytest.raises(Misdeclared, match="none besides"):
+        made(packages=["sosreport"], zfs=True)

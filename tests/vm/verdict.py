@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from sdstop.capture import open_capture
 from sdstop.collectors import BUILTIN
+from sdstop.collectors.blockdev import BlockDevice
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Frame
 from sdstop.finding import Finding, Severity
+from sdstop.readings.mdarray import Array, Member
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.vm.machine import Run
 from tests.vm.scenario import SEVERITIES, Expect, Said, Scenario
 
+TWO = frozenset({"stripe-convoy", "hot-stripe-member", "slow-stripe-member", "frames-dropped"})
+"""Rules which look at a rate, of things that every node has."""
 AT_ONCE = 10.0
 """Seconds in which the dashboard must be gone after `q`: all takes an emulated processor ten times as long."""
 
@@ -52,6 +56,8 @@ def judge(scenario: Scenario, run: Run) -> list[str]:
     said += _same(replayed.session, json.loads((capture / "findings.json").read_text()))
     if scenario.report:
         said += _reported(scenario, json.loads((run.out / "report.json").read_text()))
+    if scenario.sos and "sos" in run.result:
+        said += [f"the sosreport: {line}" for line in opened(scenario, course(run.out / run.result["sos"]), replayed)]
     for step in scenario.steps:
         if step.screen:
             text = (run.out / f"screen-{step.screen}.txt").read_text()
@@ -73,6 +79,35 @@ def expected(scenario: Scenario, course: Course) -> list[str]:
     anywhere = [said for expect in scenario.expect for said in (*expect.found, *expect.allowed)]
     rest = [place for place in range(len(course.frames)) if place not in covered]
     return said + list(_alarms(rest, anywhere, course))
+
+
+def opened(scenario: Scenario, report: Course, live: Course) -> Iterator[str]:
+    """Yield where a sosreport of the same node says anything else than the capture did at its end.
+
+    What one moment cannot show has to be said to be unchecked, and nothing may be said that takes two.
+    """
+    last, judgement = scenario.expect[-1], report.judgements[-1]
+    unchecked = {unable.rule for unable in judgement.unchecked}
+    for wanted in last.found:
+        if not any(_is(wanted, finding) for finding in judgement.findings) and wanted.rule not in unchecked:
+            yield f"missing: {wanted}"
+    yield from _alarms([0], [*last.found, *last.allowed], report)
+    if len(report.frames) != 1 or "rate" not in report.session.origin.note:
+        yield f"it is one moment, and says: {report.session.origin.note!r}"
+    if not unchecked >= TWO:
+        yield f"rules that want two frames were not told to be unchecked: {sorted(TWO - unchecked)}"
+    here, there = report.session.head().window, live.session.head().window
+    for family in (Array, Member):
+        if here.rows(family) != there.rows(family):
+            yield f"{family.__name__}: {here.rows(family)}, and live {there.rows(family)}"
+    disks, known = here.rows(BlockDevice), there.rows(BlockDevice)
+    if disks.keys() != known.keys():
+        yield f"disks: {sorted(map(str, disks))}, and live {sorted(map(str, known))}"
+    for name in disks.keys() & known.keys():
+        for part in fields(BlockDevice):
+            one, other = (getattr(rows[name], part.name) for rows in (disks, known))
+            if one not in {None, other}:
+                yield f"{name}: {part.name} is {one!r}, and live {other!r}"
 
 
 def _places(expect: Expect, course: Course) -> list[int]:

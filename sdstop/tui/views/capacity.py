@@ -11,7 +11,7 @@ from rich.segment import Segment
 from sdstop.analysis.rebuilding import rebuildings
 from sdstop.collectors.pacemaker import ClusterResource
 from sdstop.finding import Severity
-from sdstop.format import bytes_, duration, number, progress, quantity
+from sdstop.format import bytes_, done, duration, number, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.clusters import about, pools, rebuilds
@@ -195,7 +195,7 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
     known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
     seen = known.pace if known is not None else None
     if rebuild.progress is not None:
-        yield f"{progress(rebuild.progress)} %"
+        yield f"{done(rebuild.progress)} %"
     if rebuild.state != "running":
         yield scene.palette.word(rebuild.state, 20)
     speed = seen.rate if seen is not None and seen.rate is not None else rebuild.speed

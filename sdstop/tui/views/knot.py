@@ -9,7 +9,7 @@ from rich.style import Style
 
 from sdstop.collectors.hba import Hba
 from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
-from sdstop.format import bytes_, flow, number, percent
+from sdstop.format import bytes_, number, percent, quantity
 from sdstop.tui.drives import drives, rows
 from sdstop.tui.fabrics import Fabric, parts
 from sdstop.tui.facts import Thing
@@ -156,7 +156,11 @@ def _link(knot: Knot, shown: Fabric) -> list[str]:
     facts = [f"SAS {now} of {can or '-'}", f"from {owner}"]
     if port is not None and port.phys is not None and port.phys > 1:
         facts.append(f"{port.port} of {port.phys} phys")
-    return [*facts, f"carries {flow(knot.carries)}"] if knot.carries else facts
+    return [*facts, f"carries {_rate(knot.carries)}"] if knot.carries else facts
+
+
+def _rate(value: float) -> str:
+    return quantity(value, "bytes_per_second")
 
 
 def _moves(knot: Knot, shown: Fabric) -> list[str]:
@@ -164,11 +168,11 @@ def _moves(knot: Knot, shown: Fabric) -> list[str]:
     moves, carries = shown.moves(knot), shown.carries(knot)
     if moves is None or not knot.disks:
         return []
-    of = f" of {flow(carries)} that its links carry" if carries else ""
-    facts = [f"{flow(moves)}{of}"]
+    of = f" of {_rate(carries)} that its links carry" if carries else ""
+    facts = [f"{_rate(moves)}{of}"]
     if load is not None and load.disks:
         share = f" ({percent(load.share)} %)" if load.share is not None else ""
-        facts.append(f"{counted(round(load.disks), 'disk')} could move {flow(load.wants)}{share}")
+        facts.append(f"{counted(round(load.disks), 'disk')} could move {_rate(load.wants)}{share}")
     return facts
 
 

@@ -10,7 +10,7 @@ from textual.strip import Strip
 
 from sdstop.collectors.dimms import Dimm, MemorySocket
 from sdstop.finding import Severity
-from sdstop.format import bytes_, memory_rate, number
+from sdstop.format import bytes_, decimal_rate, number
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
@@ -170,9 +170,8 @@ def _channels(row: MemorySocket, severity: Severity | None, palette: Palette, ro
     style = PLAIN if severity is None or row.used >= row.channels else palette.severity(severity)
     most = "at most " if row.at_most else ""
     said = f"{most}{row.used} of {row.channels} channels"
-    rates = ""
-    if row.peak is not None and row.possible is not None:
-        rates = f"{memory_rate(row.peak).removesuffix(' GB/s')} of {memory_rate(row.possible)}"
+    peak, possible = decimal_rate(row.peak), decimal_rate(row.possible)
+    rates = f"{peak.removesuffix(' GB/s')} of {possible}" if row.peak is not None and row.possible is not None else ""
     drawn = min(room - len(said) - len(rates) - 2, 12)
     bar = pairs(gauge(row.used / row.channels, drawn, palette)) if drawn >= 3 else ()
     return text((f"{said} ", style), *bar, (f" {rates}" if drawn >= 3 else rates, FAINT))

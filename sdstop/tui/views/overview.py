@@ -13,7 +13,7 @@ from sdstop.tui.drives import drives, rows, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, text
 from sdstop.tui.pane import Pane, Row
-from sdstop.tui.scene import BAD, Scene
+from sdstop.tui.scene import Scene
 from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, cut, note_row, told_rows
 from sdstop.tui.views.detail import busy_processes, hiding
@@ -102,24 +102,11 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
     note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
     if not listed:
         seen = "no process that may be seen does any I/O now" if hidden else "no process does any I/O now"
-        listed = [note_row(_unseen(scene) or seen, scene)]
+        known = scene.now.run_of(ProcessActivity) is not None
+        run = scene.now.runs.get("processes")
+        unseen = scene.unseen(("processes",)) if run is not None and not run.ok else "not known yet: needs two looks"
+        listed = [note_row(seen if known else unseen, scene)]
     return listed, note
-
-
-def _unseen(scene: Scene) -> str:
-    """Return why nobody's I/O is known, "" if it is."""
-    if scene.now.run_of(ProcessActivity) is not None:
-        return ""
-    run = scene.now.runs.get("processes")
-    if run is not None and run.outcome in BAD:
-        return f"not known: {run.outcome.value}, {run.reason}"
-    if not scene.session.origin.live and (run is None or not run.ok):
-        return "not recorded in this capture"
-    return (
-        f"not known: {run.reason}"
-        if run is not None and run.reason and not run.ok
-        else "not known yet: needs two looks"
-    )
 
 
 _MOST = 3

@@ -7,7 +7,7 @@ from rich.style import Style
 from sdstop.analysis.rebuild_advice import advice
 from sdstop.analysis.rebuilding import Rebuilding, rebuildings
 from sdstop.finding import Finding
-from sdstop.format import bytes_, duration, progress, quantity
+from sdstop.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
@@ -84,7 +84,7 @@ def _about(finding: Finding, rebuild: Rebuild) -> bool:
 def _words(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, *, full: bool, ranged: bool) -> list[str]:
     found: list[str] = []
     if rebuild.done is not None and rebuild.total:
-        found.append(f"{progress(rebuild.progress):>5} %")
+        found.append(f"{done(rebuild.progress):>5} %")
         if full:
             found.append(f"{bytes_(rebuild.done)} of {bytes_(rebuild.total)}")
     if rebuild.state != "running":

@@ -33,6 +33,9 @@ def main() -> None:
         shell("setup", scenario["setup"], environment)
         load.before()
         record(scenario, environment, result, load)
+        if scenario["sos"]:
+            load.end()
+            sosreport(scenario["sos"], result)
     except Broken as error:
         result["error"] = str(error)
     finally:
@@ -155,6 +158,23 @@ def report(seconds: float, environment: dict[str, str], result: dict[str, Any]) 
     (OUT / "report.err").write_bytes(done.stderr)
     result["report"] = done.returncode
     result["report_seconds"] = time.monotonic() - began
+
+
+def sosreport(options: str, result: dict[str, Any]) -> None:
+    """Have the distribution's own tool make its report, as a person would, and bring the archive out."""
+    began = time.monotonic()
+    folder = Path("/run/sos")
+    folder.mkdir()
+    with (OUT / "sos.txt").open("wb") as log:
+        done = subprocess.run(
+            ["sos", "report", "--batch", "--tmp-dir", str(folder), *options.split()], stdin=subprocess.DEVNULL,
+            stdout=log, stderr=log, timeout=800, check=False,
+        )  # fmt: skip
+    found = [path for path in folder.glob("sosreport-*.tar*") if path.suffix not in {".md5", ".sha256"}]
+    if done.returncode or not found:
+        raise Broken(f"sos report: exit {done.returncode}: {(OUT / 'sos.txt').read_text(errors='replace')[-800:]}")
+    shutil.copy(found[0], OUT / found[0].name)
+    result["sos"], result["sos_seconds"] = found[0].name, time.monotonic() - began
 
 
 def take(step: dict[str, Any], environment: dict[str, str], screens: Screens | None) -> None:

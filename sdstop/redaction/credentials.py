@@ -1,0 +1,154 @@
+"""Credentials: passwords, tokens and keys are taken out of evidence altogether; no map knows them.
+
+What sdstop reads itself holds none (answers.py, commands.py and gateway/ see to that). A sosreport, a pasted text or a
+capture that somebody made by hand may: `node.session.auth.password = x`, `--password x`, `https://me:x@host`,
+`Authorization: Basic x`, keys of Ceph, LUKS, NVMe and DRBD, private keys, hashes of /etc/shadow.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sdstop.evidence import Evidence, Frame, Outcome
+
+REMOVED = "removed"
+_WORDS = (
+    r"pass(?:w(?:or)?d|phrase)|passwd|pwd|secret|api[_-]?key|access[_-]?key|private[_-]?key|auth[_-]?key"
+    r"|credentials?|community|session[_-]?id|token|chap[_-]?\w*pass\w*|psk"
+)
+_NAME = rf"(?:{_WORDS})(?:s|_in|_out|[_-]?(?:value|text|data|out|in|hash))?"
+_PLAIN = r"(?:[^\s,;&\"'}\])<>\\\0]|\\(?![nrt\"]))+"
+_VALUE = rf"\\\"(?:(?!\\\")[^\n])*\\\"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|(?!(?:true|false|null|none)\b){_PLAIN}"
+_KEYS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
+_LINES = re.compile(r"(\\[nrt])")
+"""Ends of lines in a text within JSON: what follows stands at the beginning of one."""
+_WORDS_OF = ("pass", "pwd", "secret", "key", "credential", "community", "session", "token", "psk")
+
+
+def _rule(signs: str, pattern: str, instead: str, flags: int = 0) -> tuple[tuple[str, ...], re.Pattern[str], str]:
+    """Return what takes one kind of credential out, and texts of which one must be there, in small letters."""
+    return tuple(signs.split()), re.compile(pattern, flags), instead
+
+
+_RULES = (
+    _rule(
+        "authorization",
+        r"((?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:(?:basic|bearer|digest)\s+)?[^\s\"',;\\]+"
+        r"[^\n\"'\\]*",
+        rf"\1{REMOVED}",
+        re.IGNORECASE,
+    ),
+    _rule("cookie", r"\b((?:set-)?cookie[\"']?\s*[:=]\s*[\"']?)[^\n\"'\\]+", rf"\1{REMOVED}", re.IGNORECASE),
+    _rule("basic bearer", r"\b((?:basic|bearer)\s+)[A-Za-z0-9+/_.=-]{12,}", rf"\1{REMOVED}", re.IGNORECASE),
+    _rule("eyj", r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*)?", REMOVED),
+    _rule("://", r"(?<=://)[^\s/@\"'<>]{1,256}@", f"{REMOVED}@"),
+    _rule(
+        " ".join(_WORDS_OF),
+        rf"((?:^|[\s\0\"'])--?[\w.-]{{0,40}}?{_NAME}[ \0]+)(?!-)[^\s\0\"'\\]+",
+        rf"\1{REMOVED}",
+        re.IGNORECASE,
+    ),
+    _rule(
+        " ".join(_WORDS_OF),
+        rf"((?:^|[\s{{;])[\w-]{{0,40}}?{_NAME}\s+)(\\?\")(?:(?!\\?\")[^\n])*\2",
+        rf"\1\2{REMOVED}\2",
+        re.IGNORECASE | re.MULTILINE,
+    ),
+    _rule("mysql", r"(\bmysql\w{0,40}\b[^\n\0]{0,200}?[ \0]-p)[^\s\0]+", rf"\1{REMOVED}"),
+    _rule("aq", r"\bAQ[A-Za-z0-9+/]{36,38}={0,2}(?![A-Za-z0-9+/=])", REMOVED),
+    _rule("dhhc tlskey", r"\b(?:DHHC-1|NVMeTLSkey-1):\d\d:[A-Za-z0-9+/=]+:?", REMOVED),
+    _rule("$", r"(?<![\w$])\$(?:[156y]|2[abxy]|gy|7|sha1|argon2\w*)\$[./A-Za-z0-9$=,+-]{8,}", REMOVED),
+    _rule("akia asia", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b", REMOVED),
+    _rule("crypt", r"(\bcrypt [a-z0-9:-]{2,60} )(?!0+ |:)[0-9a-fA-F]{32,}", rf"\g<1>{REMOVED}"),
+)
+_NAMED = re.compile(rf"(?P<name>{_NAME}(?P<sign>\\?[\"'])?\s*[:=]\s*)(?P<value>{_VALUE})", re.IGNORECASE)
+"""`name = value`, `name: value`, `"name": "value"`."""
+_SIGNS_RAW = re.compile(
+    rb"(?:pass|pwd|secret|key|credential|community|session|token|psk|auth|cookie|basic|bearer|eyj|://|aq|dhhc|\$|akia|asia"
+    rb"|crypt|mysql)"
+)
+_CODED_RAW = re.compile(rb"[A-Za-z0-9+/_-]{20}")
+_SHORTEST = 8
+_CODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Za-z0-9+/_=-])")
+_TOKEN = re.compile(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
+"""A token of ScaleIO's gateway is Base64 of the user, when it ends, and a checksum; Basic, of user and password."""
+_FILES = re.compile(
+    r".*/(?:environ|g?shadow-?|password(?:_in)?|username(?:_in)?|passwd|dhchap_(?:ctrl_)?secret|tls_key|[\w.-]*keyring[\w.-]*"
+    r"|[\w.-]+\.(?:key|pem|pfx|p12|jks)|id_(?:rsa|dsa|ecdsa|ed25519)|\.?pgpass|\.netrc|\.my\.cnf|chap_\w*|authorized_keys)"
+)
+_LOGIN = re.compile(r"http(?:-slug)?:[A-Z]+[ _]\S*(?:login|logout|auth|token|session)\S*", re.IGNORECASE)
+_KERNEL = ("/sys/", "/proc/", "link:", "list:")
+_TEXTS = ("/cmdline", "/environ", "/mounts", "/mountinfo")
+TOLD = "a credential: never kept"
+
+
+def without(text: str) -> str:
+    """Return a text with every credential in it replaced by a word."""
+    if "PRIVATE KEY" in text:
+        text = _KEYS.sub(REMOVED, text)
+    if "\\" in text:
+        return "".join(_line(part) for part in _LINES.split(text))
+    return _line(text)
+
+
+def _line(text: str) -> str:
+    lower = text.lower()
+    for signs, pattern, instead in _RULES:
+        if any(sign in lower for sign in signs):
+            text = pattern.sub(instead, text)
+    if any(sign in lower for sign in _WORDS_OF):
+        text = _NAMED.sub(_emptied, text)
+    return _CODED.sub(_decoded, text)
+
+
+def _emptied(found: re.Match[str]) -> str:
+    """Return a value's name with no value: in the quotes that it had, so that JSON stays JSON."""
+    value, sign = found["value"], found["sign"] or ""
+    quotes = next((q for q in ('\\"', '"', "'") if value.startswith(q)), sign)
+    return f"{found['name']}{quotes}{REMOVED}{quotes}"
+
+
+def _decoded(found: re.Match[str]) -> str:
+    if found[0].islower() or found[0].isupper():
+        return found[0]
+    coded = found[0].replace("-", "+").replace("_", "/").rstrip("=")
+    if coded.isdecimal() or len(coded) % 4 == 1:
+        return found[0]
+    try:
+        plain = base64.b64decode(coded + "=" * (-len(coded) % 4), validate=True)
+    except (ValueError, binascii.Error):
+        return found[0]
+    text = plain.decode("latin-1")
+    return REMOVED if text.isascii() and text.isprintable() and _TOKEN.fullmatch(text) else found[0]
+
+
+def removed(item: Evidence) -> Evidence:
+    """Return evidence without credentials; what is nothing else was, as it were, denied."""
+    key = without(item.key) if item.key.startswith(("cmd:", "slug:", "http", "answer:")) else item.key
+    if _FILES.fullmatch(item.key) or _LOGIN.match(item.key):
+        return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=TOLD)
+    data, stderr, detail = _bytes(item.data), _bytes(item.stderr), without(item.detail)
+    if (data, stderr, detail, key) == (item.data, item.stderr, item.detail, item.key):
+        return item
+    return replace(item, key=key, data=data, stderr=stderr, detail=detail)
+
+
+def frames(given: Iterable[Frame]) -> list[Frame]:
+    """Return frames without credentials; of the kernel's files, those are looked at in which there may be one."""
+    return [replace(frame, evidence=tuple(map(_cleaned, frame.evidence))) for frame in given]
+
+
+def _cleaned(item: Evidence) -> Evidence:
+    key = item.key
+    counts = key.startswith(_KERNEL) and not key.endswith(_TEXTS) and item.outcome is Outcome.OK
+    return item if counts and not _FILES.fullmatch(key) else removed(item)
+
+
+def _bytes(data: bytes) -> bytes:
+    if len(data) < _SHORTEST or not (_SIGNS_RAW.search(data.lower()) or _CODED_RAW.search(data)):
+        return data
+    return without(data.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")

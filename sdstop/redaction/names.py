@@ -1,0 +1,150 @@
+r"""Names: what was learnt, found again in any text: whole words, whatever their case, and as formats write them.
+
+A name is looked for where its first run of letters and digits stands, so that one look costs as much for thousands of
+names as for one. `acme-db` is found in `customers-acme--db` (device mapper), `machine-qemu\x2d1\x2dacme\x2ddb`
+(systemd, udev), `acme%2Ddb` (URLs), and in hex digits or Base64 of it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterator
+
+from sdstop.redaction.pseudonym import Kind, Pseudonyms
+
+_PIECE = re.compile(r"[^\W_]+")
+_ESCAPED = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf])|%[0-9A-Fa-f]{2})(?=[^\W_])")
+"""A character written as an escape, which is no part of the word that follows."""
+_LABELS = re.compile(r"(?<![A-Za-z0-9.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}\Z")
+_SHORT = 6
+"""Characters below which a name is not looked for in encodings: its hex digits may be any number."""
+Writing = Callable[[str], str]
+
+
+def _percent(text: str, kept: str) -> str:
+    """Return a text as URLs have it; `kept` are signs that need not be written otherwise."""
+    plain = frozenset(f"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789{kept}".encode())
+    return "".join(chr(c) if c in plain else f"%{c:02X}" for c in text.encode("utf-8", "surrogateescape"))
+
+
+def _escaped(signs: str, sign: str) -> Writing:
+    """Return what writes some signs as an escape: `sign` is a format of the character's number."""
+    return lambda text: "".join(sign % ord(c) if c in signs else c for c in text)
+
+
+_NAMED: tuple[Writing, ...] = (
+    lambda text: text.replace("-", "--"),
+    lambda text: json.dumps(text)[1:-1],
+    lambda text: json.dumps(text)[1:-1].replace("/", "\\/"),
+    _escaped(" ,;:@()'\"&#+/", "\\x%02x"),
+    _escaped(" -,;:@()'\"&#+/", "\\x%02x"),
+    _escaped(" \t\\#", "\\%03o"),
+    lambda text: _percent(text, "-._~"),
+    lambda text: _percent(text, ""),
+    lambda text: text.replace(" ", "_"),
+    lambda text: text.replace("-", "_"),
+    lambda text: text.replace("/", "-"),
+)
+_ENCODED: tuple[Writing, ...] = (
+    lambda text: text.encode("utf-8", "surrogateescape").hex(),
+    lambda text: base64.b64encode(text.encode("utf-8", "surrogateescape")).decode(),
+    lambda text: base64.b64encode(f"{text}\n".encode("utf-8", "surrogateescape")).decode(),
+    lambda text: base64.b64encode(text.encode("utf-8", "surrogateescape")).decode().rstrip("="),
+    lambda text: base64.b64encode(text.encode("utf-16-le", "surrogatepass")).decode(),
+)
+
+
+class Names:
+    """Names, each with its kind; replaces them by what stands for them."""
+
+    def __init__(self, pseudonyms: Pseudonyms) -> None:
+        """Start with none."""
+        self._pseudonyms = pseudonyms
+        self.kinds: dict[str, Kind] = {}
+        self._aliases: dict[str, list[tuple[str, str, str, Writing | None]]] = {}
+        self._lower: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.kinds)
+
+    def add(self, kind: Kind, name: str) -> None:
+        """Learn a name; what it was learnt as first counts."""
+        if name in self.kinds:
+            return
+        self.kinds[name] = kind
+        self._lower.setdefault(name.lower(), name)
+        self._add(name, name, None)
+        for writing in _NAMED:
+            self._add(writing(name), name, writing)
+        if len(name) >= _SHORT:
+            for writing in _ENCODED:
+                self._add(writing(name), name, writing)
+
+    def _add(self, written: str, name: str, writing: Writing | None) -> None:
+        first = _PIECE.search(written)
+        if first is None or (writing is not None and written == name):
+            return
+        known = self._aliases.setdefault(first[0].lower(), [])
+        if writing is None:  # the name itself, not what another one looks like when it is escaped
+            known[:] = [other for other in known if other[0] != written]
+        if not any(other[0] == written for other in known):
+            known.append((written, written.lower(), name, writing))
+            known.sort(key=lambda other: -len(other[0]))
+
+    def replaced(self, text: str) -> str:
+        """Return a text with all names replaced."""
+        made: list[str] = []
+        done = 0
+        for start, end, name, writing in self.found(text):
+            made += [text[done:start], self._standing(text[start:end], name, writing)]
+            done = end
+        return "".join([*made, text[done:]]) if made else text
+
+    def found(self, text: str) -> Iterator[tuple[int, int, str, Writing | None]]:
+        """Yield where names stand: start, end, which name, and how it is written there."""
+        if not self._aliases:
+            return
+        escaped = [found.end() for found in _ESCAPED.finditer(text)] if "\\" in text or "%" in text else []
+        if not escaped and self._aliases.keys().isdisjoint(set(_PIECE.findall(text.lower()))):
+            return
+        pieces = [*_PIECE.finditer(text), *(piece for at in escaped if (piece := _PIECE.match(text, at)) is not None)]
+        if escaped:
+            pieces.sort(key=lambda piece: piece.start())
+        done = 0
+        for piece in pieces:
+            if piece.start() < done:
+                continue
+            for written, lower, name, writing in self._aliases.get(piece[0].lower(), ()):
+                lead = _PIECE.search(written)
+                start = piece.start() - (lead.start() if lead is not None else 0)
+                end = start + len(written)
+                if start < done or text[start:end].lower() != lower or _goes_on(text, end):
+                    continue
+                if self._pseudonyms.made(text[start:end]):
+                    continue
+                if self.kinds[name] is Kind.HOST and (labels := _LABELS.search(text, max(done, start - 255), start)):
+                    whole = text[labels.start() : end]  # another host of a known domain
+                    self.kinds.setdefault(whole, Kind.HOST)
+                    yield labels.start(), end, whole, None
+                else:
+                    yield start, end, name, writing
+                done = end
+                break
+
+    def _standing(self, written: str, name: str, writing: Writing | None) -> str:
+        kind = self.kinds[name]
+        made = self._pseudonyms.of(kind, name)
+        if writing is not None:
+            return writing(made)
+        if written == name:
+            return made
+        if written in self.kinds:
+            return self._pseudonyms.of(self.kinds[written], written)
+        return made.upper() if written.isupper() else made.lower() if written.islower() else made
+
+
+def _goes_on(text: str, end: int) -> bool:
+    return end < len(text) and text[end].isalnum() and text[end - 1].isalnum()
