@@ -98,6 +98,9 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> Answer:
     if unseen:
         parts.append(f"not seen: {_named(list(unseen))}")
         details += [f"NOT SEEN: {name} ({why})" if why else f"NOT SEEN: {name}" for name, why in unseen.items()]
+    runs = session.head().now.runs
+    partly = {name: run.reason for name, run in runs.items() if run.partial and name not in unseen}
+    details += [f"PARTLY SEEN: {name} ({why})" for name, why in partly.items()]
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.ran]
     if loud:
         parts.append(_unchecked(loud))
