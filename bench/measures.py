@@ -286,10 +286,10 @@ def dumps(tree: Path, size: int, scratch: Path, effort: Effort) -> Iterator[Clai
     length = 60 if effort.starts > 2 else 10
     capture, page = scratch / f"dump-{size}.tar.gz", scratch / f"dump-{size}.html"
     argv = sdstop("capture", "--root", tree, "--duration", f"{length}s", "-o", capture)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with advancing(tree):
+    with advancing(tree):  # whose own cost counts when it has ended
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run(argv, check=True, capture_output=True, env=subjects.environment())
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
     spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     what = f"a capture of {length} s of {size} disks"
     yield Claim(what, "MB", capture.stat().st_size / 1e6, target=10)

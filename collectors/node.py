@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -259,17 +259,36 @@ def _release(host: Host) -> str | None:
     return words[2] if len(words) > 2 and words[:2] == ["Linux", "version"] else None
 
 
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the node's files say, None where one is not there."""
+
+    stat: str | None
+    memory: str | None
+    load: str | None
+    uptime: str | None
+    hostname: str | None
+    kernel: str | None
+
+
 def read_node(host: Host) -> Iterable[Reading]:
     """Yield the node and its processors. Raises Absent if the node says nothing at all of itself."""
-    stat = host.maybe(STAT)
-    processors, figures = parse_stat(stat or "")
-    memory = parse_meminfo(host.maybe(MEMINFO) or "")
-    load = [*_decimals(host.maybe(LOADAVG)), None, None, None]
+    stat, memory, load, uptime, name = (host.maybe(path) for path in (STAT, MEMINFO, LOADAVG, UPTIME, HOSTNAME))
+    said = _Said(stat, memory, load, uptime, name, _release(host))
+    if not any((said.stat, said.memory, said.load, said.uptime, said.hostname, said.kernel)):
+        host.read(STAT)  # says why not
+    return _node(said)
+
+
+def _node(said: _Said) -> Iterator[Reading]:
+    processors, figures = parse_stat(said.stat or "")
+    memory = parse_meminfo(said.memory or "")
+    load = [*_decimals(said.load), None, None, None]
     row = Node(
-        hostname=host.maybe(HOSTNAME) or None,
-        kernel=_release(host),
+        hostname=said.hostname or None,
+        kernel=said.kernel,
         boot_time=figures.get("btime"),
-        uptime=[*_decimals(host.maybe(UPTIME)), None][0],
+        uptime=[*_decimals(said.uptime), None][0],
         cpus=sum(cpu.cpu != "all" for cpu in processors) or None,
         load1=load[0],
         load5=load[1],
@@ -284,7 +303,6 @@ def read_node(host: Host) -> Iterable[Reading]:
         swap_free=memory.get("SwapFree"),
     )
     if row == Node():
-        host.read(STAT)  # says why not
         raise Malformed(f"{STAT}: nothing known in it")
     yield row
     yield from processors
@@ -379,6 +397,7 @@ NODE = Collector(
     ),
     LIVE,
     derives=(Derivation(Cpu, CpuActivity, spent),),
+    eager=True,
 )
 
 PRESSURE = Collector(

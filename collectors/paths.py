@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -207,16 +207,19 @@ _HEX = re.compile(r"[0-9a-fA-F]+")
 
 def read_tcp(host: Host) -> Iterable[Reading]:
     """Yield the node's Tcp row, and a Softnet row for each CPU."""
-    counters = parse_tables(host.text(SNMP))
-    more = host.maybe(NETSTAT)
-    if more:
-        counters |= parse_tables(more)
+    return _tcp(host.text(SNMP), host.maybe(NETSTAT) or "", host.maybe(SOFTNET) or "")
+
+
+def _tcp(snmp: str, netstat: str, softnet: str) -> Iterator[Reading]:
+    counters = parse_tables(snmp)
+    if netstat:
+        counters |= parse_tables(netstat)
     # IcmpMsg lists only the types that came; Icmp counts this one by name.
     unreachable = counters.get(("Icmp", "InDestUnreachs"))
     if unreachable is not None:
         counters.setdefault(("IcmpMsg", "InType3"), unreachable)
     yield Tcp(**{field: counters.get(place) for field, place in _TCP_FIELDS.items()})
-    yield from parse_softnet(host.maybe(SOFTNET) or "")
+    yield from parse_softnet(softnet)
 
 
 def tcp_activity(before: Tcp, after: Tcp, seconds: float) -> TcpActivity | None:
@@ -329,6 +332,7 @@ TCP = Collector(
     ),
     LIVE,
     derives=(Derivation(Tcp, TcpActivity, tcp_activity),),
+    eager=True,
 )
 
 PATHS = Collector(

@@ -184,7 +184,7 @@ class ArchiveSink(Sink):
             raise FileExistsError(errno.EEXIST, "", path)
         self._path = path
         self._top = top
-        self._deflate = zlib.compressobj(6, zlib.DEFLATED, 31)  # the header holds neither name nor time
+        self._deflate = zlib.compressobj(5, zlib.DEFLATED, 31)  # the header holds neither name nor time
         self._file = _File(os.open(self.where, _CREATE, 0o600))
         self._index: list[bytes] = []
         self._index_size = 0
@@ -226,9 +226,7 @@ class ArchiveSink(Sink):
         """Return what to write of a file, or of a folder if there are no data."""
         header = tar_header(f"{self._top}/{name}", None if data is None else len(data), int(self.taken))
         data = data or b""
-        padding = bytes(-len(data) % tarfile.BLOCKSIZE)
-        deflate = self._deflate.compress
-        return deflate(header) + deflate(data) + deflate(padding)
+        return self._deflate.compress(b"".join((header, data, bytes(-len(data) % tarfile.BLOCKSIZE))))
 
 
 def tar_header(path: str, size: int | None, taken: int) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
@@ -20,8 +21,10 @@ from sdstop.exporters.course import Course
 from sdstop.exporters.text import plural
 from sdstop.format import safe
 from sdstop.readings.cache import Cache
-from sdstop.redaction import Redactor
 from sdstop.session import Session
+
+if TYPE_CHECKING:
+    from sdstop.redaction import Redactor
 
 
 def run(options: argparse.Namespace) -> int:
