@@ -25,6 +25,7 @@ from sdstop.capture.layout import Place, Slugs, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.evidence import Evidence, Frame, RunMark, dated, slug
+from sdstop.exporters.asked import asked
 from sdstop.exporters.course import Course, course_of
 from sdstop.exporters.html import page
 from sdstop.exporters.postmortem import postmortem
@@ -207,7 +208,8 @@ def conclusions(session: Session, course: Course | None = None, kept: int | None
     note = f"this is of {session.frames_seen} frames, and the capture has the last {kept} of them" if gone > 0 else ""
     findings = plain(document(session, readings=False, note=note))
     drawn = course if course is not None else course_of(session.head().window)
-    return Conclusions(findings, postmortem(session, note), page(session, drawn, note))
+    ran = asked(session.remembered())
+    return Conclusions(findings, postmortem(session, note, ran), page(session, drawn, note, ran))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +230,7 @@ class _Stored:
 def _fingerprint(item: Evidence) -> tuple[object, ...]:
     """Return what two pieces of evidence share when they are the same; the data's checksum comes first."""
     data = hashlib.sha256(item.data).hexdigest()
-    return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest()
+    return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest() if item.stderr else b""
 
 
 def _line(frame: int, item: Evidence, stored: _Stored) -> dict[str, Any]:

@@ -26,12 +26,15 @@ _MOST_GOOD = 60
 _SPECIAL = re.compile(r"([\\`*_{}\[\]|<>~&])")
 
 
-def postmortem(session: Session, note: str = "") -> str:
-    """Return the postmortem of a session; `note` says what else is to be known. LookupError before the first frame."""
+def postmortem(session: Session, note: str = "", ran: Sequence[Asked] | None = None) -> str:
+    """Return the postmortem of a session; `note` says what else is to be known, `ran` is what was asked, if known.
+
+    LookupError before the first frame.
+    """
     look = session.head()
     episodes = session.episodes()
     host = host_of(session, look.now, note)
-    everything = asked(session.remembered())
+    everything = asked(session.remembered()) if ran is None else ran
     sections = [
         _head(host, session),
         ["## Summary", "", *_summary(episodes, look), *_notes(session, host)],

@@ -63,9 +63,9 @@ def _told(item: Evidence | None) -> str:
     return "".join(f", {part}" for part in told if part)
 
 
-def what_we_ran(session: Session) -> Iterator[Markup]:
+def what_we_ran(session: Session, ran: Sequence[Asked] | None = None) -> Iterator[Markup]:
     """Yield the commands, then files and the rest in folds: each with time, outcome, duration."""
-    everything = asked(session.remembered())
+    everything = asked(session.remembered()) if ran is None else ran
     groups: dict[str, list[Asked]] = {}
     for each in everything[:MOST_ASKED]:
         groups.setdefault(each.kind, []).append(each)

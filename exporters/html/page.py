@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop import __version__
 from sdstop.diagnosis import Episode
 from sdstop.evidence import dated
+from sdstop.exporters.asked import Asked
 from sdstop.exporters.course import Course
 from sdstop.exporters.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
 from sdstop.exporters.html.document import document
@@ -26,8 +27,11 @@ FIRST = 14
 """Things ruled out, or not checked, that the first sheet names before the rest is folded."""
 
 
-def page(session: Session, course: Course, note: str = "") -> str:
-    """Return the whole report; `course` is what was noted of each moment. LookupError before the first frame."""
+def page(session: Session, course: Course, note: str = "", ran: Sequence[Asked] | None = None) -> str:
+    """Return the whole report; `course` is what was noted of each moment, `ran` what was asked, if that is known.
+
+    LookupError before the first frame.
+    """
     look = session.head()
     host = host_of(session, look.now, note)
     episodes = session.episodes()
@@ -46,7 +50,7 @@ def page(session: Session, course: Course, note: str = "") -> str:
             _section("findings", "Findings, with their evidence", *_findings(episodes, session, look)),
         ),
         "evidence": ("raw evidence", _section("evidence", "Raw evidence", *raw_evidence(session, episodes))),
-        "ran": ("what we ran", _section("ran", "What we ran", *what_we_ran(session))),
+        "ran": ("what we ran", _section("ran", "What we ran", *what_we_ran(session, ran))),
         "sources": ("sources", _section("sources", "Sources", sources(session, look))),
         "readings": ("readings", _section("readings", "Readings of the last frame", *readings(session, look))),
     }
