@@ -264,7 +264,10 @@ def _json(value: Any) -> bytes:
 
 
 def _json_lines(lines: Iterable[Mapping[str, Any]]) -> bytes:
-    return b"".join(json.dumps(line, separators=(",", ":")).encode("ascii") + b"\n" for line in lines)
+    return "".join(f"{_COMPACT(line)}\n" for line in lines).encode("ascii")
+
+
+_COMPACT = json.JSONEncoder(separators=(",", ":")).encode
 
 
 def _is_archive(path: Path) -> bool:

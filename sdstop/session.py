@@ -20,6 +20,8 @@ RING_SECONDS = 900.0
 """How far a live session can be stepped back."""
 RING_BYTES = 48 << 20
 """Bytes of (compressed) evidence that a live session keeps at most."""
+RING_LOOSE = 4 << 20
+"""Bytes from which on evidence is compressed: a short look at a node need not pay for that."""
 
 _WORTH_PACKING = 4096
 
@@ -36,7 +38,8 @@ class Timeline:
 
     def append(self, frame: Frame) -> None:
         """Add the newest frame."""
-        packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if self.seconds else frame
+        packs = self.seconds is not None and self._bytes > RING_LOOSE
+        packed = replace(frame, evidence=tuple(_pack(e) for e in frame.evidence)) if packs else frame
         self.frames.append(packed)
         if self.seconds is None:
             return

@@ -208,7 +208,11 @@ def _load(window: Window, device: str) -> Load | None:
     busy = completed = weight = waited = moved = 0.0
     last: DiskActivity | None = None
     for moment in recent:  # in one go: there are dozens of members and of moments, in every frame
-        row = moment.rows.get(name)
+        rows: dict[str, DiskActivity | None] = moment.memo.setdefault("rebuilding.rows", {})
+        if name in rows:
+            row = rows[name]
+        else:
+            row = rows[name] = moment.rows.get(name)
         if row is None:
             continue
         last = row
