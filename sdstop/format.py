@@ -139,12 +139,18 @@ def duration(seconds: float | None) -> str:
 NOT_DATED = "time not known"
 
 
+_LATEST = 253_402_300_799.0
+"""The last second that a calendar has."""
+
+
 def clock(taken: float, *, seconds: bool = True) -> str:
     """Return Unix seconds as a UTC time of day, `14:03:22`; without a date the time since the first frame, `+3.0 s`."""
     if not dated(taken):
         passed = taken - UNDATED
         return f"+{duration(passed)}" if passed > 0 else NONE
-    return moment(taken).strftime("%H:%M:%S" if seconds else "%H:%M")
+    minute, second = divmod(int(min(max(taken, 0.0), _LATEST)) % 86_400, 60)
+    shown = f"{minute // 60:02}:{minute % 60:02}"
+    return f"{shown}:{second:02}" if seconds else shown
 
 
 def utc(taken: float) -> str:
@@ -178,7 +184,7 @@ def timestamp(taken: float) -> str:
 
 def moment(taken: float) -> datetime:
     """Return Unix seconds as a UTC date; what no calendar has becomes the nearest day that one has."""
-    return datetime.fromtimestamp(min(max(taken, 0.0), 253_402_300_799.0), UTC)
+    return datetime.fromtimestamp(min(max(taken, 0.0), _LATEST), UTC)
 
 
 _UNITS: Mapping[str, Callable[[float], str]] = {

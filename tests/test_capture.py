@@ -19,9 +19,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.capture import Unopenable, open_capture
 from sdstop.capture.bounds import Limits, Refused
 from sdstop.capture.folder import read_folder
+from sdstop.capture.reader import Unopenable, open_capture
 from sdstop.evidence import UNDATED, Evidence, Frame, Outcome, RunMark
 from sdstop.host import LARGEST, Absent, Denied, Failed, TimedOut
 from sdstop.replay import EvidenceHost

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.evidence import Evidence, Outcome
 from sdstop.replay import EvidenceHost
 from tests.fixtures_from_vm import convert, frames

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.evidence import Evidence, Frame, Outcome, http_key, http_slug, json_excerpt
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut

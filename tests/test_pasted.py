@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import Unopenable, dates, open_capture, open_pasted
+from sdstop.capture import dates
 from sdstop.capture.bounds import Refused
 from sdstop.capture.pasted import LONGEST, read_pasted
+from sdstop.capture.reader import Unopenable, open_capture, open_pasted
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import UNDATED, dated

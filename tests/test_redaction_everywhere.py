@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Judgement, judge

@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.capture import Unopenable, open_capture
+from sdstop.capture.reader import Unopenable, open_capture
 from sdstop.capture.sosreport import unmangled
 from sdstop.capture.sostold import told
 from sdstop.cli import command

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Judgement

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Evidence, Outcome, readable
 from sdstop.exporters.asked import Asked, asked, quoted
-from sdstop.exporters.html.markup import Markup, block, el, fold, table
+from sdstop.exporters.html.markup import Markup, block, code, el, fold, table
 from sdstop.exporters.report import NOT_YET, families_of
 from sdstop.exporters.table import heading, notable, shown
 from sdstop.exporters.text import plural
@@ -86,7 +86,7 @@ _ASKED = ("what", "first", "answers kept", "ms at most", "bytes", "outcome")
 def _asked(each: Asked) -> Iterable[Markup | str]:
     outcome = each.worst or (f"exit {each.exit}" if each.exit else "ok")
     return (
-        el("code", each.name),
+        code(each.name),
         utc(each.first) if each.first is not None else NONE,
         str(each.times),
         wait(each.longest),

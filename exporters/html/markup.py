@@ -42,6 +42,11 @@ def el(name: str, /, *parts: Part | Iterable[Part], **attributes: object) -> Mar
     return Markup(f"<{name}{given}>{join(*parts)}</{name}>")
 
 
+def code(text_: str) -> Markup:
+    """Return a name as it is typed; a page has thousands of them."""
+    return Markup(f"<code>{_one(text_)}</code>")
+
+
 def join(*parts: Part | Iterable[Part]) -> Markup:
     """Return parts one after the other."""
     return Markup("".join(_one(part) for part in parts))

@@ -10,7 +10,3 @@
 
 What is there counts, also where manifest and index do not know it: a capture may be made, or cut down, by hand.
 """
-
-from sdstop.capture.reader import Unopenable, open_capture, open_pasted
-
-__all__ = ["Unopenable", "open_capture", "open_pasted"]

@@ -184,7 +184,7 @@ class ArchiveSink(Sink):
             raise FileExistsError(errno.EEXIST, "", path)
         self._path = path
         self._top = top
-        self._deflate = zlib.compressobj(5, zlib.DEFLATED, 31)  # the header holds neither name nor time
+        self._deflate = zlib.compressobj(4, zlib.DEFLATED, 31)  # the header holds neither name nor time
         self._file = _File(os.open(self.where, _CREATE, 0o600))
         self._index: list[bytes] = []
         self._index_size = 0

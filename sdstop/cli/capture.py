@@ -56,7 +56,7 @@ def _checked(redactor: Redactor, path: str) -> str:
     return f"; no name was left in it; what stands for what is in {safe(write_map(redactor, path))}, which stays here"
 
 
-_AT_ONCE, _TOGETHER = 3, 20
+_AT_ONCE, _TOGETHER = 3, 30
 """Frames that are judged as they come, for the warnings; and how many later ones together."""
 
 

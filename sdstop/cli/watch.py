@@ -175,7 +175,7 @@ def _begin(options: argparse.Namespace) -> Watch:
     collectors = chosen(options.collectors)
     interval: float = getattr(options, "interval", None) or config.interval
     if getattr(options, "source", None) is not None:
-        from sdstop.capture import Unopenable, open_capture, open_pasted
+        from sdstop.capture.reader import Unopenable, open_capture, open_pasted
 
         try:
             origin, frames = _stdin(open_pasted) if options.source == "-" else open_capture(options.source)

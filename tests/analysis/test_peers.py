@@ -10,7 +10,7 @@ import pytest
 
 from sdstop.analysis.outlier import Trait
 from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
 from sdstop.collectors import BUILTIN

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors.bcache import BCACHE, chosen, size
 from sdstop.model import Source
 from sdstop.readings.cache import Cache, CacheActivity

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors.dmcache import DMCACHE, MODULES
 from sdstop.collectors.flashcache import FLASHCACHE
 from sdstop.collectors.mapper import MAPPER, MappedDevice

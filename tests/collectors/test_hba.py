@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
 from sdstop.model import Reading, Source
 from sdstop.replay import EvidenceHost, Replay

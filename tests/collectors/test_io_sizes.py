@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors.diskstats import DISKSTATS as DISKSTATS_COLLECTOR
 from sdstop.collectors.io_sizes import EVENTS, INSTANCE, IO_SIZES, names, parse
 from sdstop.evidence import Evidence, Outcome

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID, Array, Member
 from sdstop.host import Absent, Malformed
 from sdstop.model import Reading, schema

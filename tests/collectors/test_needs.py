@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.iostat import IOSTAT

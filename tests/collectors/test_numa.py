@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors.numa import (
     NET,
     NODES,

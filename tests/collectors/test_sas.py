@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
 from sdstop.model import Reading, Source
 from sdstop.recording import RecordingHost

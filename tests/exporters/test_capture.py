@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.capture import Unopenable, open_capture
+from sdstop.capture.reader import Unopenable, open_capture
 from sdstop.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.exporters.capture import CaptureWriter, Conclusions, Unwritable
 from sdstop.host import Host, Unreadable

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.exporters.course import MOST, Course

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.watch import quieted
 from sdstop.collectors import BUILTIN

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collector import Collector, Need
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin, RunMark

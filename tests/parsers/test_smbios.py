@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.host import Malformed
 from sdstop.parsers import dmidecode, smbios
 from sdstop.replay import EvidenceHost

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.mdraid import Array
 from sdstop.finding import Finding, Severity

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.blockdev import BLOCKDEV
 from sdstop.collectors.diskstats import DISKSTATS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Outcome
 from sdstop.finding import Finding, Severity

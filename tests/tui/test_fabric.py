@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Frame, Origin, Outcome
 from sdstop.finding import Finding, Severity

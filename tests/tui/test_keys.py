@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.evidence import Cite, Origin
 from sdstop.exporters.capture import CaptureWriter, conclusions
 from sdstop.finding import Finding, Rule, Severity, Value

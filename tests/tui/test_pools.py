@@ -6,7 +6,7 @@ import json
 import string
 from collections.abc import Iterator
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from sdstop.capture import open_capture
+from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.diagnosis import Judgement
