@@ -22,7 +22,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Diagnosis, providers_of
 from sdstop.evidence import Frame, Origin
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.exporters.prometheus import Exposition
+from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.history import History
 from sdstop.live import LiveHost
 from sdstop.replay import Replay

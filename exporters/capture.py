@@ -25,11 +25,11 @@ from sdstop.capture.layout import Place, Slugs, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.evidence import Evidence, Frame, RunMark, dated, slug
-from sdstop.exporters.asked import asked
-from sdstop.exporters.course import Course, course_of
-from sdstop.exporters.html import page
-from sdstop.exporters.postmortem import postmortem
-from sdstop.exporters.report import document, plain
+from sdstop.exporters.report.asked import asked
+from sdstop.exporters.report.course import Course, course_of
+from sdstop.exporters.report.document import document, plain
+from sdstop.exporters.report.html import page
+from sdstop.exporters.report.postmortem import postmortem
 from sdstop.format import safe
 from sdstop.session import Session
 

@@ -11,7 +11,8 @@ import pytest
 
 from sdstop.collectors import BUILTIN
 from sdstop.commands import COMMANDS
-from sdstop.exporters import catalogue, prometheus
+from sdstop.exporters.prometheus import metrics as prometheus
+from sdstop.exporters.report import catalogue
 from sdstop.rules import RULES
 from tests.exporters.meters import METERS, TOO_LOUD
 

@@ -19,7 +19,9 @@ from sdstop.collector import Collector
 from sdstop.finding import Rule
 
 
-@pytest.mark.parametrize("module", ["sdstop.exporters.prometheus", "sdstop.exporters.report", "sdstop.__main__"])
+@pytest.mark.parametrize(
+    "module", ["sdstop.exporters.prometheus.metrics", "sdstop.exporters.report.document", "sdstop.__main__"]
+)
 def test_starts_without_the_libraries_of_the_screen(module: str) -> None:
     code = f"import sys, {module}\nprint(*sorted({{'rich', 'textual'}} & set(sys.modules)))"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

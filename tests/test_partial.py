@@ -12,8 +12,8 @@ from sdstop.cli.doctor import examination
 from sdstop.collector import Collector
 from sdstop.collectors.processes import PROCESSES, ProcessIo, ProcessSummary
 from sdstop.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.exporters.report import document
-from sdstop.exporters.text import text_report
+from sdstop.exporters.report.document import document
+from sdstop.exporters.report.text import text_report
 from sdstop.finding import Rule, RuledOut, Severity
 from sdstop.host import Host
 from sdstop.model import Reading

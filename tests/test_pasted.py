@@ -21,11 +21,11 @@ from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import UNDATED, dated
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.exporters.course import Course
-from sdstop.exporters.html import page
-from sdstop.exporters.postmortem import postmortem
-from sdstop.exporters.report import document
-from sdstop.exporters.text import text_report
+from sdstop.exporters.report.course import Course
+from sdstop.exporters.report.document import document
+from sdstop.exporters.report.html import page
+from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.text import text_report
 from sdstop.format import clock, utc
 from sdstop.rules import RULES
 from sdstop.session import Session

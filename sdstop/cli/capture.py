@@ -17,8 +17,8 @@ from sdstop.cli.watch import Watch, begin
 from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.evidence import Frame
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
-from sdstop.exporters.course import Course
-from sdstop.exporters.text import plural
+from sdstop.exporters.report.course import Course
+from sdstop.exporters.report.text import plural
 from sdstop.format import safe
 from sdstop.readings.cache import Cache
 from sdstop.session import Session

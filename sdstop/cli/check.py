@@ -19,8 +19,8 @@ from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Outcome
-from sdstop.exporters.report import NOT_YET, by_reason
-from sdstop.exporters.text import plural
+from sdstop.exporters.report.document import NOT_YET, by_reason
+from sdstop.exporters.report.text import plural
 from sdstop.finding import Finding, Severity, Unchecked, by_cause
 from sdstop.format import safe
 from sdstop.session import Session

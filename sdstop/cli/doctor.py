@@ -9,9 +9,9 @@ from sdstop.cli.report import whole
 from sdstop.cli.watch import begin
 from sdstop.collector import Collector
 from sdstop.evidence import Outcome
-from sdstop.exporters.report import NOT_YET
-from sdstop.exporters.table import listing
-from sdstop.exporters.text import WIDTH, plural
+from sdstop.exporters.report.document import NOT_YET
+from sdstop.exporters.report.table import listing
+from sdstop.exporters.report.text import WIDTH, plural
 from sdstop.format import safe, wait
 from sdstop.session import Session
 from sdstop.snapshot import Run

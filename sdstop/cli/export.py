@@ -13,7 +13,7 @@ from sdstop.cli.arguments import ONCE_SECONDS
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin, configured, exported
 from sdstop.collectors import BUILTIN
-from sdstop.exporters.prometheus import Exposition
+from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.format import safe
 
 LISTEN = ("127.0.0.1", 10042)
@@ -41,7 +41,7 @@ def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> 
     if options.textfile is None:
         output.write_bytes(page)
         return 0
-    from sdstop.exporters.server import write_textfile
+    from sdstop.exporters.web.server import write_textfile
 
     try:
         write_textfile(Path(options.textfile), page)
@@ -52,9 +52,9 @@ def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> 
 
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
     from sdstop.config import ConfigError
-    from sdstop.exporters.server import Server
-    from sdstop.exporters.web import Web
-    from sdstop.exporters.webconfig import WebConfigError
+    from sdstop.exporters.web.guard import Web
+    from sdstop.exporters.web.server import Server
+    from sdstop.exporters.web.webconfig import WebConfigError
 
     textfile = None if options.textfile is None else Path(options.textfile)
     address = options.listen or (LISTEN if textfile is None else None)

@@ -32,7 +32,7 @@ def _text(watch: Watch, options: argparse.Namespace) -> str:
 
 
 def _json(watch: Watch, options: argparse.Namespace) -> str:
-    from sdstop.exporters.report import document, to_json
+    from sdstop.exporters.report.document import document, to_json
 
     session = seen(watch, watch.session(whole(watch)), options.duration)
     watch.close()
@@ -40,8 +40,8 @@ def _json(watch: Watch, options: argparse.Namespace) -> str:
 
 
 def _html(watch: Watch, options: argparse.Namespace) -> str:
-    from sdstop.exporters.course import Course
-    from sdstop.exporters.html import page
+    from sdstop.exporters.report.course import Course
+    from sdstop.exporters.report.html import page
 
     course = Course()
     session = seen(watch, watch.session(watch.frames_kept), options.duration, lambda look: course.add(look.now))
@@ -50,7 +50,7 @@ def _html(watch: Watch, options: argparse.Namespace) -> str:
 
 
 def _markdown(watch: Watch, options: argparse.Namespace) -> str:
-    from sdstop.exporters.postmortem import postmortem
+    from sdstop.exporters.report.postmortem import postmortem
 
     session = seen(watch, watch.session(watch.frames_kept), options.duration)
     watch.close()
@@ -59,8 +59,8 @@ def _markdown(watch: Watch, options: argparse.Namespace) -> str:
 
 def _comparison(options: argparse.Namespace) -> str:
     """Return what several captures disagree in. Raises Problem."""
-    from sdstop.exporters import comparison
-    from sdstop.exporters.report import to_json
+    from sdstop.exporters.report import comparison
+    from sdstop.exporters.report.document import to_json
 
     sessions = []
     for source in options.sources:
@@ -98,7 +98,7 @@ def seen(watch: Watch, session: Session, seconds: float, noted: Callable[[Look],
 
 def text(session: Session, *, coloured: bool) -> str:
     """Return the text report, as wide as the terminal is."""
-    from sdstop.exporters import text as exporter
+    from sdstop.exporters.report import text as exporter
 
     paint = exporter.coloured if coloured else exporter.plain
     return exporter.text_report(session, output.width(exporter.WIDTH), paint)

@@ -21,7 +21,7 @@ from sdstop.format import safe
 
 if TYPE_CHECKING:
     from sdstop.diagnosis import Judgement
-    from sdstop.exporters.choice import Choice
+    from sdstop.exporters.prometheus.choice import Choice
     from sdstop.finding import Rule
     from sdstop.gateway.client import Client
     from sdstop.history import Window
@@ -323,8 +323,8 @@ def configured(options: argparse.Namespace) -> Config:
 
 def exported(options: argparse.Namespace, config: Config) -> Choice:
     """Return what the config file says of the exporter. Raises Problem."""
-    from sdstop.exporters.choice import choice
-    from sdstop.exporters.prometheus import families_of
+    from sdstop.exporters.prometheus.choice import choice
+    from sdstop.exporters.prometheus.metrics import families_of
 
     try:
         return choice(config.export, {family.family for family in families_of(BUILTIN)})

@@ -14,7 +14,7 @@ from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
 from sdstop.collectors import BUILTIN
-from sdstop.exporters.comparison import compared, markdown, page, text, to_data
+from sdstop.exporters.report.comparison import compared, markdown, page, text, to_data
 from sdstop.finding import Finding, Severity, Verdict
 from sdstop.rules import RULES
 from sdstop.session import Session

@@ -6,8 +6,8 @@ from functools import cache
 
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.exporters import prometheus
-from sdstop.exporters.headings import headings
+from sdstop.exporters.prometheus import metrics as prometheus
+from sdstop.exporters.prometheus.headings import headings
 from sdstop.readings.limit import Limit
 
 

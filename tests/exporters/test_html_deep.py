@@ -13,11 +13,11 @@ from sdstop.cli.watch import quieted
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.sas import OFTEN, PORTS, SAS
 from sdstop.evidence import Frame, Origin
-from sdstop.exporters.course import MOST, Course
-from sdstop.exporters.html import page
-from sdstop.exporters.html.drawing import LABEL, WIDTH, Axis
-from sdstop.exporters.html.phys import phy_errors
-from sdstop.exporters.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, course_of_sizes
+from sdstop.exporters.report.course import MOST, Course
+from sdstop.exporters.report.html import page
+from sdstop.exporters.report.html.drawing import LABEL, WIDTH, Axis
+from sdstop.exporters.report.html.phys import phy_errors
+from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, course_of_sizes
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.frames import frames

@@ -22,10 +22,10 @@ from prometheus_client.utils import floatToGoString
 from sdstop.collectors import BUILTIN
 from sdstop.config import ConfigError
 from sdstop.evidence import Evidence, Outcome, RunMark
-from sdstop.exporters.choice import Choice, choice
-from sdstop.exporters.exposition import Heading, all_thousandths, bound, label, lines, number, thousandths
-from sdstop.exporters.health import MOST_FINDINGS
-from sdstop.exporters.prometheus import STALE, Exposition, catalogue, render
+from sdstop.exporters.prometheus.choice import Choice, choice
+from sdstop.exporters.prometheus.exposition import Heading, all_thousandths, bound, label, lines, number, thousandths
+from sdstop.exporters.prometheus.health import MOST_FINDINGS
+from sdstop.exporters.prometheus.metrics import STALE, Exposition, catalogue, render
 from sdstop.model import Metric, schema
 from sdstop.rules import RULES
 from sdstop.session import Session

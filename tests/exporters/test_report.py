@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.processes import ProcessIo
 from sdstop.evidence import Origin, Outcome, RunMark
-from sdstop.exporters import table
-from sdstop.exporters.report import document, plain, to_json
-from sdstop.exporters.text import coloured, text_report
+from sdstop.exporters.report import table
+from sdstop.exporters.report.document import document, plain, to_json
+from sdstop.exporters.report.text import coloured, text_report
 from sdstop.format import safe
 from sdstop.model import schema
 from sdstop.session import Session

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.exporters.text import text_report
+from sdstop.exporters.report.text import text_report
 from tests.tui.cachenode import story
 from tests.tui.nodes import Node
 

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.exporters import http
-from sdstop.exporters.http import Answer, BadRequest, Connection, Connections, Request, parse_request, preferences
-from sdstop.exporters.prometheus import Exposition
-from sdstop.exporters.server import answer, wants_gzip, wants_openmetrics, write_textfile
+from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.web import http
+from sdstop.exporters.web.http import Answer, BadRequest, Connection, Connections, Request, parse_request, preferences
+from sdstop.exporters.web.server import answer, wants_gzip, wants_openmetrics, write_textfile
 from tests.exporters.meters import Meter, frame, session
 
 OPENMETRICS = "application/openmetrics-text"

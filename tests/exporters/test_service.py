@@ -209,8 +209,8 @@ def test_a_real_prometheus_scrapes_it(node: Path, tmp_path: Path) -> None:
 BROKEN = """
 import os, sys
 from pathlib import Path
-from sdstop.exporters.prometheus import Exposition
-from sdstop.exporters.server import Server
+from sdstop.exporters.prometheus.metrics import Exposition
+from sdstop.exporters.web.server import Server
 from tests.exporters.meters import Meter, frame, session
 
 class Feed:

@@ -18,9 +18,9 @@ from sdstop.capture.reader import open_capture
 from sdstop.collector import Collector, Need
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin, RunMark
-from sdstop.exporters.choice import DEFAULT, Choice
-from sdstop.exporters.prometheus import Exposition, Part, catalogue
-from sdstop.exporters.repeats import DISKS, OTHERS
+from sdstop.exporters.prometheus.choice import DEFAULT, Choice
+from sdstop.exporters.prometheus.metrics import Exposition, Part, catalogue
+from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.host import Host
 from sdstop.model import Reading
 from sdstop.readings.limit import USE, Limit

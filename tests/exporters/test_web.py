@@ -16,11 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.exporters import http, passwords, web
-from sdstop.exporters.http import Answer, Connection, Connections
-from sdstop.exporters.passwords import Login, Verdicts, login_of
-from sdstop.exporters.web import Bucket, Web
-from sdstop.exporters.webconfig import WebConfigError
+from sdstop.exporters.web import guard as web
+from sdstop.exporters.web import http, passwords
+from sdstop.exporters.web.guard import Bucket, Web
+from sdstop.exporters.web.http import Answer, Connection, Connections
+from sdstop.exporters.web.passwords import Login, Verdicts, login_of
+from sdstop.exporters.web.webconfig import WebConfigError
 from tests.exporters.certificates import Authority
 
 PASSWORD = "hot disk"  # noqa: S105

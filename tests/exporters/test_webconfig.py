@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.exporters.webconfig import Secret, WebConfigError, exposed, load, parse
+from sdstop.exporters.web.webconfig import Secret, WebConfigError, exposed, load, parse
 from tests.exporters.certificates import Authority
 
 HERE = Path("/etc/sdstop")

@@ -16,7 +16,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.commands import COMMANDS, Command, CommandRunner
 from sdstop.evidence import Origin
 from sdstop.exporters.capture import CaptureWriter, Conclusions
-from sdstop.exporters.report import document, plain
+from sdstop.exporters.report.document import document, plain
 from sdstop.host import Host, Unreadable
 from sdstop.live import LiveHost
 from sdstop.model import Reading

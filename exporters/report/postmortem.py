@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop.diagnosis import Episode
 from sdstop.evidence import UNDATED
-from sdstop.exporters.asked import Asked, asked
-from sdstop.exporters.report import host_of, reason_of
-from sdstop.exporters.text import outlook, plural
-from sdstop.exporters.topology import Thing, topology
+from sdstop.exporters.report.asked import Asked, asked
+from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.text import outlook, plural
+from sdstop.exporters.report.topology import Thing, topology
 from sdstop.finding import Severity, by_cause
 from sdstop.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
 from sdstop.session import Look, Session

@@ -11,7 +11,7 @@ from typing import Any
 from sdstop.collectors.node import Node
 from sdstop.diagnosis import Episode
 from sdstop.evidence import dated
-from sdstop.exporters.exposition import number
+from sdstop.exporters.prometheus.exposition import number
 from sdstop.finding import Unchecked
 from sdstop.format import duration
 from sdstop.model import Reading, schema

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from sdstop import __version__
 from sdstop.diagnosis import Episode
 from sdstop.evidence import dated
-from sdstop.exporters.asked import Asked
-from sdstop.exporters.course import Course
-from sdstop.exporters.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
-from sdstop.exporters.html.document import document
-from sdstop.exporters.html.markup import Markup, block, el, fold, join, table
-from sdstop.exporters.html.plots import plots
-from sdstop.exporters.html.tree import drawn_topology
-from sdstop.exporters.report import host_of, reason_of
-from sdstop.exporters.text import outlook, plural
+from sdstop.exporters.report.asked import Asked
+from sdstop.exporters.report.course import Course
+from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
+from sdstop.exporters.report.html.document import document
+from sdstop.exporters.report.html.markup import Markup, block, el, fold, join, table
+from sdstop.exporters.report.html.plots import plots
+from sdstop.exporters.report.html.tree import drawn_topology
+from sdstop.exporters.report.text import outlook, plural
 from sdstop.finding import RuledOut, Severity, Unchecked, Value, by_cause
 from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
 from sdstop.session import Look, Session

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.exporters.course import Course
-from sdstop.exporters.html import drawing
-from sdstop.exporters.html.markup import Markup
+from sdstop.exporters.report.course import Course
+from sdstop.exporters.report.html import drawing
+from sdstop.exporters.report.html.markup import Markup
 from sdstop.format import number, safe
 
 MOST = 24

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from sdstop.collector import Collector
 from sdstop.diagnosis import Judgement, providers_of
 from sdstop.evidence import Frame
-from sdstop.exporters import tallies
-from sdstop.exporters.choice import ALL, MEMBERS, Choice
-from sdstop.exporters.exposition import Heading, lines
-from sdstop.exporters.headings import headings
-from sdstop.exporters.health import (
+from sdstop.exporters.prometheus import tallies
+from sdstop.exporters.prometheus.choice import ALL, MEMBERS, Choice
+from sdstop.exporters.prometheus.exposition import Heading, lines
+from sdstop.exporters.prometheus.headings import headings
+from sdstop.exporters.prometheus.health import (
     OF_PROCESS,
     OF_RULES,
     OF_SOURCES,
@@ -32,10 +32,10 @@ from sdstop.exporters.health import (
     of_rules,
     of_sources,
 )
-from sdstop.exporters.members import Members
-from sdstop.exporters.repeats import OTHERS
-from sdstop.exporters.series import Series, Text
-from sdstop.exporters.tallies import Tallies
+from sdstop.exporters.prometheus.members import Members
+from sdstop.exporters.prometheus.repeats import OTHERS
+from sdstop.exporters.prometheus.series import Series, Text
+from sdstop.exporters.prometheus.tallies import Tallies
 from sdstop.finding import Limits
 from sdstop.model import Reading
 from sdstop.readings.disk import Disk

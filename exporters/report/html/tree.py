@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sdstop.exporters.html.drawing import svg, word
-from sdstop.exporters.html.markup import Markup, el, join
-from sdstop.exporters.topology import Thing, Topology, topology
+from sdstop.exporters.report.html.drawing import svg, word
+from sdstop.exporters.report.html.markup import Markup, el, join
+from sdstop.exporters.report.topology import Thing, Topology, topology
 from sdstop.finding import Finding
 from sdstop.session import Look
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from sdstop.collector import Collector
 from sdstop.commands import COMMANDS
-from sdstop.exporters import prometheus
-from sdstop.exporters.repeats import DISKS, OTHERS
-from sdstop.exporters.table import listing, wrapped
+from sdstop.exporters.prometheus import metrics as prometheus
+from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
+from sdstop.exporters.report.table import listing, wrapped
 from sdstop.finding import NodeRule, Rule, Threshold
 from sdstop.format import duration, number
 

@@ -8,9 +8,9 @@ from statistics import fmean
 
 from sdstop.analysis.framing import below
 from sdstop.collectors.network import Interface
-from sdstop.exporters.course import DATA, Course
-from sdstop.exporters.html import drawing
-from sdstop.exporters.html.markup import Markup
+from sdstop.exporters.report.course import DATA, Course
+from sdstop.exporters.report.html import drawing
+from sdstop.exporters.report.html.markup import Markup
 from sdstop.format import bytes_, number, percent, safe
 from sdstop.history import Window
 from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces

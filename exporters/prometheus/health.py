@@ -13,7 +13,7 @@ import sdstop
 from sdstop.collector import Collector
 from sdstop.diagnosis import Judgement
 from sdstop.evidence import Outcome, dated
-from sdstop.exporters.exposition import Heading, Sample, label
+from sdstop.exporters.prometheus.exposition import Heading, Sample, label
 from sdstop.finding import Rule, Severity
 from sdstop.session import Look
 from sdstop.snapshot import Run, Snapshot

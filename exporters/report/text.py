@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Outcome, dated
-from sdstop.exporters import table
-from sdstop.exporters.report import NOT_YET, by_reason, families_of, host_of
+from sdstop.exporters.report import table
+from sdstop.exporters.report.document import NOT_YET, by_reason, families_of, host_of
 from sdstop.finding import Finding, Severity, Value, by_cause
 from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, safe, safe_block, timestamp, utc, wait
 from sdstop.model import Column, Kind, Metric, Reading, State, schema

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sdstop.collector import Collector
-from sdstop.exporters.exposition import Heading
+from sdstop.exporters.prometheus.exposition import Heading
 from sdstop.model import Buckets, Column, Fact, Kind, Label, Metric, Reading, Schema, State, metric_name, schema
 
 

@@ -9,12 +9,12 @@ from sdstop.collectors.dimms import Dimm
 from sdstop.collectors.mdraid import Member
 from sdstop.diagnosis import Episode
 from sdstop.evidence import dated
-from sdstop.exporters.course import Course
-from sdstop.exporters.html import drawing
-from sdstop.exporters.html.limits import limits
-from sdstop.exporters.html.markup import Markup, el, join
-from sdstop.exporters.html.phys import phy_errors
-from sdstop.exporters.html.sizes import course_of_sizes, sizes
+from sdstop.exporters.report.course import Course
+from sdstop.exporters.report.html import drawing
+from sdstop.exporters.report.html.limits import limits
+from sdstop.exporters.report.html.markup import Markup, el, join
+from sdstop.exporters.report.html.phys import phy_errors
+from sdstop.exporters.report.html.sizes import course_of_sizes, sizes
 from sdstop.format import bytes_, clock, done, duration, number, percent, safe
 from sdstop.session import Look, Session
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from sdstop.exporters.html.markup import Markup, el, join
+from sdstop.exporters.report.html.markup import Markup, el, join
 
 LABEL = 210
 """Pixels to the left of a drawing, for its rows' names."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from sdstop.exporters.tls import Refused, Tls
+from sdstop.exporters.web.tls import Refused, Tls
 
 MOST_CONNECTIONS = 400
 """Connections that are open at once; for one more, the oldest that never asked anything is closed."""

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Evidence, Outcome, readable
-from sdstop.exporters.asked import Asked, asked, quoted
-from sdstop.exporters.html.markup import Markup, block, code, el, fold, table
-from sdstop.exporters.report import NOT_YET, families_of
-from sdstop.exporters.table import heading, notable, shown
-from sdstop.exporters.text import plural
+from sdstop.exporters.report.asked import Asked, asked, quoted
+from sdstop.exporters.report.document import NOT_YET, families_of
+from sdstop.exporters.report.html.markup import Markup, block, code, el, fold, table
+from sdstop.exporters.report.table import heading, notable, shown
+from sdstop.exporters.report.text import plural
 from sdstop.format import NONE, bytes_, right_aligned, timestamp, utc, wait
 from sdstop.model import Reading, schema
 from sdstop.session import Look, Session

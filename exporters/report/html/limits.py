@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sdstop.analysis.limiting import Limiting, limitings
-from sdstop.exporters.html import drawing
-from sdstop.exporters.html.markup import Markup
+from sdstop.exporters.report.html import drawing
+from sdstop.exporters.report.html.markup import Markup
 from sdstop.format import percent, quantity, safe
 from sdstop.history import Window
 

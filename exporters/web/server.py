@@ -18,11 +18,11 @@ from typing import Any, Protocol
 import sdstop
 from sdstop.config import ConfigError
 from sdstop.evidence import Frame
-from sdstop.exporters.exposition import OPENMETRICS, TEXT
-from sdstop.exporters.http import Answer, Connection, Connections, Reply, Request, preferences
-from sdstop.exporters.notifier import Notifier
-from sdstop.exporters.prometheus import STALE, WHOLE, Exposition, Part
-from sdstop.exporters.web import Web
+from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
+from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, Part
+from sdstop.exporters.web.guard import Web
+from sdstop.exporters.web.http import Answer, Connection, Connections, Reply, Request, preferences
+from sdstop.exporters.web.notifier import Notifier
 from sdstop.format import safe
 
 TEXTFILE_SECONDS = 15.0

@@ -17,8 +17,8 @@ from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Se
 from typing import Any, Protocol
 
 from sdstop.collector import Collector
-from sdstop.exporters.choice import MOST_ROWS
-from sdstop.exporters.exposition import (
+from sdstop.exporters.prometheus.choice import MOST_ROWS
+from sdstop.exporters.prometheus.exposition import (
     Heading,
     Sample,
     all_thousandths,
@@ -29,7 +29,7 @@ from sdstop.exporters.exposition import (
     thousandths,
     wholes,
 )
-from sdstop.exporters.headings import headings
+from sdstop.exporters.prometheus.headings import headings
 from sdstop.model import Buckets, Column, Fact, Label, Metric, Reading, State, schema
 
 

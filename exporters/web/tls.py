@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from sdstop.exporters.webconfig import Secret, TlsConfig, WebConfigError
+from sdstop.exporters.web.webconfig import Secret, TlsConfig, WebConfigError
 from sdstop.format import safe
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}

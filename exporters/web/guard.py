@@ -13,11 +13,11 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sdstop.exporters import passwords
-from sdstop.exporters.http import Answer, Reply, Request
-from sdstop.exporters.passwords import Login, Verdicts, login_of
-from sdstop.exporters.tls import Tls, context_of
-from sdstop.exporters.webconfig import WebConfig, WebConfigError, exposed, load
+from sdstop.exporters.web import passwords
+from sdstop.exporters.web.http import Answer, Reply, Request
+from sdstop.exporters.web.passwords import Login, Verdicts, login_of
+from sdstop.exporters.web.tls import Tls, context_of
+from sdstop.exporters.web.webconfig import WebConfig, WebConfigError, exposed, load
 
 MOST_WAITING = 16
 """Different passwords that wait to be checked, one after the other."""

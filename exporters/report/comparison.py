@@ -10,13 +10,13 @@ from typing import Any
 from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, Peer, differences, judged
 from sdstop.diagnosis import Episode
-from sdstop.exporters import table
-from sdstop.exporters.html.document import document as html_document
-from sdstop.exporters.html.markup import Markup, block, el, fold
-from sdstop.exporters.html.markup import table as html_table
-from sdstop.exporters.postmortem import escaped
-from sdstop.exporters.report import finding_of, host_of, unix
-from sdstop.exporters.text import counted, outlook, plural
+from sdstop.exporters.report import table
+from sdstop.exporters.report.document import finding_of, host_of, unix
+from sdstop.exporters.report.html.document import document as html_document
+from sdstop.exporters.report.html.markup import Markup, block, el, fold
+from sdstop.exporters.report.html.markup import table as html_table
+from sdstop.exporters.report.postmortem import escaped
+from sdstop.exporters.report.text import counted, outlook, plural
 from sdstop.finding import Finding, RuledOut, Severity, Verdict, by_cause
 from sdstop.format import safe, timestamp
 from sdstop.session import Session

@@ -1,0 +1,1 @@
+"""Web: the exporter's small server, and who may ask it what."""
