@@ -418,7 +418,7 @@ def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     first, *more = text.splitlines()
     assert len(first) < 600
     assert re.search(r" \| critical=\d+ warning=\d+ info=\d+ unchecked=\d+$", first)
-    assert all(re.match(r"(CRITICAL|WARNING|NOT SEEN|NOT CHECKED): [^|]+$", line) for line in more)
+    assert all(re.match(r"(CRITICAL|WARNING|NOT SEEN|PARTLY SEEN|NOT CHECKED): [^|]+$", line) for line in more)
     for rule, _, subject in STORIES[name].last:
         assert f"{rule} {subject}: " in text
 

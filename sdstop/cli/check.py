@@ -4,6 +4,7 @@ The line has how much there is of what and the worst of it; what there is more t
 which such systems show where somebody asks for details.
 
     SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ...; 2 rules not checked | critical=1 warning=0 info=0 unchecked=2
+    PARTLY SEEN: processes (denied for 3 of 90 processes)
     NOT CHECKED: device-hung, rebuild-slow (needs 10 s of frames, has 2 s)
 """
 

@@ -158,10 +158,13 @@ def test_where_one_may_not_write_is_said_in_a_line(user: User, command: str, wor
 def test_check_judges_what_may_be_seen(user: User) -> None:
     code, out, err = done(user.start("check"))
     assert err == ""
-    word = re.fullmatch(r"SDSTOP (OK|WARNING|CRITICAL|UNKNOWN) - .* \| critical=\d+ .*\n", out)
+    first, *below = out.splitlines()
+    word = re.fullmatch(r"SDSTOP (OK|WARNING|CRITICAL|UNKNOWN) - .* \| critical=\d+ .*", first)
     assert word is not None, out
+    assert all(re.match(r"(CRITICAL|WARNING|PARTLY SEEN|NOT CHECKED): ", line) for line in below), out
+    assert any(re.match(r"PARTLY SEEN: processes \(.*denied for \d+ of \d+ processes", line) for line in below), out
     assert word[1] == ("OK", "WARNING", "CRITICAL", "UNKNOWN")[code]
-    assert "denied" not in out
+    assert "denied" not in first
 
 
 def scraped(address: str) -> str:
