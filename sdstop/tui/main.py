@@ -75,7 +75,11 @@ class Main(Screen[None]):
     def on_mount(self) -> None:
         """Show the first view."""
         self.shown.add_class("-shown")
-        self.call_after_refresh(self.set_focus, self.shown.main)
+        self.call_after_refresh(self._focus_shown)
+
+    def _focus_shown(self) -> None:
+        """Have keys go to the view that is shown by now: one may have been typed before the first was laid out."""
+        self.set_focus(self.shown.main)
 
     def on_resize(self, event: events.Resize) -> None:
         """Fall back to one line where there is no room for more."""

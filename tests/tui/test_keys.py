@@ -344,3 +344,18 @@ async def test_other_themes(theme: str) -> None:
     async with screen(Node(DISKS, busy).session(3), SMALL, options=Options(ascii=False, theme=theme)) as shown:
         assert shown.app.theme == theme
         assert "Worst devices" in shown.text()
+
+
+async def test_a_view_that_is_chosen_before_the_first_is_laid_out_keeps_the_keys(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with screen(Node().session(3)) as shown:
+        main, late = shown.app.main, []
+        monkeypatch.setattr(main, "call_after_refresh", lambda *call: late.append(call))
+        main.on_mount()
+        await main.show_view("2")
+        for call, *given in late:
+            call(*given)
+        assert main.focused is main.shown.main
+        await shown.press("slash", "s", "d", "a", "enter")
+        assert "filter 'sda'" in shown.line("Arrays and disks")
