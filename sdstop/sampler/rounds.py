@@ -81,6 +81,8 @@ class Rounds:
         self._next = clock()
         self._awaited: list[Flight] = []
         self._send_by: float | None = None
+        self._again: dict[Flight, bool] = {}
+        """Who was wanted while it was busy, and whether to run or to be asked for its fingerprint."""
 
     @property
     def interval(self) -> float:
@@ -111,23 +113,24 @@ class Rounds:
             self._send_by = now + TOGETHER
         if self._send_by is not None and (now >= self._send_by or not any(f.busy for f in self._awaited)):
             self._emit()
+        if self._again:
+            unsent = {landing.flight for landing in tuple(self._landed)}
+            for flight in [flight for flight in self._again if not flight.busy and flight not in unsent]:
+                self._want(flight, now, due=self._again.pop(flight))
         self._lanes.step()
 
     def rescan(self) -> None:
-        """Run every collector now."""
+        """Run every collector now, or as soon as its run ends: that may have read before this was asked."""
         now = self._clock()
         for flight in self.flights:
-            if not flight.busy:
-                flight.urgent = True
-                self._start(flight, now, due=True)
+            self._want(flight, now, due=True)
 
     def look(self) -> None:
-        """Ask every fingerprint now; who finds it changed runs."""
+        """Ask every fingerprint now, or as soon as the run ends; who finds it changed runs."""
         now = self._clock()
         for flight in self.flights:
-            if not flight.busy and flight.collector.fingerprint is not None:
-                flight.urgent = True
-                self._start(flight, now, due=False)
+            if flight.collector.fingerprint is not None:
+                self._want(flight, now, due=False)
 
     def _launch(self, now: float) -> list[Flight]:
         launched = []
@@ -139,6 +142,13 @@ class Rounds:
                 self._start(flight, now, due=due)
                 launched.append(flight)
         return launched
+
+    def _want(self, flight: Flight, now: float, *, due: bool) -> None:
+        flight.urgent = True
+        if flight.busy:
+            self._again[flight] = due or self._again.get(flight, False)
+        else:
+            self._start(flight, now, due=due)
 
     def _start(self, flight: Flight, now: float, *, due: bool) -> None:
         flight.launch(now, due=due)

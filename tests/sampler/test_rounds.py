@@ -280,6 +280,39 @@ class TestRounds:
         (news,) = [frame[2] for frame in table.frames if "others" in frame[3] and frame[3]["others"].duration]
         assert [(item.key, item.outcome, item.data) for item in news] == [("/second", Outcome.OK, b"2")]
 
+    @pytest.mark.parametrize("order", ["look", "rescan"])
+    def test_who_is_busy_when_wanted_goes_again_as_soon_as_it_landed(
+        self, rounds: Callable[..., Table], order: str
+    ) -> None:
+        """A disk that comes while the disks are being read is seen now, and not in a round an hour later."""
+        host = Hanging({"/mark": "1", "/x": "1"})
+        table = rounds([collector("a", ONCE, fingerprint=lambda h: h.text("/mark"))], host, interval=3600.0)
+        table.step()
+        getattr(table.rounds, order)()
+        getattr(table.rounds, order)()  # twice is once
+        assert [set(frame[3]) for frame in table.step("a", after=0.1)] == [{"a"}]
+        host.files["/mark"] = "2"  # for the kernel's word came before what it is about
+        host.files["/x"] = "2"
+        assert table.launched() == {"a"}
+        table.step("a", after=0.1)
+        assert table.launched() == set()
+        table.step(after=0.1)
+        assert {item.key: item.data for frame in table.frames for item in frame[2]}["/x"] == b"2"
+
+    def test_who_was_asked_for_its_fingerprint_goes_again_too(self, rounds: Callable[..., Table]) -> None:
+        marks = ["1"]
+        table = rounds([collector("a", ONCE, fingerprint=lambda _: (*marks,)), collector("b")], Hanging({"/x": "1"}))
+        table.step()
+        table.step("a", "b")
+        table.step(after=1.0)
+        assert table.launched() == {"a", "b"}
+        table.rounds.look()
+        table.step("a")  # nothing had changed: nothing is sent for it
+        assert table.launched() == {"a", "b"}
+        marks.append("2")
+        table.step("a")
+        assert table.launched() == {"b"}
+
 
 class TestDelta:
     def test_what_says_the_same_is_no_news(self) -> None:
