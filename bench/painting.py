@@ -17,7 +17,7 @@ from pathlib import Path
 import seconds
 
 from sdstop import tui
-from sdstop.cli.watch import collect_seldom
+from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Frame, Origin
 from sdstop.rules import RULES

@@ -17,7 +17,7 @@ from statistics import median
 import seconds
 from tree import Counters
 
-from sdstop.cli.watch import collect_seldom
+from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Diagnosis, providers_of
 from sdstop.evidence import Frame, Origin

@@ -38,7 +38,7 @@ def read(host: Host) -> Iterable[Reading]:
     for which the kernel sorts all buckets: it is left alone.
     """
     for name in host.entries(BLOCK):
-        if re.fullmatch(r"bcache\d+", name):
+        if name.startswith("bcache") and name.removeprefix("bcache").isdecimal():
             yield _cache(host, name)
 
 

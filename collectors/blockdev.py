@@ -214,6 +214,7 @@ _KINDS = re.compile(
     r"|(?P<rbd>rbd\d)|(?P<aoe>etherd!)|(?P<drbd>drbd[_\d])|(?P<bcache>bcache\d)|(?P<zvol>zd\d)|(?P<pmem>pmem\d)"
     r"|(?P<scini>scini)|(?P<rom>sr\d)|(?P<floppy>fd\d)|(?P<mmc>mmcblk\d)"
 )
+_PART = re.compile(r"p?\d+")
 _HCTL = re.compile(r"\d+:\d+:\d+:\d+")
 
 
@@ -354,8 +355,9 @@ def read(host: Host) -> Iterable[Reading]:
         if "slaves" in names and "device" not in names:  # hardware is built upon nothing
             for below in host.names(f"{BLOCK}/{entry}/slaves"):
                 yield BlockLink(row.device, device_name(below), "slave")
-        part = re.compile(re.escape(entry) + r"p?\d+")
-        for name in filter(part.fullmatch, names):
+        for name in names:
+            if not (name.startswith(entry) and _PART.fullmatch(name, len(entry))):
+                continue
             yield _partition(host, entry, name, udev)
             yield BlockLink(device_name(name), row.device, "partition")
 

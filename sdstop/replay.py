@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from sdstop.collector import LIVE, Collector
@@ -38,6 +38,7 @@ class EvidenceHost(Host):
         self.touched: set[str] = set()
         self.denied: set[str] = set()
         self._links: dict[str, str] = {}
+        self._spoken: list[str] = []  # keys of what is no path, few among thousands: those that are looked through
         self._folders: dict[str, set[str]] | None = None
         self.apply(evidence)
 
@@ -57,7 +58,10 @@ class EvidenceHost(Host):
             before = self.state.get(key)
             self.state[key] = item
             changed.add(key)
-            if before is not None and before.outcome is item.outcome:
+            if before is None:
+                if not key.startswith(("/", "link:/")):
+                    self._spoken.append(key)
+            elif before.outcome is item.outcome:
                 continue
             if item.outcome is Outcome.DENIED:
                 self.denied.add(key)
@@ -135,7 +139,7 @@ class EvidenceHost(Host):
     def recorded(self, program: str) -> list[str]:
         """Return the recorded commands of a program (argv, or its slug where nobody kept more)."""
         self.touched.add(_TREE)
-        keys = (key.partition(":") for key in self.state)
+        keys = (key.partition(":") for key in self._spoken)
         found = (rest for kind, _, rest in keys if kind in {"cmd", "slug"})
         return sorted(r for r in found if r == program or r.startswith((f"{program} ", f"{program}_")))
 
@@ -154,7 +158,7 @@ class EvidenceHost(Host):
         found = next((name for name in asked if name in self.state), None)
         if found is None:
             starts = tuple(f"{name}~" for name in asked if "~" not in name)
-            others = [name for name in self.state if name.startswith(starts)]
+            others = [name for name in self._spoken if name.startswith(starts)]
             found = others[0] if len(others) == 1 else None
         return found
 
@@ -207,7 +211,8 @@ class EvidenceHost(Host):
                 if not path.startswith("/") or item.outcome is Outcome.ABSENT:
                     continue
                 while path != "/":
-                    folder, name = posixpath.split(path)
+                    folder, _, name = path.rpartition("/")
+                    folder = folder or "/"
                     names = folders.setdefault(folder, set())
                     if name in names:
                         break
@@ -302,10 +307,13 @@ class Replay:
     def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:
         try:
             tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
-            keys = {family: schema(family).key for family in collector.families}
+            keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
             for reading in collector.read(self.host):
                 family = type(reading)
-                tables[family][keys[family](reading)] = reading
+                key = keys.get(family)
+                if key is None:  # declarations are read when there is a row: of most families there is none
+                    key = keys[family] = schema(family).key
+                tables[family][key(reading)] = reading
         except Absent as error:
             return Outcome.ABSENT, str(error), {}, error.recorded
         except Denied as error:

@@ -53,4 +53,4 @@ def fault_of_name(name: str, limits: Limits = LIMITS) -> str:
 
 def folded(name: str) -> str:
     """Return what two names share if some file system takes them for one."""
-    return unicodedata.normalize("NFC", name).casefold()
+    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()

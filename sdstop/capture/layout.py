@@ -259,22 +259,22 @@ def _standing(keys: Iterable[str]) -> set[str]:
     for key in keys:
         if key.startswith("/") and _can_stand(key[1:]):
             standing.setdefault(folded(key), key)
-    found = set(standing.values())
-    for key in standing.values():  # a path cannot be file and folder at once
+    folders: set[str] = set()
+    for key in standing.values():
         parent = key.rpartition("/")[0]
-        while parent:
-            found.discard(parent)
+        while parent and parent not in folders:
+            folders.add(parent)
             parent = parent.rpartition("/")[0]
-    return found
+    return set(standing.values()) - folders  # a path cannot be file and folder at once
 
 
 def _can_stand(name: str) -> bool:
     if fault_of_name(f"capture/frames/0001/{name}"):
         return False
-    parts = name.encode().split(b"/")
+    encoded = name.encode()
     return (
-        len(name.encode()) <= _LONGEST_NAME
-        and max(map(len, parts)) <= LIMITS.part
+        len(encoded) <= _LONGEST_NAME
+        and (len(encoded) == len(name) or max(map(len, encoded.split(b"/"))) <= LIMITS.part)
         and folded(name) not in DOCUMENTS
         and folded(name.partition("/")[0]) not in _FOLDERS
     )

@@ -21,9 +21,12 @@ from sdstop.capture.bounds import LIMITS
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2
 _SYNC_SECONDS = 0.5  # a dump of many frames made at once is not slowed by a sync for each
+_LEVEL = 1  # a node in trouble pays for the best one four times as much, for a quarter less
 _LATEST_TAR_TIME = 8**11 - 1
 _LONGEST_USTAR_NAME = 100
-_USTAR = b"ustar\x0000".ljust(255, b"\0")
+_FILES_TAIL, _FOLDERS_TAIL = (
+    (tail, sum(tail)) for tail in (kind.ljust(101, b"\0") + b"ustar\x0000".ljust(255, b"\0") for kind in (b"0", b"5"))
+)
 # Checksums are most of a compressed index, and the whole one repeats them. In a string of JSON it cannot match.
 _SHA256 = re.compile(rb'"sha256":"[0-9a-f]{64}",')
 
@@ -184,7 +187,7 @@ class ArchiveSink(Sink):
             raise FileExistsError(errno.EEXIST, "", path)
         self._path = path
         self._top = top
-        self._deflate = zlib.compressobj(4, zlib.DEFLATED, 31)  # the header holds neither name nor time
+        self._deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)  # the header holds neither name nor time
         self._file = _File(os.open(self.where, _CREATE, 0o600))
         self._index: list[bytes] = []
         self._index_size = 0
@@ -243,9 +246,8 @@ def tar_header(path: str, size: int | None, taken: int) -> bytes:
         info.mtime, info.mode, info.size = mtime, 0o700 if folder else 0o600, size or 0
         info.type = tarfile.DIRTYPE if folder else tarfile.REGTYPE
         return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
-    mode, kind = ("0000700", "5") if folder else ("0000600", "0")
+    mode, (tail, weight) = ("0000700", _FOLDERS_TAIL) if folder else ("0000600", _FILES_TAIL)
     fields = "\0".join((mode, "0000000", "0000000", f"{size or 0:011o}", f"{mtime:011o}", ""))
     head = name.encode("ascii").ljust(_LONGEST_USTAR_NAME, b"\0") + fields.encode("ascii")
-    tail = kind.encode("ascii").ljust(101, b"\0") + _USTAR
-    summed = sum(head) + sum(tail) + 8 * 0x20  # as if its own eight bytes were spaces
+    summed = sum(head) + weight + 8 * 0x20  # as if its own eight bytes were spaces
     return head + f"{summed:06o}\0 ".encode("ascii") + tail

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import os
 from collections.abc import Callable, Sequence
@@ -22,9 +23,19 @@ HUNG_UP = 141
 """What a program exits with that SIGPIPE ended: whoever read its output went away."""
 
 
+def collect_seldom() -> None:
+    """Have Python look for garbage after 20 000 new objects instead of 700.
+
+    Modules, and frames of large nodes with their ten thousands of rows, stay: to look through them again and again
+    costs a tenth of the start and a fifth of all time after it, and finds nothing.
+    """
+    gc.set_threshold(20_000, 10, 10)
+
+
 def execute(argv: Sequence[str]) -> int:
     """Do what the words say and return the exit code; raises SystemExit for --help and --version."""
     judge = "check" in argv
+    collect_seldom()
     try:
         command, words = split(argv)
         judge = command == "check"

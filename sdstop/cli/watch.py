@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -138,15 +137,6 @@ class Watch:
             raise Problem(f"nothing was sampled: {safe(why, 500)}")
 
 
-def collect_seldom() -> None:
-    """Have Python look for garbage after 20 000 new objects instead of 700.
-
-    Frames of large nodes are made of ten thousands of rows, of which none refers back to what refers to it: to look
-    through them again and again costs a fifth of all time, and finds nothing.
-    """
-    gc.set_threshold(20_000, 10, 10)
-
-
 def begin(options: argparse.Namespace) -> Watch:
     """Open what the options name; with `--redact`, under other names. Live, this forks the sampler.
 
@@ -170,7 +160,6 @@ def _begin(options: argparse.Namespace) -> Watch:
 
     Raises Problem.
     """
-    collect_seldom()
     config = configured(options)
     collectors = chosen(options.collectors)
     interval: float = getattr(options, "interval", None) or config.interval
