@@ -17,7 +17,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Self
@@ -38,8 +38,27 @@ def below(root: Path, argv: Sequence[str]) -> list[str]:
     return ["unshare", "--mount", "sh", "-c", " && ".join([*binds, 'exec "$@"']), str(root), *argv]
 
 
+@contextlib.contextmanager
+def as_node(root: Path, argv: Sequence[str]) -> Iterator[list[str]]:
+    """Give what runs a program where /proc and /sys are the tree and nothing else, as on the node. Wants root.
+
+    A program finds itself in /proc, too: there the tree gets links to the kernel's own, which is at /mnt meanwhile.
+    """
+    selves = [root / "proc" / name for name in ("self", "thread-self")]
+    for link in selves:
+        link.symlink_to(Path("/mnt", link.name))
+    binds = ["mount --rbind /proc /mnt", 'mount --bind "$0/sys" /sys', 'mount --bind "$0/proc" /proc']
+    if Path("/run/udev").exists():
+        binds.append('mount --bind "$0/run/udev" /run/udev')
+    try:
+        yield ["unshare", "--mount", "sh", "-c", " && ".join([*binds, 'exec "$@"']), str(root), *argv]
+    finally:
+        for link in selves:
+            link.unlink()
+
+
 def can_cover() -> bool:
-    """Return whether `below` works here."""
+    """Return whether `below` and `as_node` work here."""
     tried = subprocess.run(["unshare", "--mount", "true"], check=False, capture_output=True)
     return tried.returncode == 0
 

@@ -233,6 +233,9 @@ def _state(flags: str | None, device: mdstat.Device, slot: int | None, md: mdsta
     return "unknown"
 
 
+_SELDOM = 30.0
+"""Seconds between runs for the members: of a thousand they are seven thousand files, and what matters at once changes
+the fingerprint."""
 _DEVICES = re.compile(r"^\S+ : .*$|\[[U_]+\]$", re.MULTILINE)
 
 
@@ -263,7 +266,7 @@ MDMEMBERS = Collector(
         Need(MDSTAT, "which devices the arrays have"),
         Need("/sys/block/*/md/dev-*/*", "slot, state, corrected errors, bad blocks, size, offset"),
     ),
-    10.0,
+    _SELDOM,
     deadline=5.0,
     fingerprint=fingerprint,
 )

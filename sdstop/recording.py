@@ -30,10 +30,19 @@ class RecordingHost(Host):
     """
 
     def __init__(
-        self, host: Host, clock: Callable[[], float] = time.monotonic, wall: Callable[[], float] = time.time
+        self,
+        host: Host,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        listed: dict[str, list[str]] | None = None,
     ) -> None:
-        """Start with no evidence; `clock` gives monotonic, `wall` Unix seconds."""
+        """Start with no evidence; `clock` gives monotonic, `wall` Unix seconds.
+
+        `listed` are folders by path that others listed at this moment: they are not listed again, and what is listed
+        here is added.
+        """
         self._host = host
+        self._listed = listed
         self._clock = clock
         self._wall = wall
         self.evidence: dict[str, Evidence] = {}
@@ -54,7 +63,7 @@ class RecordingHost(Host):
         """Return a folder's names, without those that hold a line break: a list of lines cannot keep them."""
         return self._ask(
             f"list:{path}",
-            lambda: [name for name in self._host.entries(path) if "\n" not in name],
+            lambda: self._entries(path),
             lambda names: "\n".join(names).encode("utf-8", "surrogateescape"),
         )
 
@@ -104,6 +113,14 @@ class RecordingHost(Host):
         """Return the output of one of them; a name that may be a slug is kept as one."""
         key = f"slug:{name}" if slug(name) == name else f"cmd:{name}"
         return self._ask(key, lambda: self._host.recorded_output(name), lambda output: output.stdout)
+
+    def _entries(self, path: str) -> list[str]:
+        if self._listed is not None and path in self._listed:
+            return self._listed[path].copy()
+        names = [name for name in self._host.entries(path) if "\n" not in name]
+        if self._listed is not None:
+            self._listed[path] = names.copy()
+        return names
 
     def _ask(self, key: str, ask: Callable[[], T], pack: Callable[[T], bytes]) -> T:
         taken, began = self._wall(), self._clock()

@@ -129,6 +129,23 @@ def test_a_name_with_a_line_break_cannot_pretend_to_be_two() -> None:
     assert RecordingHost(Scripted({"list:/d": ["a\nb", "c"]})).entries("/d") == ["c"]
 
 
+def test_what_others_listed_at_this_moment_is_not_listed_again() -> None:
+    table = {"list:/d": ["b", "a\nc"]}
+    listed: dict[str, list[str]] = {}
+    first = RecordingHost(Scripted(table), listed=listed)
+    assert first.entries("/d") == ["b"]
+    first.entries("/d").append("mine alone")
+    table["list:/d"] = ["e"]
+    second = RecordingHost(Scripted(table), listed=listed)
+    assert second.entries("/d") == ["b"]
+    assert second.evidence["list:/d"].data == b"b"
+    assert RecordingHost(Scripted(table)).entries("/d") == ["e"]
+    with pytest.raises(Absent):
+        second.entries("/none")
+    table["list:/none"] = ["f"]
+    assert second.entries("/none") == ["f"]  # that it was not there is asked again
+
+
 def test_what_a_capture_lacks_is_no_evidence() -> None:
     recording = RecordingHost(EvidenceHost.of({"/a": "x"}))
     with pytest.raises(Absent):

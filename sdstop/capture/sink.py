@@ -9,7 +9,6 @@ import contextlib
 import errno
 import os
 import re
-import tarfile
 import time
 import zlib
 from abc import ABC, abstractmethod
@@ -23,6 +22,7 @@ _LONGEST_INDEX = LIMITS.member // 2
 _SYNC_SECONDS = 0.5  # a dump of many frames made at once is not slowed by a sync for each
 _LEVEL = 1  # a node in trouble pays for the best one four times as much, for a quarter less
 _LATEST_TAR_TIME = 8**11 - 1
+_BLOCK = 512
 _LONGEST_USTAR_NAME = 100
 _FILES_TAIL, _FOLDERS_TAIL = (
     (tail, sum(tail)) for tail in (kind.ljust(101, b"\0") + b"ustar\x0000".ljust(255, b"\0") for kind in (b"0", b"5"))
@@ -213,7 +213,7 @@ class ArchiveSink(Sink):
         pieces = [
             self._member("index.jsonl", b"".join(self._index)),
             self._member("manifest-final.json", manifest),
-            self._deflate.compress(bytes(2 * tarfile.BLOCKSIZE)),
+            self._deflate.compress(bytes(2 * _BLOCK)),
             self._deflate.flush(),
         ]
         self._file.append(b"".join(pieces))
@@ -229,7 +229,7 @@ class ArchiveSink(Sink):
         """Return what to write of a file, or of a folder if there are no data."""
         header = tar_header(f"{self._top}/{name}", None if data is None else len(data), int(self.taken))
         data = data or b""
-        return self._deflate.compress(b"".join((header, data, bytes(-len(data) % tarfile.BLOCKSIZE))))
+        return self._deflate.compress(b"".join((header, data, bytes(-len(data) % _BLOCK))))
 
 
 def tar_header(path: str, size: int | None, taken: int) -> bytes:
@@ -242,6 +242,8 @@ def tar_header(path: str, size: int | None, taken: int) -> bytes:
     folder = size is None
     name = f"{path}/" if folder and not path.endswith("/") else path
     if len(name) > _LONGEST_USTAR_NAME or not name.isascii() or "\0" in name:
+        import tarfile  # noqa: PLC0415  # takes longer to import than most captures have use for
+
         info = tarfile.TarInfo(path)
         info.mtime, info.mode, info.size = mtime, 0o700 if folder else 0o600, size or 0
         info.type = tarfile.DIRTYPE if folder else tarfile.REGTYPE

@@ -7,11 +7,14 @@ since 2.0.3, and before, with `-X`, below `<crm_mon>` with the same elements.
 from __future__ import annotations
 
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from sdstop.host import Malformed
+
+if TYPE_CHECKING:
+    import xml.etree.ElementTree as ET
 
 MON = ("crm_mon", "--output-as=xml", "-1")
 _STOPPED = frozenset({"Stopped", "stopped"})
@@ -99,6 +102,8 @@ def parse_status(text: str) -> Status:
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:  # it prints none; entities could grow without bound
         raise Malformed("crm_mon: a document type")
+    import xml.etree.ElementTree as ET  # noqa: PLC0415  # few nodes have any, and it takes time to import
+
     try:
         root = ET.fromstring(text)  # noqa: S314  # without entities it can only be as large as it is
     except (ET.ParseError, ValueError) as error:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sdstop.host import Malformed
 from sdstop.readings.limit import QEMU, READ, TOTAL, WRITE, Limit, limited
+
+if TYPE_CHECKING:
+    import xml.etree.ElementTree as ET
 
 _WAYS = {TOTAL: "", READ: "_rd", WRITE: "_wr"}
 _QAPI = {"total": "", "read": "_rd", "write": "_wr"}
@@ -57,6 +59,8 @@ def parse_domain(text: str) -> list[Drive]:
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:  # libvirt writes none; entities could grow without bound
         raise Malformed("a domain of libvirt with a document type")
+    import xml.etree.ElementTree as ET  # noqa: PLC0415  # few nodes have any, and it takes time to import
+
     try:
         root = ET.fromstring(text)  # noqa: S314  # without entities it can only be as large as it is
     except (ET.ParseError, ValueError) as error:

@@ -71,6 +71,7 @@ class Flight:
         self._wall = wall
         self.recording = self._record()
         self._due = False
+        self._listed: dict[str, list[str]] = {}
         self._mark: Hashable = None
 
     def due(self, now: float, slack: float) -> bool:
@@ -78,10 +79,14 @@ class Flight:
         pace = self.collector.pace
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
-    def launch(self, now: float, *, due: bool) -> None:
-        """Say that `fly` is to come: it runs the collector, or if it is not due asks its fingerprint whether it is."""
+    def launch(self, now: float, listed: dict[str, list[str]], *, due: bool) -> None:
+        """Say that `fly` is to come: it runs the collector, or if it is not due asks its fingerprint whether it is.
+
+        `listed` are the folders that fingerprints of this moment list: half a dozen look into /sys/block.
+        """
         self.busy = True
         self.launched = now
+        self._listed = listed
         self._due = due
         if due:
             self.ran = now
@@ -101,7 +106,7 @@ class Flight:
     def _fly(self, *, due: bool) -> Landing | None:
         fingerprint = self.collector.fingerprint
         if fingerprint is not None:
-            self.recording = self._record()
+            self.recording = RecordingHost(self._host, self._clock, self._wall, self._listed)
             mark = self._ask(fingerprint)
             late = self._clock() - self.launched > self.collector.deadline  # it was shown as hanging: show it is not
             if not due and not late and mark == self._mark:

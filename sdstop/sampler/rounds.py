@@ -115,43 +115,45 @@ class Rounds:
             self._emit()
         if self._again:
             unsent = {landing.flight for landing in tuple(self._landed)}
+            listed: dict[str, list[str]] = {}
             for flight in [flight for flight in self._again if not flight.busy and flight not in unsent]:
-                self._want(flight, now, due=self._again.pop(flight))
+                self._want(flight, now, listed, due=self._again.pop(flight))
         self._lanes.step()
 
     def rescan(self) -> None:
         """Run every collector now, or as soon as its run ends: that may have read before this was asked."""
-        now = self._clock()
+        now, listed = self._clock(), dict[str, list[str]]()
         for flight in self.flights:
-            self._want(flight, now, due=True)
+            self._want(flight, now, listed, due=True)
 
     def look(self) -> None:
         """Ask every fingerprint now, or as soon as the run ends; who finds it changed runs."""
-        now = self._clock()
+        now, listed = self._clock(), dict[str, list[str]]()
         for flight in self.flights:
             if flight.collector.fingerprint is not None:
-                self._want(flight, now, due=False)
+                self._want(flight, now, listed, due=False)
 
     def _launch(self, now: float) -> list[Flight]:
         launched = []
+        listed: dict[str, list[str]] = {}
         for flight in self._quick_first:
             if flight.busy:
                 continue
             due = flight.due(now, self._interval / 2)
             if due or flight.collector.fingerprint is not None:
-                self._start(flight, now, due=due)
+                self._start(flight, now, listed, due=due)
                 launched.append(flight)
         return launched
 
-    def _want(self, flight: Flight, now: float, *, due: bool) -> None:
+    def _want(self, flight: Flight, now: float, listed: dict[str, list[str]], *, due: bool) -> None:
         flight.urgent = True
         if flight.busy:
             self._again[flight] = due or self._again.get(flight, False)
         else:
-            self._start(flight, now, due=due)
+            self._start(flight, now, listed, due=due)
 
-    def _start(self, flight: Flight, now: float, *, due: bool) -> None:
-        flight.launch(now, due=due)
+    def _start(self, flight: Flight, now: float, listed: dict[str, list[str]], *, due: bool) -> None:
+        flight.launch(now, listed, due=due)
         self._lanes.put(flight.fly)
 
     def _land(self, flight: Flight, landing: Landing | None) -> None:

@@ -299,6 +299,30 @@ class TestRounds:
         table.step(after=0.1)
         assert {item.key: item.data for frame in table.frames for item in frame[2]}["/x"] == b"2"
 
+    def test_fingerprints_of_one_round_list_a_folder_once(self, rounds: Callable[..., Table]) -> None:
+        """Seven sources look for new disks in /sys/block: with a thousand of them that is seven times two thousand."""
+        asked: list[str] = []
+
+        class Listing(Hanging):
+            def entries(self, path: str) -> list[str]:
+                asked.append(path)
+                return ["sda", "sdb"][: len(asked)]
+
+        def mark(host: Host) -> tuple[str, ...]:
+            return tuple(host.names("/sys/block"))
+
+        table = rounds([collector(name, ONCE, fingerprint=mark) for name in "ab"], Listing({"/x": "1"}))
+        table.step()
+        table.step("a", "b")
+        assert asked == ["/sys/block"]
+        table.step(after=1.0)
+        (frame,) = table.step("a", "b")
+        assert asked == ["/sys/block"] * 2
+        assert set(frame[3]) == {"a", "b"}  # what came is seen by both
+        table.rounds.look()
+        table.step("a", "b")
+        assert asked == ["/sys/block"] * 3
+
     def test_who_was_asked_for_its_fingerprint_goes_again_too(self, rounds: Callable[..., Table]) -> None:
         marks = ["1"]
         table = rounds([collector("a", ONCE, fingerprint=lambda _: (*marks,)), collector("b")], Hanging({"/x": "1"}))
