@@ -18,10 +18,11 @@ from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.parsers import smbios
-from sdstop.redaction import Pseudonyms, Redactor, leaks
 from sdstop.redaction.identity import IPV4, usable
+from sdstop.redaction.leak import leaks
 from sdstop.redaction.learning import learnt
-from sdstop.redaction.pseudonym import Kind
+from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.redactor import Redactor
 from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
 from sdstop.session import Session

@@ -23,8 +23,10 @@ from sdstop.diagnosis import Judgement, judge
 from sdstop.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.parsers import smbios
-from sdstop.redaction import Pseudonyms, Redactor, credentials, firmware, leaks, sockets
-from sdstop.redaction.pseudonym import Kind
+from sdstop.redaction import credentials, firmware, sockets
+from sdstop.redaction.leak import leaks
+from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.redactor import Redactor
 from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
 from sdstop.session import Session

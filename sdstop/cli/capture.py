@@ -24,7 +24,7 @@ from sdstop.readings.cache import Cache
 from sdstop.session import Session
 
 if TYPE_CHECKING:
-    from sdstop.redaction import Redactor
+    from sdstop.redaction.redactor import Redactor
 
 
 def run(options: argparse.Namespace) -> int:

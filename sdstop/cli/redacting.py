@@ -14,7 +14,7 @@ from sdstop.cli.problem import Problem
 from sdstop.format import safe
 
 if TYPE_CHECKING:
-    from sdstop.redaction import Redactor
+    from sdstop.redaction.redactor import Redactor
 
 _SHORTEST_KEY = 16
 
@@ -24,7 +24,8 @@ def redactor(keyfile: str) -> Redactor:
 
     Raises Problem.
     """
-    from sdstop.redaction import Pseudonyms, Redactor
+    from sdstop.redaction.pseudonym import Pseudonyms
+    from sdstop.redaction.redactor import Redactor
 
     return Redactor(Pseudonyms(_key(keyfile) if keyfile else os.urandom(32)))
 
@@ -72,7 +73,7 @@ def write_map(known: Redactor, output: str) -> str:
 
 def look_through(known: Redactor, output: str) -> None:
     """Look for names in a finished capture, and take it away if there are any. Raises Problem."""
-    from sdstop.redaction import leaks
+    from sdstop.redaction.leak import leaks
 
     for name, kind in known.names.items():  # one that was learnt and never met may stand where nobody looked
         known.pseudonyms.of(kind, name)

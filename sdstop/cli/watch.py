@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from sdstop.gateway.client import Client
     from sdstop.history import Window
     from sdstop.live import LiveHost
-    from sdstop.redaction import Redactor
+    from sdstop.redaction.redactor import Redactor
     from sdstop.sampler import Sampler
     from sdstop.session import Look, Session
     from sdstop.tracing import Counting

@@ -12,9 +12,3 @@ needed       what is handed on at all
 redactor     evidence with all of that done
 leak         a look through what was written for what must not be there
 """
-
-from sdstop.redaction.leak import leaks
-from sdstop.redaction.pseudonym import Pseudonyms
-from sdstop.redaction.redactor import Redactor
-
-__all__ = ["Pseudonyms", "Redactor", "leaks"]
