@@ -20,7 +20,6 @@ from sdstop.capture.bounds import LIMITS
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2
 _SYNC_SECONDS = 0.5  # a dump of many frames made at once is not slowed by a sync for each
-_LEVEL = 1  # a node in trouble pays for the best one four times as much, for a quarter less
 _LATEST_TAR_TIME = 8**11 - 1
 _BLOCK = 512
 _LONGEST_USTAR_NAME = 100
@@ -179,7 +178,11 @@ class FolderSink(Sink):
 
 
 class ArchiveSink(Sink):
-    """A gzip stream that can be unpacked as far as the last frame: deflate is flushed after each."""
+    """Two gzip streams that can be unpacked as far as the last frame: deflate is flushed after each.
+
+    The first one holds the first frame, which has every file that is read: megabytes that are packed in a hurry. What
+    follows, for a minute or for days, is small and packed well.
+    """
 
     def __init__(self, path: Path, top: str) -> None:
         self.where = path.with_name(f"{path.name}.part")
@@ -187,7 +190,8 @@ class ArchiveSink(Sink):
             raise FileExistsError(errno.EEXIST, "", path)
         self._path = path
         self._top = top
-        self._deflate = zlib.compressobj(_LEVEL, zlib.DEFLATED, 31)  # the header holds neither name nor time
+        self._deflate = _gzip(1)
+        self._first = True
         self._file = _File(os.open(self.where, _CREATE, 0o600))
         self._index: list[bytes] = []
         self._index_size = 0
@@ -202,7 +206,11 @@ class ArchiveSink(Sink):
         if not members:  # a frame in which nothing changed is one
             pieces.append(self._member(f"frames/{number:04d}", None))
         pieces.append(self._member(f"index/{number:04d}.jsonl", _SHA256.sub(b"", index) + whole))
-        pieces.append(self._deflate.flush(zlib.Z_SYNC_FLUSH))
+        if self._first:
+            pieces.append(self._deflate.flush())
+            self._deflate, self._first = _gzip(4), False
+        else:
+            pieces.append(self._deflate.flush(zlib.Z_SYNC_FLUSH))
         self._file.append(b"".join(pieces))
         if self._index_size + len(index) <= _LONGEST_INDEX:
             self._index_size += len(index)
@@ -230,6 +238,11 @@ class ArchiveSink(Sink):
         header = tar_header(f"{self._top}/{name}", None if data is None else len(data), int(self.taken))
         data = data or b""
         return self._deflate.compress(b"".join((header, data, bytes(-len(data) % _BLOCK))))
+
+
+def _gzip(level: int) -> zlib._Compress:
+    """Return what packs a gzip stream, whose header holds neither name nor time."""
+    return zlib.compressobj(level, zlib.DEFLATED, 31)
 
 
 def tar_header(path: str, size: int | None, taken: int) -> bytes:
