@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import resource
 import shutil
 import subprocess
@@ -199,7 +200,7 @@ def exporters(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
             for target in targets:
                 target.gzip = gzip
             scrape(targets, effort.scrapes)
-            yield from _scraped(targets, size, gzip=gzip)
+            yield from _scraped(targets, f"{size} disks", gzip=gzip)
         full = targets[0]
         yield Claim(f"first scrape of a frame, {size} disks, {full.samples} samples", "ms median",
                     median(full.latencies))  # fmt: skip
@@ -215,18 +216,54 @@ def exporters(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
             yield Claim(f"scrape of a page that is there, {size} disks, p{share}", "ms", latency, target=most)
 
 
-def _scraped(targets: Sequence[Target], size: int, *, gzip: bool) -> Iterator[Claim]:
-    """Yield the cost of each sample beside each peer: they do not have the same number of them."""
+def rows(scratch: Path, effort: Effort) -> Iterator[Claim]:
+    """Yield what a scrape of the kernel's own rows takes, those of a thousand loop devices that both exporters show.
+
+    Wants root. None of these devices does anything.
+    """
+    path = peers.NODE_EXPORTER.path
+    what, size = "the kernel's own rows", 1000
+    if path is None or os.geteuid() or not peers.LOOPS.exists():
+        missing = "no node_exporter here" if path is None else f"wants root and {peers.LOOPS}"
+        yield Claim(f"scrape of {what}", "us CPU/sample", peer="node_exporter", target=0.2, missing=missing)
+        return
+    config = scratch / "rows.toml"
+    config.write_text('[export]\ndisks = "all"\nrepeat = true\n')
+    ports = free_port(), free_port()
+    ours = sdstop("export", "--config", config, "--listen", f"127.0.0.1:{ports[0]}", "--collectors", "diskstats")
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(peers.loops(size))
+        running = (("sdstop, diskstats", ours), ("node_exporter", peers.node_exporter(path, Path("/"), ports[1])))
+        targets = [
+            Target(stack.enter_context(Subject(name, argv)), port)
+            for (name, argv), port in zip(running, ports, strict=True)
+        ]
+        for target in targets:
+            target.wait()
+        time.sleep(effort.settle)
+        for gzip in (False, True):
+            for target in targets:
+                target.gzip = gzip
+            scrape(targets, effort.scrapes)
+            yield from _scraped(targets, f"{size} loop devices, {what}", gzip=gzip, least=True)
+
+
+def _scraped(targets: Sequence[Target], disks_of: str, *, gzip: bool, least: bool = False) -> Iterator[Claim]:
+    """Yield the cost of each sample beside each peer: they do not have the same number of them.
+
+    The last of ours is held to the target; `least`: gzipped, too.
+    """
     packed = ", gzip" if gzip else ""
-    full, disks, *others = targets
-    for other in others:
+    mine = [target for target in targets if target.subject.name.startswith("sdstop")]
+    for other in (target for target in targets if target not in mine):
         name = other.subject.name
-        for mine, target in ((disks, None if gzip else 0.2), (full, None)):
-            what = f"scrape of {size} disks{packed}: {mine.subject.name}"
-            cost = [each.cpu / each.samples * 1000 for each in (mine, other)]
-            yield Claim(f"{what}, {mine.samples} samples", "us CPU/sample", cost[0], f"{name}, {other.samples}",
+        for ours in mine[::-1]:
+            target = 0.2 if ours is mine[-1] and (least or not gzip) else None
+            what = f"scrape of {disks_of}{packed}: {ours.subject.name}"
+            cost = [each.cpu / each.samples * 1000 for each in (ours, other)]
+            yield Claim(f"{what}, {ours.samples} samples", "us CPU/sample", cost[0], f"{name}, {other.samples}",
                         cost[1], target)  # fmt: skip
-    if peers.NODE_EXPORTER.path is None:
+    if peers.NODE_EXPORTER.path is None and not gzip:
         yield Claim("scrape", "us CPU/sample", peer="node_exporter", target=0.2, missing="no node_exporter here")
 
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,12 +44,34 @@ ALL = (IOSTAT, ATOP, BTOP, NODE_EXPORTER, SOS)
 
 
 def node_exporter(path: str, tree: Path, port: int) -> list[str]:
-    """Return what runs it with the one collector that reads /proc/diskstats, over a tree."""
+    """Return what runs it with the one collector that reads /proc/diskstats, over a tree: of every device."""
     return [
-        path, f"--web.listen-address=127.0.0.1:{port}", f"--path.procfs={tree}/proc", f"--path.sysfs={tree}/sys",
-        f"--path.udev.data={tree}/run/udev/data", "--collector.disable-defaults", "--collector.diskstats",
-        "--web.disable-exporter-metrics",
+        path, f"--web.listen-address=127.0.0.1:{port}", "--web.disable-exporter-metrics",
+        f"--path.procfs={tree / 'proc'}", f"--path.sysfs={tree / 'sys'}",
+        f"--path.udev.data={tree / 'run/udev/data'}", "--collector.disable-defaults", "--collector.diskstats",
+        "--collector.diskstats.device-exclude=^$",
     ]  # fmt: skip
+
+
+@contextlib.contextmanager
+def loops(count: int) -> Iterator[None]:
+    """Have so many loop devices more, without a file behind them, and remove them. Wants root."""
+    control = os.open(LOOPS, os.O_RDWR | os.O_CLOEXEC)
+    made: list[int] = []
+    try:
+        for number in range(_FIRST_LOOP, _FIRST_LOOP + count):
+            made.append(fcntl.ioctl(control, _LOOP_ADD, number))  # noqa: PERF401  # what was made is removed
+        yield
+    finally:
+        for number in made:
+            with contextlib.suppress(OSError):  # somebody took it into use
+                fcntl.ioctl(control, _LOOP_REMOVE, number)
+        os.close(control)
+
+
+LOOPS = Path("/dev/loop-control")
+_FIRST_LOOP = 1000
+_LOOP_ADD, _LOOP_REMOVE = 0x4C80, 0x4C81  # include/uapi/linux/loop.h
 
 
 def btop(path: str, config: Path) -> list[str]:

@@ -26,7 +26,7 @@ from subjects import can_cover
 
 PARTS = (
     "stages", "watching", "dashboards", "exporters", "first", "oneshots", "recording", "dumps", "caches", "inside",
-    "limits", "views",
+    "limits", "views", "rows",
 )  # fmt: skip
 MEMORY = Path("/dev/shm")
 
@@ -89,6 +89,8 @@ def measured(parts: list[str], nodes: Nodes, effort: Effort) -> Iterator[tuple[s
                 yield part, list(measures.one_shots(nodes.trees[small], small, nodes.scratch, effort))
             case "recording":
                 yield part, list(measures.recording(costs[small], small))
+            case "rows":
+                yield part, list(measures.rows(nodes.scratch, effort))
             case "dumps":
                 yield part, list(measures.dumps(nodes.trees[small], small, nodes.scratch, effort))
             case _:
