@@ -190,17 +190,9 @@ def exporters(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(advancing(tree))
         targets = [
-            Target(stack.enter_context(Subject(name, argv)), port)
-            for (name, argv), port in zip(running, ports, strict=False)
+            Target(stack.enter_context(Subject(*each)), port) for each, port in zip(running, ports, strict=False)
         ]
-        for target in targets:
-            target.wait()
-        time.sleep(effort.settle)
-        for gzip in (False, True):
-            for target in targets:
-                target.gzip = gzip
-            scrape(targets, effort.scrapes)
-            yield from _scraped(targets, f"{size} disks", gzip=gzip)
+        yield from _scrapes(targets, f"{size} disks", effort)
         full = targets[0]
         yield Claim(f"first scrape of a frame, {size} disks, {full.samples} samples", "ms median",
                     median(full.latencies))  # fmt: skip
@@ -234,37 +226,36 @@ def rows(scratch: Path, effort: Effort) -> Iterator[Claim]:
     with contextlib.ExitStack() as stack:
         stack.enter_context(peers.loops(size))
         running = (("sdstop, diskstats", ours), ("node_exporter", peers.node_exporter(path, Path("/"), ports[1])))
-        targets = [
-            Target(stack.enter_context(Subject(name, argv)), port)
-            for (name, argv), port in zip(running, ports, strict=True)
-        ]
+        targets = [Target(stack.enter_context(Subject(*each)), port) for each, port in zip(running, ports, strict=True)]
+        yield from _scrapes(targets, f"{size} loop devices, {what}", effort, packed=0.2)
+
+
+def _scrapes(targets: Sequence[Target], disks_of: str, effort: Effort, packed: float | None = None) -> Iterator[Claim]:
+    """Scrape all of them in turn, plain and gzipped; `packed` is the target of the latter."""
+    for target in targets:
+        target.wait()
+    time.sleep(effort.settle)
+    for gzip in (False, True):
         for target in targets:
-            target.wait()
-        time.sleep(effort.settle)
-        for gzip in (False, True):
-            for target in targets:
-                target.gzip = gzip
-            scrape(targets, effort.scrapes)
-            yield from _scraped(targets, f"{size} loop devices, {what}", gzip=gzip, least=True)
+            target.gzip = gzip
+        scrape(targets, effort.scrapes)
+        yield from _scraped(targets, f"{disks_of}{', gzip' if gzip else ''}", packed if gzip else 0.2)
+    if peers.NODE_EXPORTER.path is None:
+        yield Claim("scrape", "us CPU/sample", peer="node_exporter", target=0.2, missing="no node_exporter here")
 
 
-def _scraped(targets: Sequence[Target], disks_of: str, *, gzip: bool, least: bool = False) -> Iterator[Claim]:
+def _scraped(targets: Sequence[Target], disks_of: str, aim: float | None) -> Iterator[Claim]:
     """Yield the cost of each sample beside each peer: they do not have the same number of them.
 
-    The last of ours is held to the target; `least`: gzipped, too.
+    The last one of ours has what peers have, and is held to the aim.
     """
-    packed = ", gzip" if gzip else ""
     mine = [target for target in targets if target.subject.name.startswith("sdstop")]
     for other in (target for target in targets if target not in mine):
-        name = other.subject.name
         for ours in mine[::-1]:
-            target = 0.2 if ours is mine[-1] and (least or not gzip) else None
-            what = f"scrape of {disks_of}{packed}: {ours.subject.name}"
             cost = [each.cpu / each.samples * 1000 for each in (ours, other)]
-            yield Claim(f"{what}, {ours.samples} samples", "us CPU/sample", cost[0], f"{name}, {other.samples}",
-                        cost[1], target)  # fmt: skip
-    if peers.NODE_EXPORTER.path is None and not gzip:
-        yield Claim("scrape", "us CPU/sample", peer="node_exporter", target=0.2, missing="no node_exporter here")
+            what, peer = f"{ours.subject.name}, {ours.samples} samples", f"{other.subject.name}, {other.samples}"
+            target = aim if ours is mine[-1] else None
+            yield Claim(f"scrape of {disks_of}: {what}", "us CPU/sample", cost[0], peer, cost[1], target)
 
 
 def first_frames(tree: Path, size: int, effort: Effort) -> Iterator[Claim]:
