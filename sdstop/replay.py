@@ -59,7 +59,7 @@ class EvidenceHost(Host):
             self.state[key] = item
             changed.add(key)
             if before is None:
-                if not key.startswith(("/", "link:/")):
+                if not key.startswith(("/", "link:/", "list:/")):
                     self._spoken.append(key)
             elif before.outcome is item.outcome:
                 continue
