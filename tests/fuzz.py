@@ -1,0 +1,298 @@
+"""Fuzz: captures, sosreports and pasted text, damaged as chance has it, through every opener and every report.
+
+    python -m tests.fuzz --minutes 5 [--seed 1] [--kind archive]
+
+What opens is replayed, judged and told as text, JSON, Markdown and HTML. The openers may raise Unopenable and nothing
+else; no parser, rule or report may fail; nothing that controls a terminal may come out. A case is made from the seed
+and its number alone, and what broke it is kept in a file.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import json
+import lzma
+import random
+import re
+import sys
+import tarfile
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from sdstop.capture.reader import Unopenable, open_capture
+from sdstop.collectors import BUILTIN
+from sdstop.exporters.report.course import Course
+from sdstop.exporters.report.document import document, plain
+from sdstop.exporters.report.html.page import page
+from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.text import text_report
+from sdstop.rules import RULES
+from sdstop.session import Session
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+FRAMES = 4
+"""Frames of a case that are looked at."""
+LONGEST = 30.0
+"""Seconds that a case may take."""
+_BUG = re.compile(r"(?:a bug in this rule: )?[A-Z]\w*(?:Error|Exception|Warning|Exit|Iteration|Interrupt): ")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_TOKENS = (
+    b"0", b"-1", b"9" * 25, b"18446744073709551616", b"4294967295", b"1e400", b"nan", b"0x", b"\xff\xfe", b"\0", b"\n",
+    b"\n\n", b"\t", b" ", b"%", b"/", b"../", b"\x1b[2J", b"\xe2\x80\xae", b"\xc2\x9b", b"{", b"}", b"[", b"]", b'"',
+    b":", b",", b"null", b"true", b'{"a":', b"[[[[", b"\\u0000", b"-", b"=", b"(", b")", b"\xd9\xa3", b"\xc2\xb2",
+)  # fmt: skip
+
+
+class Escaped(Exception):  # noqa: N818
+    """Something came out that may not."""
+
+
+def damaged(data: bytes, chance: random.Random, times: int) -> bytes:
+    """Return data with so many small or large wounds."""
+    raw = bytearray(data)
+    for _ in range(times):
+        at = chance.randrange(len(raw) + 1)
+        size = min(len(raw) - at, int(2 ** chance.uniform(0, 12)))
+        match chance.randrange(7):
+            case 0 if at < len(raw):
+                raw[at] ^= 1 << chance.randrange(8)
+            case 1:
+                raw[at:at] = chance.choice(_TOKENS)
+            case 2:
+                raw[at : at + chance.randrange(1, 9)] = chance.choice(_TOKENS)
+            case 3:
+                del raw[at : at + size]
+            case 4:
+                raw[at:at] = raw[at : at + size]
+            case 5:
+                other = chance.randrange(len(raw) + 1)
+                raw[at : at + size] = raw[other : other + size]
+            case 6:
+                lines = bytes(raw).split(b"\n")
+                line = chance.randrange(len(lines))
+                words = lines[line].split(b" ")
+                words[chance.randrange(len(words))] = chance.choice(_TOKENS)
+                raw = bytearray(b"\n".join([*lines[:line], b" ".join(words), *lines[line + 1 :]]))
+    return bytes(raw[: chance.randrange(len(raw) + 1)] if chance.random() < 0.05 else raw)
+
+
+@cache
+def _story(name: str) -> Mapping[str, bytes]:
+    """Return the files of a fixture, by their names below its folder."""
+    top = FIXTURES / name
+    packed = top / "capture.tar.gz"
+    if packed.exists():
+        return _members(gzip.decompress(packed.read_bytes()))
+    return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
+
+
+def _members(raw: bytes) -> dict[str, bytes]:
+    with tarfile.open(fileobj=io.BytesIO(raw)) as archive:
+        files = ((member.name.partition("/")[2], archive.extractfile(member)) for member in archive if member.isreg())
+        return {name: file.read() for name, file in files if file is not None}
+
+
+@cache
+def _sosreport() -> Mapping[str, bytes]:
+    return _members(lzma.decompress((FIXTURES / "vm-sosreport" / "sosreport.tar.xz").read_bytes()))
+
+
+@cache
+def _stories() -> tuple[str, ...]:
+    return tuple(sorted(path.name for path in FIXTURES.iterdir() if path.is_dir()))
+
+
+@cache
+def _pasted() -> tuple[bytes, ...]:
+    """Return what somebody may paste: commands with their prompt, and what they print."""
+    pieces = []
+    for name in _stories():
+        for path, data in _story(name).items():
+            parts = path.split("/")
+            if parts[-1] == "stdout" and "commands" in parts:
+                pieces.append(b"$ " + parts[-2].replace("_", " ").encode() + b"\n" + data[:4000] + b"\n")
+            elif parts[-1] in {"mdstat", "status"}:
+                pieces.append(b"# cat /proc/" + parts[-1].encode() + b"\n" + data[:4000] + b"\n")
+    return tuple(dict.fromkeys(pieces))
+
+
+def _wounded(files: Mapping[str, bytes], chance: random.Random) -> dict[str, bytes]:
+    """Return the files with wounds in some: mostly in what the format is made of, which is read first."""
+    found = dict(files)
+    papers = [name for name in found if name.endswith((".json", ".jsonl")) or "manifest" in name]
+    for _ in range(chance.randrange(1, 12)):
+        name = chance.choice(papers if papers and chance.random() < 0.2 else list(found))
+        match chance.randrange(12):
+            case 0 if len(found) > 2:
+                del found[name]
+                papers = [each for each in papers if each in found]
+            case 1:
+                found[f"{name}/{chance.choice(['x', '..', 'a' * 300, chr(27)])}"] = found[name]
+            case 2:
+                found[name] = found[chance.choice(list(found))]
+            case _:
+                found[name] = damaged(found[name], chance, chance.randrange(1, 6))
+    return found
+
+
+def _tar(files: Mapping[str, bytes], top: str) -> bytes:
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(f"{top}/{name}")
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return out.getvalue()
+
+
+def _archive(folder: Path, chance: random.Random) -> Path:
+    files = _story(chance.choice(_stories()))
+    raw = _tar(_wounded(files, chance) if chance.random() < 0.7 else files, "sdstop-node")
+    if chance.random() < 0.3:
+        raw = damaged(raw, chance, chance.randrange(1, 8))
+    packed = gzip.compress(raw, 1)
+    if chance.random() < 0.2:
+        packed = damaged(packed, chance, chance.randrange(1, 4))
+    path = folder / "case.tar.gz"
+    path.write_bytes(packed)
+    return path
+
+
+def _folder(folder: Path, chance: random.Random) -> Path:
+    top = folder / "case"
+    for name, data in _wounded(_story(chance.choice(_stories())), chance).items():
+        path = top / name.replace("\0", "_")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        except OSError:  # no file system has such a name
+            continue
+    return top
+
+
+def _sos(folder: Path, chance: random.Random) -> Path:
+    raw = _tar(_wounded(_sosreport(), chance), "sosreport-node-2026-11-21-abcdefg")
+    path = folder / "sosreport-case.tar.gz"
+    path.write_bytes(gzip.compress(damaged(raw, chance, chance.randrange(3)), 1))
+    return path
+
+
+def _text(folder: Path, chance: random.Random) -> Path:
+    pieces = chance.sample(_pasted(), chance.randrange(1, 6))
+    path = folder / "case.txt"
+    path.write_bytes(damaged(b"".join(pieces), chance, chance.randrange(1, 10)))
+    return path
+
+
+KINDS: Mapping[str, Callable[[Path, random.Random], Path]] = {
+    "archive": _archive, "folder": _folder, "sosreport": _sos, "pasted": _text,
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Tally:
+    """How many cases there were, and how many of them opened."""
+
+    cases: int = 0
+    opened: int = 0
+
+
+def look(path: Path) -> bool:
+    """Open, judge and tell it; return whether it opened. Raises Escaped, or whatever escaped."""
+    try:
+        origin, frames = open_capture(path)
+    except Unopenable as refused:
+        _clean("the refusal", str(refused))
+        return False
+    session, course = Session(origin, BUILTIN, RULES, remember=900.0), Course()
+    for frame in frames[:FRAMES]:
+        shot = session.feed(frame).now
+        course.add(shot)
+        for name, run in shot.runs.items():
+            if _BUG.match(run.reason):
+                raise Escaped(f"collector {name}: {run.reason}")
+    for verdict in session.diagnosis.now.unchecked:
+        if _BUG.match(verdict.reason):
+            raise Escaped(f"rule {verdict.rule}: {verdict.reason}")
+    json.dumps(plain(document(session)), allow_nan=False)
+    _clean("the text", text_report(session))
+    _clean("the postmortem", postmortem(session))
+    _clean("the page", page(session, course))
+    return True
+
+
+def _in_time(path: Path) -> bool:
+    began = time.monotonic()
+    opened = look(path)
+    took = time.monotonic() - began
+    if took > LONGEST:
+        raise Escaped(f"took {took:.0f} s")
+    return opened
+
+
+def _clean(what: str, text: str) -> None:
+    found = _CONTROL.search(text.replace("\n", "").replace("\t", ""))
+    if found is not None:
+        raise Escaped(f"{what} holds {found[0]!r}: {text[max(found.start() - 40, 0) : found.end() + 40]!r}")
+
+
+def run(kind: str, seed: int, cases: Iterator[int], keep: Path | None = None) -> Tally:
+    """Try cases of a kind. Raises what escaped, with the case in a note; the input is copied to `keep`."""
+    tally = Tally()
+    for number in cases:
+        chance = random.Random(f"{kind} {seed} {number}")
+        with tempfile.TemporaryDirectory() as folder:
+            path = KINDS[kind](Path(folder), chance)
+            try:
+                tally.opened += _in_time(path)
+            except Exception as error:
+                if keep is not None and path.is_file():
+                    keep.write_bytes(path.read_bytes())
+                error.add_note(f"{kind}, seed {seed}, case {number}")
+                raise
+        tally.cases += 1
+    return tally
+
+
+def _until(end: float, start: int = 0) -> Iterator[int]:
+    number = start
+    while time.monotonic() < end:
+        yield number
+        number += 1
+
+
+def main() -> int:
+    """Fuzz for some minutes, every kind for as long; print what broke, and how many cases held."""
+    parser = argparse.ArgumentParser(description="Damaged captures, through every opener and report.")
+    parser.add_argument("--minutes", type=float, default=5.0)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--kind", choices=KINDS, action="append")
+    options = parser.parse_args()
+    kinds = options.kind or list(KINDS)
+    broken = 0
+    for kind in kinds:
+        end = time.monotonic() + options.minutes * 60 / len(kinds)
+        number = cases = opened = 0
+        while time.monotonic() < end:
+            keep = Path(tempfile.gettempdir(), f"fuzz-{kind}-{options.seed}-{number}")
+            try:
+                tally = run(kind, options.seed, iter([number]), keep)
+                opened += tally.opened
+            except Exception:  # noqa: BLE001  # that is what is looked for
+                broken += 1
+                traceback.print_exc(limit=-6)
+            cases += 1
+            number += 1
+        print(f"{kind}: {cases} cases with seed {options.seed}, {opened} opened", flush=True)  # noqa: T201
+    return 1 if broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
