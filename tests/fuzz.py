@@ -2,9 +2,9 @@
 
     python -m tests.fuzz --minutes 5 [--seed 1] [--kind archive]
 
-What opens is replayed, judged and told as text, JSON, Markdown and HTML. The openers may raise Unopenable and nothing
-else; no parser, rule or report may fail; nothing that controls a terminal may come out. A case is made from the seed
-and its number alone, and what broke it is kept in a file.
+What opens is replayed, judged and told as text, JSON, Markdown and HTML, some of it under other names. The openers may
+raise Unopenable and nothing else; no parser, rule or report may fail; nothing that controls a terminal may come out. A
+case is made from the seed and its number alone, and what broke it is kept in a file.
 """
 
 from __future__ import annotations
@@ -33,12 +33,17 @@ from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.html.page import page
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.exporters.report.text import text_report
+from sdstop.redaction import credentials
+from sdstop.redaction.pseudonym import Pseudonyms
+from sdstop.redaction.redactor import Redactor
 from sdstop.rules import RULES
 from sdstop.session import Session
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FRAMES = 4
 """Frames of a case that are looked at."""
+REDACTED = 0.2
+"""Share of the cases that are redacted."""
 LONGEST = 30.0
 """Seconds that a case may take."""
 _BUG = re.compile(r"(?:a bug in this rule: )?[A-Z]\w*(?:Error|Exception|Warning|Exit|Iteration|Interrupt): ")
@@ -204,13 +209,20 @@ class Tally:
     opened: int = 0
 
 
-def look(path: Path) -> bool:
+def look(path: Path, *, redacted: bool = False) -> bool:
     """Open, judge and tell it; return whether it opened. Raises Escaped, or whatever escaped."""
     try:
         origin, frames = open_capture(path)
     except Unopenable as refused:
         _clean("the refusal", str(refused))
         return False
+    frames = credentials.frames(frames)
+    if redacted:
+        redactor = Redactor(Pseudonyms(b"a key of sixteen bytes"))
+        redactor.learn((), origin.name)
+        for frame in frames[:FRAMES]:
+            redactor.learn(frame.evidence)
+        origin, frames = redactor.origin(origin), [redactor.frame(frame) for frame in frames[:FRAMES]]
     session, course = Session(origin, BUILTIN, RULES, remember=900.0), Course()
     for frame in frames[:FRAMES]:
         shot = session.feed(frame).now
@@ -228,9 +240,9 @@ def look(path: Path) -> bool:
     return True
 
 
-def _in_time(path: Path) -> bool:
+def _in_time(path: Path, *, redacted: bool) -> bool:
     began = time.monotonic()
-    opened = look(path)
+    opened = look(path, redacted=redacted)
     took = time.monotonic() - began
     if took > LONGEST:
         raise Escaped(f"took {took:.0f} s")
@@ -251,7 +263,7 @@ def run(kind: str, seed: int, cases: Iterator[int], keep: Path | None = None) ->
         with tempfile.TemporaryDirectory() as folder:
             path = KINDS[kind](Path(folder), chance)
             try:
-                tally.opened += _in_time(path)
+                tally.opened += _in_time(path, redacted=chance.random() < REDACTED)
             except Exception as error:
                 if keep is not None and path.is_file():
                     keep.write_bytes(path.read_bytes())
