@@ -12,6 +12,8 @@ from sdstop.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, U
 from sdstop.model import swift
 
 T = TypeVar("T")
+Listed = dict[str, list[str]]
+"""Folders that were listed at one moment, by path."""
 _evidence = swift(Evidence)
 
 _OUTCOMES: dict[type[Unreadable], Outcome] = {
@@ -34,12 +36,11 @@ class RecordingHost(Host):
         host: Host,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
-        listed: dict[str, list[str]] | None = None,
+        listed: Listed | None = None,
     ) -> None:
         """Start with no evidence; `clock` gives monotonic, `wall` Unix seconds.
 
-        `listed` are folders by path that others listed at this moment: they are not listed again, and what is listed
-        here is added.
+        `listed` is what others listed at this moment: it is not listed again, and what is listed here is added.
         """
         self._host = host
         self._listed = listed

@@ -23,9 +23,8 @@ _SYNC_SECONDS = 0.5  # a dump of many frames made at once is not slowed by a syn
 _LATEST_TAR_TIME = 8**11 - 1
 _BLOCK = 512
 _LONGEST_USTAR_NAME = 100
-_FILES_TAIL, _FOLDERS_TAIL = (
-    (tail, sum(tail)) for tail in (kind.ljust(101, b"\0") + b"ustar\x0000".ljust(255, b"\0") for kind in (b"0", b"5"))
-)
+_FILE_TAIL, _FOLDER_TAIL = (kind.ljust(101, b"\0") + b"ustar\x0000".ljust(255, b"\0") for kind in (b"0", b"5"))
+_FILE_WEIGHT, _FOLDER_WEIGHT = sum(_FILE_TAIL), sum(_FOLDER_TAIL)  # their share of a header's checksum
 # Checksums are most of a compressed index, and the whole one repeats them. In a string of JSON it cannot match.
 _SHA256 = re.compile(rb'"sha256":"[0-9a-f]{64}",')
 
@@ -261,7 +260,7 @@ def tar_header(path: str, size: int | None, taken: int) -> bytes:
         info.mtime, info.mode, info.size = mtime, 0o700 if folder else 0o600, size or 0
         info.type = tarfile.DIRTYPE if folder else tarfile.REGTYPE
         return info.tobuf(tarfile.PAX_FORMAT, "utf-8", "strict")
-    mode, (tail, weight) = ("0000700", _FOLDERS_TAIL) if folder else ("0000600", _FILES_TAIL)
+    mode, tail, weight = ("0000700", _FOLDER_TAIL, _FOLDER_WEIGHT) if folder else ("0000600", _FILE_TAIL, _FILE_WEIGHT)
     fields = "\0".join((mode, "0000000", "0000000", f"{size or 0:011o}", f"{mtime:011o}", ""))
     head = name.encode("ascii").ljust(_LONGEST_USTAR_NAME, b"\0") + fields.encode("ascii")
     summed = sum(head) + weight + 8 * 0x20  # as if its own eight bytes were spaces

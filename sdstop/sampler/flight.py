@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from sdstop.collector import LIVE, Collector
 from sdstop.evidence import Evidence, Frame, RunMark
 from sdstop.host import Host, Unreadable
-from sdstop.recording import RecordingHost
+from sdstop.recording import Listed, RecordingHost
 
 
 def run(collector: Collector, host: Host) -> None:
@@ -71,7 +71,7 @@ class Flight:
         self._wall = wall
         self.recording = self._record()
         self._due = False
-        self._listed: dict[str, list[str]] = {}
+        self._listed: Listed = {}
         self._mark: Hashable = None
 
     def due(self, now: float, slack: float) -> bool:
@@ -79,7 +79,7 @@ class Flight:
         pace = self.collector.pace
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
-    def launch(self, now: float, listed: dict[str, list[str]], *, due: bool) -> None:
+    def launch(self, now: float, listed: Listed, *, due: bool) -> None:
         """Say that `fly` is to come: it runs the collector, or if it is not due asks its fingerprint whether it is.
 
         `listed` are the folders that fingerprints of this moment list: half a dozen look into /sys/block.

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from sdstop.collector import Collector
 from sdstop.evidence import Evidence, Outcome, RunMark
 from sdstop.host import Host
+from sdstop.recording import Listed
 from sdstop.sampler.flight import Flight, Landing
 from sdstop.sampler.lanes import Lanes
 
@@ -115,27 +116,27 @@ class Rounds:
             self._emit()
         if self._again:
             unsent = {landing.flight for landing in tuple(self._landed)}
-            listed: dict[str, list[str]] = {}
+            listed: Listed = {}
             for flight in [flight for flight in self._again if not flight.busy and flight not in unsent]:
                 self._want(flight, now, listed, due=self._again.pop(flight))
         self._lanes.step()
 
     def rescan(self) -> None:
         """Run every collector now, or as soon as its run ends: that may have read before this was asked."""
-        now, listed = self._clock(), dict[str, list[str]]()
+        now, listed = self._clock(), Listed()
         for flight in self.flights:
             self._want(flight, now, listed, due=True)
 
     def look(self) -> None:
         """Ask every fingerprint now, or as soon as the run ends; who finds it changed runs."""
-        now, listed = self._clock(), dict[str, list[str]]()
+        now, listed = self._clock(), Listed()
         for flight in self.flights:
             if flight.collector.fingerprint is not None:
                 self._want(flight, now, listed, due=False)
 
     def _launch(self, now: float) -> list[Flight]:
         launched = []
-        listed: dict[str, list[str]] = {}
+        listed: Listed = {}
         for flight in self._quick_first:
             if flight.busy:
                 continue
@@ -145,14 +146,14 @@ class Rounds:
                 launched.append(flight)
         return launched
 
-    def _want(self, flight: Flight, now: float, listed: dict[str, list[str]], *, due: bool) -> None:
+    def _want(self, flight: Flight, now: float, listed: Listed, *, due: bool) -> None:
         flight.urgent = True
         if flight.busy:
             self._again[flight] = due or self._again.get(flight, False)
         else:
             self._start(flight, now, listed, due=due)
 
-    def _start(self, flight: Flight, now: float, listed: dict[str, list[str]], *, due: bool) -> None:
+    def _start(self, flight: Flight, now: float, listed: Listed, *, due: bool) -> None:
         flight.launch(now, listed, due=due)
         self._lanes.put(flight.fly)
 
