@@ -12,7 +12,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.model import Label, Metric, Reading, Source
+from sdstop.core.model import Label, Metric, Name, Reading, Source
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
@@ -57,7 +57,7 @@ class AoePort(Reading):
     title: ClassVar[str] = "AoE interfaces"
     exported: ClassVar[bool] = False
 
-    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]
 
     def source(self, field: str = "") -> Source | None:

@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 MOST = 200_000
 """Lines of a day that are read."""
@@ -27,18 +27,18 @@ class DiskDay(Reading):
     title: ClassVar[str] = "Disks as sar recorded them"
     exported: ClassVar[bool] = False
 
-    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0")]
+    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0", names=Name.DEVICE)]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]
-    since: Annotated[str, Fact("From", "End of the first interval")]
-    to: Annotated[str, Fact("To", "End of the last interval")]
+    since: Annotated[str, Fact("From", "End of the first interval", plain=True)]
+    to: Annotated[str, Fact("To", "End of the last interval", plain=True)]
     busy: Annotated[float, Metric("Busy", "Mean share of time with a request in flight", "ratio")]
     busy_most: Annotated[float, Metric("At most", "The same of the busiest interval", "ratio")]
-    busy_at: Annotated[str, Fact("At", "End of the busiest interval")]
+    busy_at: Annotated[str, Fact("At", "End of the busiest interval", plain=True)]
     wait: Annotated[float | None, Metric("await", "Mean time a request took, by requests", "seconds")]
     wait_most: Annotated[float | None, Metric("At most", "Longest mean time of an interval", "seconds")]
     requests: Annotated[float, Metric("tps", "Mean requests a second", "per_second")]
     bytes: Annotated[float | None, Metric("Bytes", "Mean bytes a second, both ways", "bytes_per_second")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     def source(self, field: str = "") -> Source | None:
         """Return the text."""

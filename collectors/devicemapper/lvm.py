@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Denied, Failed, Host, Malformed
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 BLOCK = "/sys/block"
 LVS = (
@@ -27,11 +27,16 @@ class LogicalVolume(Reading):
     family: ClassVar[str] = "logical_volume"
     title: ClassVar[str] = "Logical volumes"
 
-    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets")]
-    type: Annotated[str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...")]
-    devices: Annotated[str | None, Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts")]
-    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache")]
-    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of")]
+    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets", names=Name.VOLUME)]
+    type: Annotated[
+        str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...", plain=True)
+    ]
+    devices: Annotated[
+        str | None,
+        Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts", names=Name.VOLUME),
+    ]
+    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache", names=Name.VOLUME)]
+    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of", names=Name.VOLUME)]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int | None, Metric("Size", "Size", "bytes")]
     stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]

@@ -25,8 +25,8 @@ class MemoryController(Reading):
     family: ClassVar[str] = "memory_controller"
     title: ClassVar[str] = "Memory controllers"
 
-    controller: Annotated[str, Label("Controller", "mcN")]
-    name: Annotated[str | None, Fact("Name", "What its driver calls it")]
+    controller: Annotated[str, Label("Controller", "mcN", plain=True)]
+    name: Annotated[str | None, Fact("Name", "What its driver calls it", plain=True)]
     size: Annotated[int | None, Metric("Memory", "Memory behind it", "bytes")]
     counted_for: Annotated[float | None, Metric("Counted for", "Time since the counts began", "seconds")]
     corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
@@ -56,10 +56,12 @@ class MemoryErrors(Reading):
     family: ClassVar[str] = "memory_errors"
     title: ClassVar[str] = "Memory errors"
 
-    place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN")]
-    controller: Annotated[str, Fact("Controller", "mcN")]
-    label: Annotated[str | None, Fact("Name", "Name of the slot, by the driver or by who labelled it")]
-    location: Annotated[str | None, Fact("Location", "As the hardware counts: channel 1 slot 0", export=False)]
+    place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN", plain=True)]
+    controller: Annotated[str, Fact("Controller", "mcN", plain=True)]
+    label: Annotated[str | None, Fact("Name", "Name of the slot, by the driver or by who labelled it", plain=True)]
+    location: Annotated[
+        str | None, Fact("Location", "As the hardware counts: channel 1 slot 0", export=False, plain=True)
+    ]
     size: Annotated[int | None, Metric("Memory", "Memory of it", "bytes")]
     corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
     uncorrected: Annotated[int | None, Metric("Uncorrected", "Errors that were not", kind=Kind.COUNTER)]
@@ -84,7 +86,7 @@ class MemoryErrorActivity(Reading):
     title: ClassVar[str] = "New memory errors"
     exported: ClassVar[bool] = False
 
-    place: Annotated[str, Label("Place", "As in the other tables")]
+    place: Annotated[str, Label("Place", "As in the other tables", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
     corrected: Annotated[int, Metric("Corrected", "New errors that were corrected")]
     uncorrected: Annotated[int, Metric("Uncorrected", "New errors that were not")]

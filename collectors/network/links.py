@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
 
 CLASS = netclass.CLASS
 
@@ -26,9 +26,11 @@ class InterfaceLink(Reading):
     family: ClassVar[str] = "interface_link"
     title: ClassVar[str] = "Interface relations"
 
-    interface: Annotated[str, Label("Interface", "The lower interface, or one end of a veth pair")]
-    upper: Annotated[str, Label("Upper", "What is built upon it, or the other end")]
-    relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...")]
+    interface: Annotated[
+        str, Label("Interface", "The lower interface, or one end of a veth pair", names=Name.INTERFACE)
+    ]
+    upper: Annotated[str, Label("Upper", "What is built upon it, or the other end", names=Name.INTERFACE)]
+    relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...", plain=True)]
 
     def source(self, field: str = "") -> Source | None:
         """Return the entry in the lower interface's folder."""
@@ -45,10 +47,14 @@ class Bond(Reading):
     family: ClassVar[str] = "bond"
     title: ClassVar[str] = "Bonds"
 
-    interface: Annotated[str, Label("Bond", "Kernel name of the bond")]
-    mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...")]
-    hash_policy: Annotated[str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...")]
-    active_slave: Annotated[str | None, Fact("Active", "The slave in use, where only one is", export=False)]
+    interface: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
+    mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...", plain=True)]
+    hash_policy: Annotated[
+        str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...", plain=True)
+    ]
+    active_slave: Annotated[
+        str | None, Fact("Active", "The slave in use, where only one is", export=False, names=Name.INTERFACE)
+    ]
     link: Annotated[str | None, State("Link", "mii_status of the bond: up, down")]
     slaves: Annotated[int | None, Metric("Slaves", "Interfaces in the bond")]
     miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
@@ -67,8 +73,8 @@ class BondSlave(Reading):
     family: ClassVar[str] = "bond_slave"
     title: ClassVar[str] = "Bond slaves"
 
-    bond: Annotated[str, Label("Bond", "Kernel name of the bond")]
-    interface: Annotated[str, Label("Slave", "Kernel name of the slave")]
+    bond: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
+    interface: Annotated[str, Label("Slave", "Kernel name of the slave", names=Name.INTERFACE)]
     state: Annotated[str | None, State("State", "active or backup")]
     link: Annotated[str | None, State("Link", "mii_status of the slave: up, down, going down, going back")]
     link_failures: Annotated[int | None, Metric("Failures", "Times its link failed", kind=Kind.COUNTER)]

@@ -19,7 +19,7 @@ from sdstop.collectors.pacemaker.crm_mon import (
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 KIND = "pacemaker"
@@ -35,18 +35,18 @@ class ClusterResource(Reading):
     family: ClassVar[str] = "cluster_resource"
     title: ClassVar[str] = "Cluster resources"
 
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster")]
-    resource: Annotated[str, Label("Resource", "Its name")]
-    agent: Annotated[str, Fact("Agent", "What starts and watches it")]
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
+    agent: Annotated[str, Fact("Agent", "What starts and watches it", plain=True)]
     state: Annotated[
         str, State("State", "blocked, failed, stopped, unmanaged, disabled or running, the worst one first")
     ]
-    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False)]
+    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.HOST)]
     instances: Annotated[int, Metric("Instances", "Instances that it may have")]
     running: Annotated[int, Metric("Running", "Instances that are active")]
     failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
-    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False)] = None
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False, names=Name.TEXT)] = None
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     def source(self, field: str = "") -> Source | None:
         """Return where the resource stands, or an action of it that failed."""

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source
 
 _COUNTER = Kind.COUNTER
 _TICK = 0.01
@@ -47,8 +47,8 @@ class Node(Reading):
     family: ClassVar[str] = "node"
     title: ClassVar[str] = "Node"
 
-    hostname: Annotated[str | None, Fact("Host", "Host name")] = None
-    kernel: Annotated[str | None, Fact("Kernel", "Kernel release")] = None
+    hostname: Annotated[str | None, Fact("Host", "Host name", names=Name.HOST)] = None
+    kernel: Annotated[str | None, Fact("Kernel", "Kernel release", plain=True)] = None
     boot_time: Annotated[
         int | None,
         Metric("Booted", "Unix time of boot, seconds (btime)", "seconds", name="sdstop_node_boot_time_seconds"),
@@ -94,7 +94,7 @@ class Cpu(Reading):
     title: ClassVar[str] = "Processor time"
     exported: ClassVar[bool] = False  # node_exporter has it, and the row of all beside its parts would count twice
 
-    cpu: Annotated[str, Label("CPU", "Number of the processor, or all")]
+    cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
     user: Annotated[int, Metric("User", f"{_SPENT} in programs", "seconds", _COUNTER, _TICK)]
     nice: Annotated[int, Metric("Nice", f"{_SPENT} in programs of low priority", "seconds", _COUNTER, _TICK)]
     system: Annotated[int, Metric("System", f"{_SPENT} in the kernel, without interrupts", "seconds", _COUNTER, _TICK)]
@@ -120,7 +120,7 @@ class CpuActivity(Reading):
     title: ClassVar[str] = "Processors"
     exported: ClassVar[bool] = False
 
-    cpu: Annotated[str, Label("CPU", "Number of the processor, or all")]
+    cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
     busy: Annotated[float, Metric("Busy", f"{_SHARE} neither idle nor waiting for I/O", "ratio")]
     user: Annotated[float, Metric("User", f"{_SHARE} in programs, low priority included", "ratio")]
     system: Annotated[float, Metric("System", f"{_SHARE} in the kernel, interrupts included", "ratio")]
@@ -145,7 +145,7 @@ class Pressure(Reading):
     family: ClassVar[str] = "pressure"
     title: ClassVar[str] = "Pressure"
 
-    resource: Annotated[str, Label("Resource", "io, memory, cpu or irq")]
+    resource: Annotated[str, Label("Resource", "io, memory, cpu or irq", plain=True)]
     some_avg10: Annotated[
         float | None, Metric("Some, 10 s", f"Share of time, 0 to 1, fading mean of 10 s, {_SOME} (avg10)", "ratio")
     ] = None

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, Malformed
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source
 
 QUESTION = "psutil.processes"
 PACE = 5.0
@@ -26,9 +26,9 @@ class ProcessIo(Reading):
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
-    name: Annotated[str, Fact("Name", "Name of the program")]
-    user: Annotated[str | None, Fact("User", "Owner")]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut")]
+    name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
+    user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
+    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.COMMAND)]
     read_bytes: Annotated[int, Metric("Read", "Bytes fetched from storage", "bytes", Kind.COUNTER)]
     write_bytes: Annotated[int, Metric("Written", "Bytes sent to storage", "bytes", Kind.COUNTER)]
 
@@ -49,9 +49,9 @@ class ProcessActivity(Reading):
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
-    name: Annotated[str, Fact("Name", "Name of the program")]
-    user: Annotated[str | None, Fact("User", "Owner")]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut")]
+    name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
+    user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
+    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.COMMAND)]
     read_bytes_per_second: Annotated[float, Metric("Read", "Bytes fetched from storage", "bytes_per_second")]
     write_bytes_per_second: Annotated[float, Metric("Write", "Bytes sent to storage", "bytes_per_second")]
 
@@ -80,7 +80,7 @@ class StorageThread(Reading):
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
-    name: Annotated[str, Fact("Name", "Name of the thread")]
+    name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     cpu: Annotated[float, Metric("CPU", "Processor time it spent", "seconds", Kind.COUNTER)]
 
     def source(self, field: str = "") -> Source | None:
@@ -100,7 +100,7 @@ class StorageThreadActivity(Reading):
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
-    name: Annotated[str, Fact("Name", "Name of the thread")]
+    name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     busy: Annotated[float, Metric("CPU", "Share of one processor's time", "ratio")]
 
     def source(self, field: str = "") -> Source | None:

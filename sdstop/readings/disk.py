@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, swift
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, swift
 
 DISKSTATS = "/proc/diskstats"
 
@@ -46,7 +46,7 @@ class Disk(Reading):
     family: ClassVar[str] = "disk"
     title: ClassVar[str] = "Disk counters"
 
-    device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
+    device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats", names=Name.DEVICE)]
     major: Annotated[int, Metric("Major", "Major number", export=False)]
     minor: Annotated[int, Metric("Minor", "Minor number", export=False)]
     reads: Annotated[int, Metric("Reads", "Reads completed", kind=_COUNTER, name="sdstop_disk_reads_total")]
@@ -114,7 +114,7 @@ class DiskActivity(Reading):
     title: ClassVar[str] = "Disk activity"
     exported: ClassVar[bool] = False
 
-    device: Annotated[str, Label("Device", "Kernel name")]
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     reads_per_second: Annotated[float, Metric("r/s", "Reads completed", "per_second")]
     read_bytes_per_second: Annotated[float, Metric("Read", "Bytes read", "bytes_per_second")]
     reads_merged_per_second: Annotated[float, Metric("rrqm/s", "Reads merged into another", "per_second")]
@@ -151,7 +151,7 @@ class DiskActivity(Reading):
     wait: Annotated[float | None, Metric("await", "Mean time of reads, writes and discards", "seconds")]
     size: Annotated[float | None, Metric("areq-sz", "Mean size of reads, writes and discards", "bytes")]
     in_flight: Annotated[int | None, Metric("In flight", "Requests in flight at the second reading")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = DISKSTATS
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = DISKSTATS
 
     def source(self, field: str = "") -> Source | None:
         """Return the device's line of /proc/diskstats, or of the recorded iostat."""
