@@ -14,6 +14,7 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
+from sdstop.core.text import whole
 from sdstop.readings.rebuild_progress import MDSTAT, Rebuild, folder
 from sdstop.readings.redundancy import Layout, tolerated
 
@@ -188,7 +189,7 @@ def _member(host: Host, md: mdstat.MdArray, device: mdstat.Device) -> Member:
     base = f"{folder(md.name)}/dev-{device.name.replace('/', '!')}"
     flags = host.maybe(f"{base}/state")
     place = host.maybe(f"{base}/slot")
-    slot = int(place) if place and place.isdecimal() and len(place) < 10 else None
+    slot = whole(place, 9)
     if place is None:
         slot = _slot(md, device)
     size, offset = host.number(f"{base}/size"), host.number(f"{base}/offset")
