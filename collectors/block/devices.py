@@ -7,7 +7,7 @@ from collections.abc import Collection, Container, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, parse_names
+from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, kept_answer, kept_names, parse_names
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -383,8 +383,8 @@ BLOCKDEV = Collector(
         Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
         *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),
         Need("list:/run/udev", "whether udev runs"),
-        Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number"),
-        Need(f"answer:{QUESTION}", "the same where udev's database is out of sight"),
+        Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", keep=kept_names),
+        Need(f"answer:{QUESTION}", "the same where udev's database is out of sight", keep=kept_answer),
     ),
     SLOW,
     deadline=30.0,

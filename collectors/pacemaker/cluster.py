@@ -20,6 +20,7 @@ from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.retention import lines_of
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 KIND = "pacemaker"
@@ -178,7 +179,7 @@ PACEMAKER = Collector(
     (
         Need(command_key(MON), "nodes, quorum and resources", "root, or the group haclient"),
         Need("cmd:crm_mon*", "the same, as others recorded it"),
-        Need(COROSYNC, "the cluster's name"),
+        Need(COROSYNC, "the cluster's name", keep=lines_of(r"\s*cluster_name\s*:")),
         Need("/proc/sys/kernel/hostname", "this node's name"),
     ),
     SLOW,

@@ -28,6 +28,7 @@ from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import http_key
 from sdstop.core.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading
+from sdstop.core.retention import lines_of
 from sdstop.readings.cluster import (
     Cluster,
     ClusterClient,
@@ -236,7 +237,7 @@ SCALEIO = Collector(
         Need(f"answer:{GATEWAY}", "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),
-        Need(DRIVER, "which SDC this node is", "root"),
+        Need(DRIVER, "which SDC this node is", "root", lines_of(r"ini_guid\s")),
         Need("cmd:scli *", "recorded output of scli, where nobody asked a gateway"),
     ),
     PACE,

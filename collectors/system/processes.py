@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Need
+from sdstop.core.commandline import kept_text
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source
 from sdstop.core.text import json_text, json_whole
@@ -139,6 +142,21 @@ def _moment(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and abs(value) < 1e12 else None
 
 
+_COMMAND = re.compile(rb'("cmdline":\s*)("(?:[^"\\]|\\.)*")')
+
+
+def kept_answer(data: bytes) -> bytes:
+    """Return psutil's answer with what is kept of command lines; live ones are shortened before they get here."""
+    return _COMMAND.sub(lambda found: found[1] + json.dumps(_shortened(found[2])).encode(), data)
+
+
+def _shortened(text: bytes) -> str:
+    try:
+        return kept_text(json.loads(text))
+    except ValueError:
+        return ""
+
+
 def parse(said: Any) -> list[Reading]:
     """Return a row of each process whose counters may be read, one of each kernel thread of storage, and a summary.
 
@@ -205,7 +223,7 @@ PROCESSES = Collector(
     "Processes' I/O",
     read,
     (ProcessIo, StorageThread, ProcessSummary),
-    (Need(f"answer:{QUESTION}", "which processes do the I/O", "root, for other users' processes"),),
+    (Need(f"answer:{QUESTION}", "which processes do the I/O", "root, for other users' processes", kept_answer),),
     PACE,
     deadline=10.0,
     derives=(Derivation(ProcessIo, ProcessActivity, rate), Derivation(StorageThread, StorageThreadActivity, at_work)),

@@ -17,6 +17,7 @@ from sdstop.config import Config, ConfigError, load
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
+from sdstop.core.retention import Retention
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
@@ -172,7 +173,7 @@ def _begin(options: argparse.Namespace) -> Watch:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials
 
-        frames = credentials.frames(frames)  # of what others made nobody knows what is in it
+        frames = credentials.frames(Retention(BUILTIN).frames(frames))  # it may hold anything
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = "/" if options.root is None else options.root
     if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8

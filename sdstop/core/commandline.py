@@ -207,7 +207,7 @@ def _words(grammar: Grammar, arguments: Sequence[str]) -> Iterator[tuple[list[st
         elif word in grammar.fields:
             compound = next(rest, "")
             made = _fields(grammar.fields[word], compound)
-            yield ([word, made] if made else []), made == compound
+            yield ([word, made] if made else []), made == compound != ""
         elif equals and name in grammar.options:
             known = _is(grammar.options[name], value)
             yield ([word] if known else []), known

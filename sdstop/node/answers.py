@@ -9,11 +9,12 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sdstop.core.commandline import kept
 from sdstop.core.host import Absent
 from sdstop.node.machines import DRIVES, drives
 from sdstop.node.throttled import LIMITED, ControlGroups
@@ -85,7 +86,7 @@ class Processes:
             known.moved = moved
             known.name = known.process.name()
             with contextlib.suppress(psutil.AccessDenied):
-                known.cmdline = shortened(known.process.cmdline())
+                known.cmdline = kept(known.process.cmdline())
             known.works = not known.cmdline and _WORKER.match(known.name) is not None
         fetched, sent = moved or (None, None)
         spent = {}
@@ -107,35 +108,6 @@ class Processes:
 _WORKER = re.compile(
     r"(?:md[^ /]*|z|txg|dp|dbuf|dbu|arc|l2arc|zvol|drbd|bcache|kcopyd|kcryptd|dmcrypt)_|bcache|kcopyd|zvol"
 )
-
-
-_SECRET = re.compile(r"(pass(w(or)?d|phrase)?|pwd?|secret|token|credentials?|api[_-]?key|auth)(?![a-z])", re.IGNORECASE)
-_ACCOUNT = re.compile(r"(?<=//)[^/@\s]+@")
-
-
-def shortened(argv: Sequence[str], limit: int = 200) -> str:
-    """Return a command line of at most `limit` characters, without what looks like a password.
-
-    `--password=x`, `--token x` and `https://name:x@host` keep their place, not their value: what is shown
-    may end up in a capture that is given away.
-    """
-    words = []
-    hidden = False
-    for word in argv:
-        option, equals, _ = word.partition("=")
-        if hidden and not word.startswith("-"):
-            words.append("***")
-            hidden = False
-            continue
-        hidden = False
-        if _SECRET.search(option):
-            words.append(f"{option}=***" if equals else _ACCOUNT.sub("***@", word))
-            hidden = not equals and option.startswith("-")
-        else:
-            words.append(_ACCOUNT.sub("***@", word))
-        if sum(map(len, words)) > limit:
-            break
-    return " ".join(words)[:limit]
 
 
 def _users() -> dict[int, str]:
@@ -175,16 +147,16 @@ def boot_time() -> float:
     return float(psutil.boot_time())
 
 
+_PROPERTIES = frozenset({"ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_PATH", "DEVLINKS"})
+
+
 def block_devices() -> dict[str, dict[str, str]]:
-    """Return udev's properties by device, without those that say nothing about it (the numbers of events)."""
+    """Return the properties of block devices that are read: others hold labels and names of file systems."""
     import pyudev  # type: ignore[import-untyped]  # noqa: PLC0415
 
     devices = pyudev.Context().list_devices(subsystem="block")
-    found = {d.sys_name: {str(k): str(d.properties[k]) for k in d.properties} for d in devices}
-    return {
-        name: {k: v for k, v in sorted(found[name].items()) if k.startswith(("ID_", "DM_", "MD_", "DEV"))}
-        for name in sorted(found)
-    }
+    found = {d.sys_name: {str(k): str(d.properties[k]) for k in d.properties if k in _PROPERTIES} for d in devices}
+    return {name: dict(sorted(found[name].items())) for name in sorted(found)}
 
 
 @dataclass(frozen=True, slots=True)
