@@ -122,7 +122,6 @@ FILES = {
     "etc/libvirt/qemu/web.xml": DOMAIN,
     "proc/71/comm": "vblade\n", "proc/71/cmdline": f"vblade\0--token={WORD}\0{NUMBER}\0",
     "proc/72/comm": "vblade\n", "proc/72/cmdline": f"vblade {WORD}\0-m\0003cecef9a8b7c\0000\0001\0eth1\0/dev/vg/a\0",
-    "run/udev/data/b8:0": f"S:disk/by-id/wwn-0x5000c500e9d8c7b6\nE:ID_FS_LABEL={WORD}\nE:X=https://a:{WORD}@b/\n",
 }  # fmt: skip
 ALSO = {
     "proc/mounts": f"//nas/x /mnt cifs rw,username=me,password={WORD} 0 0\n",

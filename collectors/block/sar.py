@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.collectors.block.sysstat import without_host
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
@@ -129,6 +130,6 @@ SAR = Collector(
     "Recorded sar -d",
     read,
     (DiskDay,),
-    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; it is never run"),),
+    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; never run", redact=without_host),),
     pace=SLOW,
 )

@@ -141,9 +141,12 @@ CEPH = Collector(
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
         Need(
-            command_key(ceph.STATUS), "health, quorum, capacity and recovery", "root, or whoever may read the keyring"
+            command_key(ceph.STATUS),
+            "health, quorum, capacity and recovery",
+            "root, or whoever may read the keyring",
+            redact=ceph.without_names,
         ),
-        Need("cmd:ceph *", "the same, as others recorded it"),
+        Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
     ),
     PACE,
     deadline=DEADLINE + 3,

@@ -231,9 +231,18 @@ DIMMS = Collector(
     read,
     (Dimm, MemorySocket),
     (
-        Need(TABLE, "slots, modules, processors, as the firmware has them, serial numbers included", "root"),
+        Need(
+            TABLE,
+            "slots, modules, processors, as the firmware has them, serial numbers included",
+            "root",
+            redact=smbios.without_serials,
+        ),
         Need(CPUINFO, "the processors' model, where the firmware does not have it"),
-        Need("cmd:dmidecode*", "the same as text, where somebody recorded it; never run"),
+        Need(
+            "cmd:dmidecode*",
+            "the same as text, where somebody recorded it; never run",
+            redact=dmidecode.without_serials,
+        ),
     ),
     ONCE,
     deadline=5.0,

@@ -11,6 +11,7 @@ from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
+from sdstop.core.retention import json_texts
 
 CLASS = netclass.CLASS
 
@@ -214,6 +215,7 @@ LINKS = Collector(
         Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave"),
         Need(f"cmd:{' '.join(LINK_COMMAND)}", "which ends of veth pairs belong together"),
+        Need("cmd:ip -j -d link*", "the same, as others recorded it", redact=json_texts("ifname", "link", "info_kind")),
     ),
     10.0,
     deadline=5.0,

@@ -15,6 +15,7 @@ from sdstop.collectors.pacemaker.crm_mon import (
     nodes_of,
     parse_name,
     parse_status,
+    without_reasons,
 )
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.evidence import command_key
@@ -42,7 +43,7 @@ class ClusterResource(Reading):
     state: Annotated[
         str, State("State", "blocked, failed, stopped, unmanaged, disabled or running, the worst one first")
     ]
-    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.HOST)]
+    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.EVIDENCE)]
     instances: Annotated[int, Metric("Instances", "Instances that it may have")]
     running: Annotated[int, Metric("Running", "Instances that are active")]
     failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
@@ -178,7 +179,7 @@ PACEMAKER = Collector(
     (Cluster, ClusterNode, ClusterResource),
     (
         Need(command_key(MON), "nodes, quorum and resources", "root, or the group haclient"),
-        Need("cmd:crm_mon*", "the same, as others recorded it"),
+        Need("cmd:crm_mon*", "the same, as others recorded it", redact=without_reasons),
         Need(COROSYNC, "the cluster's name", keep=lines_of(r"\s*cluster_name\s*:")),
         Need("/proc/sys/kernel/hostname", "this node's name"),
     ),

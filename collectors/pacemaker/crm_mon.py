@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sdstop.core.host import Malformed
+from sdstop.core.wording import own_words
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
@@ -125,6 +126,30 @@ def parse_status(text: str) -> Status:
         tuple(_managed(root.find("resources"))),
         tuple(_failure(item) for item in root.findall("failures/failure")),
     )
+
+
+_SECTIONS = frozenset({"summary", "nodes", "resources", "failures"})
+_SUMMARY = frozenset({"current_dc", "cluster_options"})
+
+
+def without_reasons(data: bytes) -> bytes:
+    """Return what `parse_status` reads of a status, without what failed actions said; b"" for text in another form."""
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        parse_status(text)
+    except Malformed:
+        return b""
+    import xml.etree.ElementTree as ET  # noqa: PLC0415
+
+    root = ET.fromstring(text)  # noqa: S314  # as `parse_status` read it
+    for item in [item for item in root if item.tag not in _SECTIONS]:
+        root.remove(item)
+    for section in root.findall("summary"):
+        for item in [item for item in section if item.tag not in _SUMMARY]:
+            section.remove(item)
+    for failure in root.findall("failures/failure"):
+        failure.set("exitreason", own_words(failure.get("exitreason", "")))
+    return ET.tostring(root, encoding="utf-8")
 
 
 def parse_name(text: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
@@ -382,6 +383,11 @@ def read_pressure(host: Host) -> Iterable[Reading]:
     raise Absent(f"{PRESSURES}/io", "the kernel does not account for pressure (boot with psi=1)")
 
 
+def without_builder(data: bytes) -> bytes:
+    """Return /proc/version without the user and host that built the kernel."""
+    return re.sub(rb"\([^()\s]+@[^()\s]+\)", b"(builder)", data)
+
+
 NODE = Collector(
     "node",
     "Node: name, kernel, memory, load, processors",
@@ -394,7 +400,7 @@ NODE = Collector(
         Need(UPTIME, "time since boot"),
         Need(HOSTNAME, "the node's name"),
         Need(RELEASE, "the kernel: what its counters mean depends on it"),
-        Need(VERSION, "the same, where a capture has only that"),
+        Need(VERSION, "the same, where a capture has only that", redact=without_builder),
     ),
     LIVE,
     derives=(Derivation(Cpu, CpuActivity, spent),),

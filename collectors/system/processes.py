@@ -32,7 +32,7 @@ class ProcessIo(Reading):
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
     name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
     user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.COMMAND)]
+    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
     read_bytes: Annotated[int, Metric("Read", "Bytes fetched from storage", "bytes", Kind.COUNTER)]
     write_bytes: Annotated[int, Metric("Written", "Bytes sent to storage", "bytes", Kind.COUNTER)]
 
@@ -55,7 +55,7 @@ class ProcessActivity(Reading):
     started: Annotated[float | None, Label("Started", "Unix time it began")]
     name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
     user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.COMMAND)]
+    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
     read_bytes_per_second: Annotated[float, Metric("Read", "Bytes fetched from storage", "bytes_per_second")]
     write_bytes_per_second: Annotated[float, Metric("Write", "Bytes sent to storage", "bytes_per_second")]
 

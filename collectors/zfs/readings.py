@@ -84,7 +84,7 @@ class Pool(Reading):
         int | None, Metric("Data errors", "Blocks or files that are lost: no copy of them was good")
     ] = None
     status: Annotated[str | None, Fact("Status", "What ZFS says is wrong", export=False, plain=True)] = None
-    errors: Annotated[str | None, Fact("Errors", "What ZFS says of lost data", export=False, plain=True)] = None
+    errors: Annotated[str | None, Fact("Errors", "What ZFS says of lost data", export=False, names=Name.TEXT)] = None
     last_scan: Annotated[
         str | None, Fact("Last scan", "The last scrub or resilver that ended", export=False, plain=True)
     ] = None
@@ -139,7 +139,7 @@ class Vdev(Reading):
     ] = None
     note: Annotated[
         str | None,
-        Fact("Note", "What zpool status adds: too many errors, was /dev/sdx1", export=False, names=Name.DEVICE),
+        Fact("Note", "What zpool status adds: too many errors, was /dev/sdx1", export=False, names=Name.PATHS),
     ] = None
     path: Annotated[
         str | None, Fact("Path", "The leaf's device as the pool knows it", export=False, names=Name.PATH)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli.problem import Problem
+from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def redactor(keyfile: str) -> Redactor:
     from sdstop.redaction.pseudonym import Pseudonyms
     from sdstop.redaction.redactor import Redactor
 
-    return Redactor(Pseudonyms(_key(keyfile) if keyfile else os.urandom(32)))
+    return Redactor(Pseudonyms(_key(keyfile) if keyfile else os.urandom(32)), BUILTIN)
 
 
 def _key(path: str) -> bytes:

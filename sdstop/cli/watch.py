@@ -61,9 +61,9 @@ class Watch:
     def redact(self, redactor: Redactor) -> None:
         """Have names replaced in all that is told of the node from now on."""
         self.redactor = redactor
-        redactor.learn((), self.origin.name)
+        redactor.learn_host(self.origin.name)
         for frame in self._recorded:
-            redactor.learn(frame.evidence)
+            redactor.learn(frame)
         self.origin = redactor.origin(self.origin)
 
     def __enter__(self) -> Self:
@@ -110,7 +110,8 @@ class Watch:
             yield from self._plain(seconds, enough)
             return
         for frame in self._plain(seconds, enough):
-            self.redactor.learn(frame.evidence)
+            if self.sampler is not None:
+                self.redactor.learn(frame)
             self._held.append(frame)
             if self.sampler is None or frame.monotonic - self._held[0].monotonic >= HELD or self._streams:
                 self._streams = True

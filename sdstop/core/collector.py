@@ -22,13 +22,16 @@ class Need:
     """One kind of evidence that a collector reads.
 
     A path pattern, `cmd:ARGV` or `answer:QUESTION`, and why. `keep` returns the part of the data that is recorded,
-    where the rest may hold secrets: on a live node as it is read, and of what others recorded. Twice is like once.
+    where the rest may hold secrets: on a live node as it is read, and of what others recorded. `redact` returns what
+    redaction leaves of it before it replaces names: without free text, and names that no field of a reading holds.
+    Neither raises, and twice is like once.
     """
 
     what: str
     why: str
     privilege: str = ""
     keep: Callable[[bytes], bytes] | None = None
+    redact: Callable[[bytes], bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)

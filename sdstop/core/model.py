@@ -54,12 +54,12 @@ class Name(enum.Enum):
     SERIAL = "serial"
     IDENTIFIER = "identifier"
     """An address, WWN, IQN, UUID or id, known by its form wherever it stands."""
-    COMMAND = "command"
-    """A command line as `sdstop.core.commandline` keeps it: devices and paths in it are names."""
+    PATHS = "paths"
+    """A text that is not a name, as a command line: devices and paths that stand in it are."""
     TEXT = "text"
     """Free text of the source, in which any name may stand: redaction drops it."""
     EVIDENCE = "evidence"
-    """The key of evidence, or a part that marks a line of it: its names are those of other fields."""
+    """The key of evidence, a part that marks a line of it, or a text made of names that other fields hold."""
 
 
 @dataclass(frozen=True, slots=True)

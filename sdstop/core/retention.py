@@ -6,13 +6,16 @@ A node's files and other people's captures hold secrets and names that no collec
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import translate
+from typing import Any
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Outcome, slug
+from sdstop.core.wording import own_words
 
 Keep = Callable[[bytes], bytes]
 DROPPED = "not kept: no collector reads it"
@@ -28,8 +31,11 @@ class Retention:
     def __init__(self, collectors: Iterable[Collector]) -> None:
         """Take over the collectors' declarations."""
         needs = [need for collector in collectors for need in collector.needs]
-        keeping = {need.what: need.keep for need in needs if isinstance(need, Need) and need.keep is not None}
-        self._keeps = tuple((re.compile(_pattern(what)), keep) for what, keep in keeping.items())
+        self._keeps = _by_pattern({need.what: need.keep for need in needs if isinstance(need, Need) and need.keep})
+        self._redacts = _by_pattern(
+            {need.what: need.redact for need in needs if isinstance(need, Need) and need.redact}
+        )
+        self._reads = re.compile("|".join(sorted({_pattern(need.what) for need in needs})) or "(?!)")
         files = sorted({translate(need.what) for need in needs if need.what.startswith("/")})
         self._files = re.compile("|".join(files) or "(?!)")
         called = {need.what[4:].split()[0].rstrip("*") for need in needs if need.what.startswith("cmd:")}
@@ -55,6 +61,19 @@ class Retention:
                 return keep(data)
         return data
 
+    def reads(self, key: str) -> bool:
+        """Whether a collector reads just this: of a program's outputs, that of these arguments."""
+        if key.startswith(("cmd:", "slug:", "answer:")):
+            return self._reads.fullmatch(key) is not None
+        return self.needs(key)
+
+    def redacted(self, key: str, data: bytes) -> bytes:
+        """Return what redaction leaves of a piece of evidence, before names are replaced."""
+        for pattern, redact in self._redacts:
+            if pattern.fullmatch(key):
+                return redact(data)
+        return data
+
     def evidence(self, item: Evidence) -> Evidence:
         """Return what is kept of evidence that others recorded; what no collector reads is as if it was denied."""
         if not self.needs(item.key):
@@ -65,6 +84,10 @@ class Retention:
     def frames(self, frames: Iterable[Frame]) -> list[Frame]:
         """Return what is kept of the frames that others recorded."""
         return [replace(frame, evidence=tuple(map(self.evidence, frame.evidence))) for frame in frames]
+
+
+def _by_pattern(parts: Mapping[str, Keep]) -> tuple[tuple[re.Pattern[str], Keep], ...]:
+    return tuple((re.compile(_pattern(what)), part) for what, part in parts.items())
 
 
 def _pattern(what: str) -> str:
@@ -94,6 +117,36 @@ def mount_table(data: bytes) -> bytes:
             words[0] = _USER.sub(lambda found: found[1] or found[2] or "", words[0], count=1)
             lines.append(" ".join(words) + "\n")
     return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def json_texts(*fields: str, wording: Sequence[str] = ()) -> Keep:
+    """Return what empties the texts of a JSON document except those of some fields, and drops what is not JSON.
+
+    Numbers stay, as text too. Of the fields in `wording`, messages of a program, its own words stay.
+    """
+
+    def part(data: bytes) -> bytes:
+        try:
+            said = json.loads(data)
+            made = _texts(said, frozenset(fields), frozenset(wording), "")
+        except (ValueError, RecursionError):
+            return b""
+        return data if made == said else json.dumps(made).encode()
+
+    return part
+
+
+def _texts(said: Any, fields: frozenset[str], wording: frozenset[str], name: str) -> Any:
+    if isinstance(said, dict):
+        return {key: _texts(value, fields, wording, key) for key, value in said.items()}
+    if isinstance(said, list):
+        return [_texts(value, fields, wording, name) for value in said]
+    if not isinstance(said, str) or name in fields or _NUMERAL.fullmatch(said):
+        return said
+    return own_words(said) if name in wording else ""
+
+
+_NUMERAL = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[A-Za-z%]{0,3}|-")
 
 
 def lines_of(pattern: str) -> Keep:

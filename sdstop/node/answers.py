@@ -147,16 +147,16 @@ def boot_time() -> float:
     return float(psutil.boot_time())
 
 
-_PROPERTIES = frozenset({"ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_PATH", "DEVLINKS"})
-
-
 def block_devices() -> dict[str, dict[str, str]]:
-    """Return the properties of block devices that are read: others hold labels and names of file systems."""
+    """Return udev's properties by device, without those that say nothing about it (the numbers of events)."""
     import pyudev  # type: ignore[import-untyped]  # noqa: PLC0415
 
     devices = pyudev.Context().list_devices(subsystem="block")
-    found = {d.sys_name: {str(k): str(d.properties[k]) for k in d.properties if k in _PROPERTIES} for d in devices}
-    return {name: dict(sorted(found[name].items())) for name in sorted(found)}
+    found = {d.sys_name: {str(k): str(d.properties[k]) for k in d.properties} for d in devices}
+    return {
+        name: {k: v for k, v in sorted(found[name].items()) if k.startswith(("ID_", "DM_", "MD_", "DEV"))}
+        for name in sorted(found)
+    }
 
 
 @dataclass(frozen=True, slots=True)

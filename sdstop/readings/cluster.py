@@ -262,7 +262,7 @@ class ClusterVolume(Reading):
     provisioning: Annotated[str | None, Fact("Kind", "thin, thick or snapshot", plain=True)]
     size: Annotated[int | None, Metric("Size", "Size that its clients see", "bytes")]
     clients: Annotated[int | None, Metric("Clients", "Clients that it is mapped to")]
-    mapped: Annotated[str | None, Fact("Mapped to", "Names of the first of these", export=False, names=Name.HOST)]
+    mapped: Annotated[str | None, Fact("Mapped to", "Names of the first of these", export=False, names=Name.EVIDENCE)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
     read: Annotated[float | None, _READ] = None

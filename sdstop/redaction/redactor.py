@@ -1,77 +1,176 @@
-"""Redactor: evidence with every name of it replaced, in keys, texts, links, lists and the firmware's binary table."""
+"""Redactor: evidence with every name of it replaced, in keys, texts, links and lists.
+
+Names are those of fields that are declared as names, in readings that a replay of the evidence gives. A pool may be
+called like a word that a parser needs: so redacted evidence is replayed too, and where its readings are not the same
+but for names, the names to blame are found by trial and kept.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
+from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.redaction import credentials, firmware, identity, learning, sockets
+from sdstop.core.model import Name, schema
+from sdstop.core.replay import Replay
+from sdstop.core.retention import Retention
+from sdstop.core.snapshot import Derived, Run
+from sdstop.core.wording import own_words
+from sdstop.redaction import credentials, declared, identity, sockets
+from sdstop.redaction.comparison import differing
 from sdstop.redaction.names import Names
-from sdstop.redaction.needed import needed
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
-_UNREAD = re.compile(
-    r"/(?:vpd_pg[0-9a-f]+|inquiry|config|eeprom|resource\d+|vpd|rom|nvmem)$"
-    r"|^/proc/(?:\d+/|self/)?net/(?:arp|unix|nf_conntrack|dev_mcast|igmp6?|mcfilter6?|mcast6|ptype|netlink|ip_\w+|rt6_stats)$"
-    r"|^/proc/(?:keys|key-users|kallsyms|kcore|kmsg|\d+/(?:environ|maps|smaps|mountinfo|mem|auxv))$"
-)
+_UNREAD = re.compile(r"^/sys/.*/(?:vpd_pg[0-9a-f]+|inquiry|config|eeprom|resource\d+|vpd|rom|nvmem)$")
 """What nobody here reads, and holds names in ways of its own."""
 _HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
 _SPACED = re.compile(r"/sys/.*/eui$")
+_LINK = re.compile(r"(?:link:|list:)?/dev/(?P<path>.+)")
 _STRINGS = re.compile(rb"[\x20-\x7e]{3,}")
 _ESCAPE = re.compile(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
 _WIDE = re.compile(rb"(?:[\x20-\x7e]\0){3,}")
-_VENDORS = re.compile(r"^(\s*String \d+: )([^\n]+)$", re.MULTILINE)
 _NVME = re.compile(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
 REMOVED = "removed by redaction"
 _CACHED, _REMEMBERED = 4096, 300
 """Short texts (keys, values of sysfs) come again and again; so many, of so many characters, are remembered."""
+_ORDER = {kind: place for place, kind in enumerate((Kind.HOST, Kind.USER, Kind.SERIAL, Kind.VOLUME))}
+"""What a name counts as that several fields hold: the first of these."""
 
 
 class Redactor:
-    """Replaces names as it learns them; what a frame says itself is learnt before it is written."""
+    """Replaces names as it learns them; `learn` comes before `frame`, for each frame in its order."""
 
-    def __init__(self, pseudonyms: Pseudonyms) -> None:
-        """Start with nothing learnt."""
+    def __init__(self, pseudonyms: Pseudonyms, collectors: Sequence[Collector]) -> None:
+        """Start with nothing learned."""
         self.pseudonyms = pseudonyms
+        self.kept: set[str] = set()
+        """Names that were not replaced, because a parser needs them as words of its format."""
+        self.changed: set[str] = set()
+        """Families whose readings redaction changed for another reason."""
+        self.sources: set[str] = set()
+        """Collectors that read something."""
+        self._collectors = tuple(collectors)
+        self._retention = Retention(collectors)
         self._names = Names(pseudonyms)
         self._cached = lru_cache(_CACHED)(self._text)
+        self._learning, self._before, self._after = (Replay(self._collectors) for _ in range(3))
+        self._learned: dict[str, Run] = {}
+        self._own: set[str] = set()
+        """What stands for a host's name only where the host says its own."""
+        self._seen: set[tuple[Name, str]] = set()
 
     @property
     def names(self) -> Mapping[str, Kind]:
-        """What was learnt."""
+        """What was learned."""
         return self._names.kinds
 
-    def learn(self, items: Iterable[Evidence], host: str = "") -> bool:
-        """Learn what evidence says; return whether there was anything new."""
+    def learn(self, frame: Frame) -> None:
+        """Learn the names that a frame's readings hold, and those of links in /dev."""
+        found: list[tuple[Kind, str]] = []
+        for run in self._learning.feed(frame).runs.values():
+            if self._learned.get(run.collector) is not run:
+                self._learned[run.collector] = run
+                found += self._held(run)
+        for item in frame.evidence:
+            if (link := _LINK.fullmatch(item.key)) is not None:
+                parts = link["path"].split("/")
+                listed = item.data.decode("utf-8", "replace").split("\n") if item.key.startswith("list:") else []
+                found += declared.device(parts)
+                found += (name for entry in listed for name in declared.device([*parts, entry]))
+        self._add(found)
+
+    def learn_host(self, name: str) -> None:
+        """Learn the name of the node."""
+        self._add(declared.host(name))
+
+    def _held(self, run: Run) -> Iterable[tuple[Kind, str]]:
+        """Yield the names that a run's readings hold."""
+        if run.ok:
+            self.sources.add(run.collector)
+        for family, rows in run.tables.items():
+            columns = [column for column in schema(family).columns if column.names is not None]
+            for row in rows.values() if columns and not isinstance(rows, Derived) else ():
+                for column in columns:
+                    value = getattr(row, column.name)
+                    if isinstance(value, str) and column.names is not None and (column.names, value) not in self._seen:
+                        self._seen.add((column.names, value))
+                        yield from declared.names_in(column.names, value)
+
+    def _add(self, found: Iterable[tuple[Kind, str]]) -> None:
         before = len(self._names)
-        for kind, value in learning.host(host):
-            if identity.usable(kind, value):
-                self._names.add(kind, value)
-        for kind, value in learning.learnt(credentials.removed(item) for item in items):
-            self._names.add(kind, value)
-        new = len(self._names) > before
-        if new:
+        for kind, name in sorted(found, key=lambda item: _ORDER.get(item[0], len(_ORDER))):
+            if name not in self.kept and identity.usable(kind, name):
+                self._names.add(kind, name)
+        if len(self._names) > before:
             self._cached.cache_clear()
-        return new
 
     def frame(self, frame: Frame) -> Frame:
-        """Return a frame with all names replaced."""
+        """Return a frame with all names replaced. Its readings are the same but for those."""
+        before = self._before.feed(frame)
+        made = self._frame(frame)
+        if not differing(before, self._after.feed(made), self._shown, self._same):
+            return made
+        self._settle()
+        return self._frame(frame)
+
+    def _frame(self, frame: Frame) -> Frame:
         return replace(frame, evidence=tuple(self.evidence(item) for item in frame.evidence))
 
+    def _settle(self) -> None:
+        """Find the names whose replacement changes readings, and keep them; what is left of the change is noted."""
+        while self._trial():
+            suspects = [name for name, kind in self._names.kinds.items() if name in self.pseudonyms.known[kind]]
+            if self._trial(suspects):
+                break
+            low, high = 0, len(suspects)  # to replace the first `low` changes nothing, the first `high` does
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self._trial(suspects[middle:]) else (middle, high)
+            self._keep(suspects[high - 1])
+        self.changed |= self._trial()
+        state = tuple(self.evidence(item) for item in self._before.host.state.values())
+        self._after = Replay(self._collectors)
+        self._after.feed(Frame(1, 0.0, 0.0, state))
+
+    def _trial(self, without: Sequence[str] = ()) -> set[str]:
+        """Return the families whose readings differ if all names but some are replaced."""
+        names, cached = self._names, self._cached
+        try:
+            self._names = names.without(without)
+            self._cached = lru_cache(_CACHED)(self._text)
+            state = tuple(self._before.host.state.values())
+            before = Replay(self._collectors).feed(Frame(1, 0.0, 0.0, state))
+            after = Replay(self._collectors).feed(Frame(1, 0.0, 0.0, tuple(map(self.evidence, state))))
+            return differing(before, after, self._shown, self._same)
+        finally:
+            self._names, self._cached = names, cached
+
+    def _keep(self, name: str) -> None:
+        self.kept.add(name)
+        self.pseudonyms.forget(self._names.kinds[name], name)
+        self._names = self._names.without([name])
+        self._cached.cache_clear()
+
+    def _shown(self, kind: Name, text: str) -> str:
+        made = self.text(text)
+        return "" if kind is Name.HOST and made == text else made
+
+    def _same(self, kind: Name, text: str) -> str:
+        return "" if kind is Name.HOST and (text in self._own or not self.pseudonyms.made(text)) else text
+
     def evidence(self, item: Evidence) -> Evidence:
-        """Return a piece of evidence with all names replaced, and without credentials."""
+        """Return a piece of evidence with all names replaced, without free text and credentials."""
         item = credentials.removed(item)
         key = self.text(item.key)
-        if _UNREAD.search(item.key) or not needed(item.key):
+        if _UNREAD.search(item.key) or not self._retention.reads(item.key):
             return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=REMOVED)
-        data = self._of(item.key, item.data)
-        return replace(item, key=key, data=data, stderr=self.data(item.stderr), detail=self.text(item.detail))
+        data = self._of(item.key, self._retention.redacted(item.key, item.data))
+        return replace(item, key=key, data=data, stderr=_said(item), detail=self.text(item.detail))
 
     def origin(self, origin: Origin) -> Origin:
         """Return where frames come from, under another name."""
@@ -88,8 +187,6 @@ class Redactor:
             return data
         if key in _HOSTNAMES:
             return self._host(self.data(data).decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        if key.endswith("/dmi/tables/DMI"):
-            return firmware.replaced(data, self.pseudonyms, self.text)
         if key.endswith(("/cmdline", "/comm")):
             return b"\0".join(self.data(word) for word in data.split(b"\0"))
         if key.startswith("/proc/") and b"\0" not in data:
@@ -108,17 +205,16 @@ class Redactor:
             data = identity.BARE.sub(lambda m: identity.mac(m, self.pseudonyms), plain).encode(
                 "utf-8", "surrogateescape"
             )
-        if "dmidecode" in key and b"String 1:" in data:
-            vendors = firmware.known_alike(self.pseudonyms)
-            text = data.decode("utf-8", "surrogateescape")
-            data = _VENDORS.sub(lambda m: m[1] + vendors(m[2]), text).encode("utf-8", "surrogateescape")
         return self.data(data)
 
     def _host(self, text: str) -> str:
         """Replace a host's name where it can be nothing else, though it is a word that has to stay: `node7`, `sda`."""
         name = text.strip()
-        named = name and not self.pseudonyms.made(name) and identity.is_host(name)
-        return text.replace(name, self.pseudonyms.of(Kind.HOST, name)) if named else text
+        if not name or self.pseudonyms.made(name) or not identity.is_host(name):
+            return text
+        made = self.pseudonyms.of(Kind.HOST, name)
+        self._own.add(made)
+        return text.replace(name, made)
 
     def data(self, data: bytes) -> bytes:
         """Return bytes with all names replaced; of what is binary each text within it, in the same length."""
@@ -166,6 +262,13 @@ class Redactor:
         """Return what stands for what, to be kept by the node's owner alone."""
         known = self.pseudonyms.known
         return {kind.value: dict(sorted(known[kind].items())) for kind in Kind if known[kind]}
+
+
+def _said(item: Evidence) -> bytes:
+    """Return what collectors read beside the data: the first line of an error, a reply's type, without free text."""
+    if item.key.startswith("http"):
+        return item.stderr.partition(b";")[0]
+    return own_words(item.stderr.strip().partition(b"\n")[0].decode("utf-8", "replace")).encode()
 
 
 def _split(parts: list[tuple[str, bool]], pattern: re.Pattern[str], made: Any) -> list[tuple[str, bool]]:
