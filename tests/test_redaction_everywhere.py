@@ -24,11 +24,11 @@ from sdstop.core.diagnosis import Judgement, judge
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.redaction import credentials, firmware, sockets
+from sdstop.redaction import credentials, sockets
 from sdstop.redaction.leak import leaks
+from sdstop.redaction.ordinary import is_ordinary
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 from sdstop.redaction.redactor import Redactor
-from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
 from tests import planting
 from tests.stories.expected import FIXTURES, STORIES
@@ -45,10 +45,10 @@ def opened(name: str) -> tuple[Origin, list[Frame]]:
 
 
 def redactor(frames: Iterable[Frame], host: str) -> Redactor:
-    known = Redactor(Pseudonyms(KEY))
-    known.learn((), host)
+    known = Redactor(Pseudonyms(KEY), BUILTIN)
+    known.learn_host(host)
     for frame in frames:
-        known.learn(frame.evidence)
+        known.learn(frame)
     return known
 
 
@@ -112,7 +112,6 @@ def kind_of(key: str) -> str:
     return re.sub(r"\d+|/sys/.*/(?!DMI)\w+$|/sys/.*/", "", key)
 
 
-@pytest.mark.usefixtures("all_handed_on")
 @pytest.mark.parametrize("name", STORY)
 def test_nothing_planted_is_left_in_a_story_and_its_findings_are_the_same(name: str) -> None:
     origin, frames = opened(name)
@@ -138,7 +137,6 @@ def members(path: Path) -> dict[str, bytes]:
         return {m.name: archive.extractfile(m).read() for m in archive if m.isfile()}  # type: ignore[union-attr]
 
 
-@pytest.mark.usefixtures("all_handed_on")
 def test_an_archive_has_nothing_planted_in_any_member_and_its_map_is_outside(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -263,7 +261,7 @@ def test_what_comes_in_place_of_a_short_name_is_no_word_of_the_formats() -> None
     known = Pseudonyms(KEY)
     names = [a + b + c for a in "xyz" for b in "klm" for c in "pqrs"]
     made = [known.of(Kind.VOLUME, name) for name in names]
-    assert not [word for word in made if ordinary(word)]
+    assert not [word for word in made if is_ordinary(word)]
     assert len(set(made)) == len(names)
 
 
@@ -307,7 +305,7 @@ def test_taking_credentials_out_raises_nothing_and_twice_is_once(text: str, data
     once = credentials.without(text)
     assert credentials.without(once) == once
     known = Pseudonyms(KEY)
-    assert len(firmware.replaced(data, known, str.upper)) == len(data)
+    assert len(smbios.without_serials(data)) == len(data)
     for key in ("/proc/net/tcp", "/proc/net/route", "/proc/net/if_inet6"):
         assert sockets.replaced(key, text, known) is not None
 
@@ -349,7 +347,6 @@ def test_what_no_collector_reads_is_not_handed_on() -> None:
         assert known.evidence(Evidence(key, data=b"100")).data == b"100"
 
 
-@pytest.mark.usefixtures("all_handed_on")
 def test_addresses_in_hex_digits_are_those_in_plain_text() -> None:
     known = Redactor(Pseudonyms(KEY))
     items = {item.key: known.evidence(item) for item in planting.saying() if "/777/net/" in item.key}

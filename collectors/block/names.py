@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
-from sdstop.core.retention import mount_table
+from sdstop.core.retention import lines_of, mount_table
 from sdstop.readings.device_names import DevicePath, unstable
 
 FSTAB = "/etc/fstab"
@@ -93,7 +93,12 @@ DEVICE_NAMES = Collector(
     read,
     (DevicePath,),
     (
-        Need(FSTAB, "by which names file systems are mounted; options are not kept", keep=mount_table),
+        Need(
+            FSTAB,
+            "by which names file systems are mounted; options are not kept",
+            keep=mount_table,
+            redact=lines_of(r"/dev/"),
+        ),
         Need(MDADM[0], "by which names mdadm looks for members", keep=kept_mdadm),
         Need(MDADM[1], "the same, on other distributions", keep=kept_mdadm),
     ),

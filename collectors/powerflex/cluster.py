@@ -19,6 +19,7 @@ from sdstop.collectors.powerflex.objects import (
     statistics,
     text,
     whole,
+    without_texts,
 )
 from sdstop.collectors.powerflex.pools import Here, System, pool_rows
 from sdstop.collectors.powerflex.readings import GATEWAY, INSTANCES, STATISTICS, Gateway, ScaleioPool
@@ -234,6 +235,7 @@ SCALEIO = Collector(
              "config file"),
         Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
         Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
+        Need("http*:*api*instances*", "the same, under another name", redact=without_texts),
         Need(f"answer:{GATEWAY}", "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),

@@ -35,7 +35,6 @@ class Retention:
         self._redacts = _by_pattern(
             {need.what: need.redact for need in needs if isinstance(need, Need) and need.redact}
         )
-        self._reads = re.compile("|".join(sorted({_pattern(need.what) for need in needs})) or "(?!)")
         files = sorted({translate(need.what) for need in needs if need.what.startswith("/")})
         self._files = re.compile("|".join(files) or "(?!)")
         called = {need.what[4:].split()[0].rstrip("*") for need in needs if need.what.startswith("cmd:")}
@@ -60,12 +59,6 @@ class Retention:
             if pattern.fullmatch(key):
                 return keep(data)
         return data
-
-    def reads(self, key: str) -> bool:
-        """Whether a collector reads just this: of a program's outputs, that of these arguments."""
-        if key.startswith(("cmd:", "slug:", "answer:")):
-            return self._reads.fullmatch(key) is not None
-        return self.needs(key)
 
     def redacted(self, key: str, data: bytes) -> bytes:
         """Return what redaction leaves of a piece of evidence, before names are replaced."""

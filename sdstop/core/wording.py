@@ -7,7 +7,7 @@ import re
 UNSAID = "*"
 """Stands for a word that is not one of a program's own."""
 _TEXT = (
-    "a able zone violation smp phy vacant log result identifier function discover general expander permanent temporarily "
+    "zone violation smp phy vacant log result identifier function discover general expander temporarily a able "
     "a able access activating active after again all allowed already an and any appears application archive are as "
     "at attempting authentication authorized avail availability available back backfill backfillfull bad be because "
     "been below between blocked both but by cache call canceled cancelled cannot capacity check checks client "

@@ -71,6 +71,16 @@ def names_in(kind: Name, text: str) -> Names:
             yield from ((Kind.VOLUME, found["name"]) for found in _ASSIGNED.finditer(text))
 
 
+def in_key(key: str) -> Names:
+    """Yield the names in a path of evidence that no reading may hold: of devices, machines, users' control groups."""
+    if key.startswith("/dev/"):
+        yield from device(key.split("/")[2:])
+    elif "/libvirt/" in key and key.endswith(".xml"):
+        yield Kind.VOLUME, key.rpartition("/")[2].removesuffix(".xml")
+    elif key.startswith("/sys/fs/cgroup/"):
+        yield from _owner(key)
+
+
 def host(name: str) -> Names:
     """Yield a host's name, in full and short, and its domain."""
     name = name.strip().rstrip(".")

@@ -7,6 +7,7 @@ but for names, the names to blame are found by trial and kept.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -26,11 +27,8 @@ from sdstop.redaction.comparison import differing
 from sdstop.redaction.names import Names
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
-_UNREAD = re.compile(r"^/sys/.*/(?:vpd_pg[0-9a-f]+|inquiry|config|eeprom|resource\d+|vpd|rom|nvmem)$")
-"""What nobody here reads, and holds names in ways of its own."""
 _HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
 _SPACED = re.compile(r"/sys/.*/eui$")
-_LINK = re.compile(r"(?:link:|list:)?/dev/(?P<path>.+)")
 _STRINGS = re.compile(rb"[\x20-\x7e]{3,}")
 _ESCAPE = re.compile(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
 _WIDE = re.compile(rb"(?:[\x20-\x7e]\0){3,}")
@@ -60,6 +58,8 @@ class Redactor:
         self._cached = lru_cache(_CACHED)(self._text)
         self._learning, self._before, self._after = (Replay(self._collectors) for _ in range(3))
         self._learned: dict[str, Run] = {}
+        self._read: set[str] = set()
+        """Keys of evidence that a collector has read."""
         self._own: set[str] = set()
         """What stands for a host's name only where the host says its own."""
         self._seen: set[tuple[Name, str]] = set()
@@ -70,18 +70,20 @@ class Redactor:
         return self._names.kinds
 
     def learn(self, frame: Frame) -> None:
-        """Learn the names that a frame's readings hold, and those of links in /dev."""
+        """Learn the names that a frame's readings hold, and those of devices and machines in paths."""
         found: list[tuple[Kind, str]] = []
         for run in self._learning.feed(frame).runs.values():
             if self._learned.get(run.collector) is not run:
                 self._learned[run.collector] = run
+                self._read |= run.keys
                 found += self._held(run)
         for item in frame.evidence:
-            if (link := _LINK.fullmatch(item.key)) is not None:
-                parts = link["path"].split("/")
-                listed = item.data.decode("utf-8", "replace").split("\n") if item.key.startswith("list:") else []
-                found += declared.device(parts)
-                found += (name for entry in listed for name in declared.device([*parts, entry]))
+            key = item.key.removeprefix("link:")
+            if key.startswith("list:"):
+                listed = item.data.decode("utf-8", "replace").split("\n")
+                found += (name for entry in listed for name in declared.in_key(f"{key[5:]}/{entry}"))
+            elif key.startswith("/"):
+                found += declared.in_key(key)
         self._add(found)
 
     def learn_host(self, name: str) -> None:
@@ -119,7 +121,19 @@ class Redactor:
         return self._frame(frame)
 
     def _frame(self, frame: Frame) -> Frame:
-        return replace(frame, evidence=tuple(self.evidence(item) for item in frame.evidence))
+        return replace(frame, evidence=self._all(frame.evidence))
+
+    def _all(self, items: Iterable[Evidence]) -> tuple[Evidence, ...]:
+        """Return evidence with all names replaced, without what no collector has read or found in a folder."""
+        return tuple(self.evidence(item) for item in items if item.key in self._read or self._is_listed(item.key))
+
+    def _is_listed(self, key: str) -> bool:
+        """Whether a collector looked for the key's path in a folder that is known by what is in it alone."""
+        path = key.removeprefix("link:")
+        while path.startswith("/") and (path := posixpath.dirname(path)) != "/":
+            if f"list:{path}" in self._read and f"list:{path}" not in self._before.host.state:
+                return True
+        return False
 
     def _settle(self) -> None:
         """Find the names whose replacement changes readings, and keep them; what is left of the change is noted."""
@@ -133,7 +147,7 @@ class Redactor:
                 low, high = (low, middle) if self._trial(suspects[middle:]) else (middle, high)
             self._keep(suspects[high - 1])
         self.changed |= self._trial()
-        state = tuple(self.evidence(item) for item in self._before.host.state.values())
+        state = self._all(self._before.host.state.values())
         self._after = Replay(self._collectors)
         self._after.feed(Frame(1, 0.0, 0.0, state))
 
@@ -145,7 +159,7 @@ class Redactor:
             self._cached = lru_cache(_CACHED)(self._text)
             state = tuple(self._before.host.state.values())
             before = Replay(self._collectors).feed(Frame(1, 0.0, 0.0, state))
-            after = Replay(self._collectors).feed(Frame(1, 0.0, 0.0, tuple(map(self.evidence, state))))
+            after = Replay(self._collectors).feed(Frame(1, 0.0, 0.0, self._all(state)))
             return differing(before, after, self._shown, self._same)
         finally:
             self._names, self._cached = names, cached
@@ -157,6 +171,8 @@ class Redactor:
         self._cached.cache_clear()
 
     def _shown(self, kind: Name, text: str) -> str:
+        if kind is Name.IDENTIFIER and identity.BARE.fullmatch(text):
+            return identity.BARE.sub(lambda found: identity.mac(found, self.pseudonyms), text)
         made = self.text(text)
         return "" if kind is Name.HOST and made == text else made
 
@@ -167,7 +183,7 @@ class Redactor:
         """Return a piece of evidence with all names replaced, without free text and credentials."""
         item = credentials.removed(item)
         key = self.text(item.key)
-        if _UNREAD.search(item.key) or not self._retention.reads(item.key):
+        if item.key not in self._read:
             return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=REMOVED)
         data = self._of(item.key, self._retention.redacted(item.key, item.data))
         return replace(item, key=key, data=data, stderr=_said(item), detail=self.text(item.detail))
