@@ -25,9 +25,9 @@ def run(options: argparse.Namespace) -> int:
 
     try:
         url = parse_url(options.prometheus)
-        client = Client(url, load(options.http_config))
-        watcher = Watcher(client, matchers(options.match), ("job", *options.peers), configured=_configured(options))
-        return _shown(options, watcher, str(url))
+        match, configured = matchers(options.match), _configured(options)
+        with Client(url, load(options.http_config)) as client:
+            return _shown(options, Watcher(client, match, ("job", *options.peers), configured=configured), str(url))
     except SettingsError as error:
         raise Problem(str(error), 2) from error
 

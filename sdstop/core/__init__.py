@@ -1,0 +1,1 @@
+"""Core: what every other package builds on."""

@@ -1,0 +1,1 @@
+"""Node: the only code that touches the node and the network."""
