@@ -14,41 +14,54 @@ limit = 5000
 gateways = ["https://gateway"]
 user = "monitor"
 
-What cannot be honoured is refused in one line that names the file and the key: what is written there and does
-nothing would be believed. `[export]` is read by the exporter that it is for.
+What sdstop cannot do is refused in one line that names the file and the setting.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from sdstop.core.settings import ConfigError, convert, in_file, read_text, read_toml, unknown
 
 if TYPE_CHECKING:
     from sdstop.finding import NodeRule, Rule
     from sdstop.gateway.settings import Settings
 
-_LARGEST = 1e18
-"""No threshold is larger: a number beyond it is a mistake."""
+_Threshold = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
+"""A number beyond is a mistake, and nan would switch a rule off."""
 
 
-class ConfigError(Exception):
-    """The file cannot be used; one line that says what to mend."""
+class SamplerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[sampler]`: seconds between two samples, and whether SAS expanders are queried."""
+
+    interval: Annotated[float, msgspec.Meta(ge=0.1, le=3600, description="seconds from 0.1 to 3600")] = 1.0
+    smp: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file. `[export]` and `[powerflex]` have types of their own, beside what they configure."""
+
+    rules: dict[str, dict[str, _Threshold]] = {}
+    sampler: SamplerSettings = SamplerSettings()
+    export: dict[str, Any] = {}
+    powerflex: dict[str, Any] | None = None
+
+
+class Config(msgspec.Struct, frozen=True):
     """What the file sets.
 
     `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds; `smp` whether SAS expanders
-    are asked for anything; `export` as it stands.
+    are queried; `export` as it stands.
     """
 
-    thresholds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    thresholds: Mapping[str, Mapping[str, float]] = {}
     interval: float = 1.0
     smp: bool = True
-    export: Mapping[str, Any] = field(default_factory=dict)
+    export: Mapping[str, Any] = {}
     powerflex: Settings | None = None
 
 
@@ -56,76 +69,28 @@ def load(path: Path | None, rules: Sequence[Rule | NodeRule]) -> Config:
     """Read a config file, or return the defaults for None. Raises ConfigError."""
     if path is None:
         return Config()
-    import tomllib  # noqa: PLC0415  # most nodes have no file
-
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ConfigError(f"{path}: {error}") from error
-    for name in sorted(table.keys() - {"rules", "sampler", "export", "powerflex"}):
-        what = f"[{name}] is no section" if isinstance(table[name], dict) else f"{name} stands in no section"
-        raise ConfigError(f"{path}: {what}; there are [rules.ID], [sampler], [export], [powerflex]")
-    return Config(
-        _thresholds(path, table, rules),
-        _interval(path, table),
-        _smp(path, table),
-        _section(path, table, "export"),
-        _powerflex(path, table) if "powerflex" in table else None,
-    )
+    text = read_text(path)
+    with in_file(path):
+        file = convert(read_toml(text), ConfigFile)
+        _check_names(file.rules, rules)
+        powerflex = None if file.powerflex is None else _powerflex(file.powerflex)
+        return Config(file.rules, file.sampler.interval, file.sampler.smp, file.export, powerflex)
 
 
-def _powerflex(path: Path, table: Mapping[str, Any]) -> Settings:
+def _powerflex(section: Mapping[str, Any]) -> Settings:
     from sdstop.gateway.settings import settings  # noqa: PLC0415  # most nodes have no gateway
 
-    try:
-        return settings(_section(path, table, "powerflex"))
-    except ValueError as error:
-        raise ConfigError(f"{path}: powerflex.{error}") from error
+    return settings(section)
 
 
-def _section(path: Path, table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = table.get(name, {})
-    if not isinstance(section, dict):
-        raise ConfigError(f"{path}: [{name}] must be a table")
-    return section
-
-
-def _interval(path: Path, table: Mapping[str, Any]) -> float:
-    sampler = _section(path, table, "sampler")
-    for name in sorted(sampler.keys() - {"interval", "smp"}):
-        raise ConfigError(f"{path}: sampler.{name}: there is no such setting; there are interval, smp")
-    interval = sampler.get("interval", 1.0)
-    if not isinstance(interval, int | float) or isinstance(interval, bool) or not 0.1 <= interval <= 3600:
-        raise ConfigError(f"{path}: sampler.interval must be seconds from 0.1 to 3600")
-    return float(interval)
-
-
-def _smp(path: Path, table: Mapping[str, Any]) -> bool:
-    smp = _section(path, table, "sampler").get("smp", True)
-    if not isinstance(smp, bool):
-        raise ConfigError(f"{path}: sampler.smp must be true or false")
-    return smp
-
-
-def _thresholds(path: Path, table: Mapping[str, Any], rules: Sequence[Rule | NodeRule]) -> dict[str, dict[str, float]]:
+def _check_names(thresholds: Mapping[str, Mapping[str, float]], rules: Sequence[Rule | NodeRule]) -> None:
+    """Raise ConfigError for a rule or a threshold that does not exist."""
     known: dict[str, set[str]] = {}
     for declared in rules:  # one of a node and one between nodes may share an id
         known.setdefault(declared.id, set()).update(t.name for t in declared.thresholds)
-    chosen: dict[str, dict[str, float]] = {}
-    for rule, values in _section(path, table, "rules").items():
+    for rule, values in thresholds.items():
         if rule not in known:
-            raise ConfigError(f"{path}: [rules.{rule}]: there is no such rule; `sdstop rules` lists them")
-        if not isinstance(values, dict):
-            raise ConfigError(f"{path}: [rules.{rule}] must be a table")
-        for name, value in values.items():
+            raise ConfigError(f"rules.{rule}: {unknown('rule', rule, known, 'see `sdstop rules`')}")
+        for name in values:
             if name not in known[rule]:
-                has = ", ".join(sorted(known[rule])) or "none"
-                raise ConfigError(f"{path}: rules.{rule}.{name}: there is no such threshold; {rule} has {has}")
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                raise ConfigError(f"{path}: rules.{rule}.{name} must be a number")
-            if not 0 <= value <= _LARGEST:  # nan is neither: it would switch the rule off without a word
-                raise ConfigError(f"{path}: rules.{rule}.{name} must be a number from 0 to 1e18")
-            chosen.setdefault(rule, {})[name] = float(value)
-    return chosen
+                raise ConfigError(f"rules.{rule}.{name}: {unknown('threshold', name, known[rule])}")

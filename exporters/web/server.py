@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import sdstop
-from sdstop.config import ConfigError
+from sdstop.core.settings import ConfigError
 from sdstop.evidence import Frame
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, Part

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Show the fleet until the user quits, or print it once. Raises Problem."""
+    from sdstop.core.settings import ConfigError
     from sdstop.fleet.client import Client
     from sdstop.fleet.http_config import load
-    from sdstop.fleet.problem import SettingsError
     from sdstop.fleet.promql import matchers
     from sdstop.fleet.url import parse_url
     from sdstop.fleet.watcher import Watcher
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
         match, configured = matchers(options.match), _configured(options)
         with Client(url, load(options.http_config)) as client:
             return _shown(options, Watcher(client, match, ("job", *options.peers), configured=configured), str(url))
-    except SettingsError as error:
+    except ConfigError as error:
         raise Problem(str(error), 2) from error
 
 

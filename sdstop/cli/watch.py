@@ -14,7 +14,8 @@ from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.io_sizes import IO_SIZES
 from sdstop.collectors.sas import SAS, often, unasked
-from sdstop.config import Config, ConfigError, load
+from sdstop.config import Config, load
+from sdstop.core.settings import ConfigError
 from sdstop.evidence import Frame, Origin
 from sdstop.format import safe
 

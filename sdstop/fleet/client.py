@@ -38,7 +38,7 @@ class Client:
     """Not for several threads at once. A context manager."""
 
     def __init__(self, url: Url, config: HttpConfig, seconds: float | None = None) -> None:
-        """Open nothing yet; a question takes at most so many seconds. Raises SettingsError for unusable TLS files."""
+        """Open nothing yet; a question takes at most so many seconds. Raises ConfigError for unusable TLS files."""
         self.url = url
         self._config = config
         self._seconds = SECONDS if seconds is None else seconds
@@ -47,14 +47,14 @@ class Client:
         self._post = True
 
     def query(self, expression: str, taken: float | None = None) -> Answer:
-        """Evaluate at one moment (Unix seconds; None: now). Raises ServerError, SettingsError."""
+        """Evaluate at one moment (Unix seconds; None: now). Raises ServerError, ConfigError."""
         fields = [("query", expression), ("timeout", f"{self._seconds:g}s")]
         if taken is not None:
             fields.append(("time", f"{taken:.3f}"))
         return parse_answer(self._asked(_QUERY, fields))
 
     def query_range(self, expression: str, start: float, end: float, step: float) -> Answer:
-        """Evaluate from `start` to `end` every `step` seconds. Raises ServerError, SettingsError."""
+        """Evaluate from `start` to `end` every `step` seconds. Raises ServerError, ConfigError."""
         fields = [
             ("query", expression), ("start", f"{start:.3f}"), ("end", f"{end:.3f}"), ("step", f"{step:g}"),
             ("timeout", f"{self._seconds:g}s"),
@@ -62,7 +62,7 @@ class Client:
         return parse_answer(self._asked(_QUERY_RANGE, fields))
 
     def server(self) -> str:
-        """Return what the server says it is: `Prometheus 2.42.0`; "" where it does not say. Raises SettingsError.
+        """Return what the server says it is: `Prometheus 2.42.0`; "" where it does not say. Raises ConfigError.
 
         Source: /api/v1/status/buildinfo, which old servers and gateways lack and VictoriaMetrics leaves empty.
         """

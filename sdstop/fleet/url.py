@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from sdstop.fleet.problem import SettingsError
+from sdstop.core.settings import ConfigError
 from sdstop.format import safe
 
 _API = re.compile(r"(/api/v1(/query)?)?/*$")
@@ -28,7 +28,7 @@ class Url:
 
 
 def parse_url(text: str) -> Url:
-    """Return the parts of `https://prometheus.example:9090/prefix`. Raises SettingsError, which quotes no credentials.
+    """Return the parts of `https://prometheus.example:9090/prefix`. Raises ConfigError, which quotes no credentials.
 
     What people copy along (`/api/v1`, a slash at the end) is dropped.
     """
@@ -36,17 +36,17 @@ def parse_url(text: str) -> Url:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise SettingsError("--prometheus is no URL; write http://HOST:PORT") from None
+        raise ConfigError("--prometheus is no URL; write http://HOST:PORT") from None
     if "@" in parts.netloc or parts.username is not None or parts.password is not None:
-        raise SettingsError(
+        raise ConfigError(
             "--prometheus holds a user or a password, which everybody sees who lists processes: write basic_auth into "
             "a file and name it with --http-config"
         )
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise SettingsError(f"{safe(text, 80)!r} is no URL of a server; write http://HOST:PORT or https://HOST/PREFIX")
+        raise ConfigError(f"{safe(text, 80)!r} is no URL of a server; write http://HOST:PORT or https://HOST/PREFIX")
     if parts.query or parts.fragment:
-        raise SettingsError("--prometheus has a ? or a #; write the address alone, and labels as --match")
+        raise ConfigError("--prometheus has a ? or a #; write the address alone, and labels as --match")
     if not re.fullmatch(r"[\x21-\x7e]*", parts.path) or not re.fullmatch(r"[0-9A-Za-z._:%-]+", parts.hostname):
-        raise SettingsError("--prometheus has characters that no URL has; write them as %XX")
+        raise ConfigError("--prometheus has characters that no URL has; write them as %XX")
     prefix = _API.sub("", parts.path)
     return Url(parts.scheme, parts.hostname, port or {"http": 80, "https": 443}[parts.scheme], prefix)

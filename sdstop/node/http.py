@@ -19,7 +19,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.message import Message
 from typing import Any, Self
@@ -122,7 +122,7 @@ class HttpClient:
         self._lock = threading.Lock()
         self._running = threading.Lock()
         self._closed = False
-        self._lookup: queue.SimpleQueue[list[_Address] | OSError] | None = None
+        self._lookup: queue.SimpleQueue[Sequence[_Address] | OSError] | None = None
         self._socket: _TimedSocket | _TimedTlsSocket | None = None
         self._connection: http.client.HTTPConnection | None = None
 
@@ -287,12 +287,12 @@ class HttpClient:
             if self._closed:
                 raise OSError
 
-    def _addresses(self, end: float) -> list[_Address]:
+    def _addresses(self, end: float) -> Sequence[_Address]:
         """Return the addresses of the host. A thread waits for the resolver, which takes no timeout; it ends alone."""
         host, port = self._endpoint.host, self._endpoint.port
         with contextlib.suppress(socket.gaierror):
             return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-        found: queue.SimpleQueue[list[_Address] | OSError] = queue.SimpleQueue()
+        found: queue.SimpleQueue[Sequence[_Address] | OSError] = queue.SimpleQueue()
 
         def resolve() -> None:
             try:
@@ -389,5 +389,5 @@ def _fault(error: Exception) -> HttpError:
         case http.client.IncompleteRead() | ConnectionError():  # RemoteDisconnected is one, too
             return HttpError("connection closed before the response was complete")
         case OSError():
-            return HttpError(f"cannot connect: {error.strerror or error or type(error).__name__}")
+            return HttpError(f"cannot connect: {error.strerror or type(error).__name__}")
     return HttpError("malformed HTTP response")

@@ -141,10 +141,11 @@ def test_a_host_that_accepts_no_connection_costs_the_deadline() -> None:
 def test_a_resolver_that_does_not_answer_costs_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     over, real = threading.Event(), socket.getaddrinfo
 
-    def resolve(*arguments: object, flags: int = 0, **keywords: object) -> object:
-        if not flags & socket.AI_NUMERICHOST:
-            over.wait(10)
-        return real("127.0.0.1", 1, type=socket.SOCK_STREAM) if not flags else real(*arguments, flags=flags)  # type: ignore[arg-type]
+    def resolve(host: str, port: int, *, type: int = 0, flags: int = 0) -> object:  # noqa: A002  # its signature
+        if flags & socket.AI_NUMERICHOST:
+            return real(host, port, type=type, flags=flags)
+        over.wait(10)
+        return real("127.0.0.1", port, type=type)
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     with nothing_left():
