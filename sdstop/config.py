@@ -28,7 +28,7 @@ import msgspec
 from sdstop.core.settings import ConfigError, convert, in_file, read_text, read_toml, unknown
 
 if TYPE_CHECKING:
-    from sdstop.finding import NodeRule, Rule
+    from sdstop.core.finding import NodeRule, Rule
     from sdstop.gateway.settings import Settings
 
 _Threshold = Annotated[float, msgspec.Meta(ge=0, le=1e18)]

@@ -21,8 +21,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from sdstop.core.format import safe
 from sdstop.core.settings import ConfigError, convert, in_file, read_text, read_yaml, unknown
-from sdstop.format import safe
 
 
 @dataclass(frozen=True, slots=True)

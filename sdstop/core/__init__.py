@@ -1,1 +1,1 @@
-"""Core: what every other package builds on."""
+"""What everything else stands on: evidence, readings, snapshots, windows, findings, and the session that joins them."""

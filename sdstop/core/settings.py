@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_origin
 
 import msgspec
 
-from sdstop.format import safe
+from sdstop.core.format import safe
 
 if TYPE_CHECKING:
     from msgspec import inspect

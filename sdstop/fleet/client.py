@@ -5,14 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from typing import Self
-from urllib.parse import urlencode
 
 import sdstop
+from sdstop.core.format import safe
 from sdstop.fleet.answer import Answer, BuildInfo, error_text, parse_answer, parse_build_info
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.url import Url
-from sdstop.format import safe
 from sdstop.node.http import (
     Endpoint,
     HttpClient,
@@ -21,6 +20,7 @@ from sdstop.node.http import (
     Response,
     ResponseTooLarge,
     UntrustedCertificate,
+    form,
 )
 
 SECONDS = 15.0
@@ -97,7 +97,7 @@ class Client:
         return _judged(response)
 
     def _sent(self, method: str, path: str, fields: Fields, end: float) -> Response:
-        target, body = f"{self.url.prefix}{path}", urlencode(fields, errors="replace")
+        target, body = f"{self.url.prefix}{path}", form(fields)
         headers = [("User-Agent", f"sdstop/{sdstop.__version__}"), ("Accept", "application/json"), *self._config.sent()]
         data = None
         if method == "POST":

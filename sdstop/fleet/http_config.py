@@ -22,8 +22,8 @@ from typing import Any, Literal
 
 import msgspec
 
+from sdstop.core.format import safe
 from sdstop.core.settings import ConfigError, InvalidSetting, convert, in_file, read_text, read_yaml
-from sdstop.format import safe
 from sdstop.node.http import tls_context
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

@@ -17,13 +17,13 @@ from typing import Any
 
 import msgspec
 
-from sdstop.evidence import http_key
+from sdstop.core.evidence import http_key
+from sdstop.core.host import LARGEST_REPLY, Denied, Failed, Reply, TimedOut
 from sdstop.gateway.allowed import may_ask, may_send
 from sdstop.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
 from sdstop.gateway.secret import Finder, Secret, SecretError, cleaned
 from sdstop.gateway.session import Refused, Session, Unusable
 from sdstop.gateway.settings import Address, Settings
-from sdstop.host import LARGEST_REPLY, Denied, Failed, Reply, TimedOut
 from sdstop.node.http import (
     Endpoint,
     HttpClient,

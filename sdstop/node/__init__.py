@@ -1,1 +1,1 @@
-"""Node: the only code that touches the node and the network."""
+"""The only code that touches the node and the network."""

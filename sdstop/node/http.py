@@ -23,6 +23,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.message import Message
 from typing import Any, Self
+from urllib.parse import urlencode
 
 LARGEST = 32 << 20
 """Bytes of a response body, decompressed."""
@@ -78,6 +79,11 @@ class Response:
     def header(self, name: str) -> str:
         """Return a header, "" if it is missing."""
         return str(self.headers.get(name, ""))
+
+
+def form(fields: Sequence[tuple[str, str]]) -> str:
+    """Return fields as a query, or as a body of type application/x-www-form-urlencoded; it is ASCII."""
+    return urlencode(fields, errors="replace")
 
 
 def tls_context(

@@ -118,6 +118,8 @@ def test_no_file_raises_anything_else(text: str) -> None:
         ("https://mimir.example/prometheus/", "https://mimir.example/prometheus"),
         ("http://vm:8481/select/0/prometheus/api/v1", "http://vm:8481/select/0/prometheus"),
         ("http://[::1]:9090/", "http://[::1]:9090"),
+        ("HTTPS://Prom.Example:443", "https://prom.example"),
+        ("http://[FE80::1%Eth0]/", "http://[fe80::1%Eth0]"),
     ],
 )
 def test_addresses(text: str, shown: str) -> None:
@@ -135,6 +137,10 @@ def test_addresses(text: str, shown: str) -> None:
         "http://p/#f",
         "http://p/a b",
         "http://p:70000",
+        "http://p:0",
+        "http",
+        "http://p/\ta",
+        "http://a[::1]",
         "http://é\x1b/",
     ],
 )
@@ -144,7 +150,7 @@ def test_what_is_no_address_is_refused(text: str) -> None:
 
 
 def test_credentials_in_an_address_are_refused_and_not_repeated() -> None:
-    for text in ("http://me:hush@p:9090", "https://hush@p", "http://me:hush@[::1"):
+    for text in ("http://me:hush@p:9090", "https://hush@p", "http://me:hush@[::1", "me:hush@p:9090", "ftp://hush@p"):
         with pytest.raises(ConfigError) as caught:
             parse_url(text)
         assert "hush" not in str(caught.value)

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.__main__ import main
+from sdstop.core.host import Failed, TimedOut
 from sdstop.fleet.client import Client as FleetClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.problem import ServerError
@@ -22,7 +23,6 @@ from sdstop.fleet.url import parse_url
 from sdstop.gateway.client import Client as GatewayClient
 from sdstop.gateway.secret import Secret
 from sdstop.gateway.settings import settings
-from sdstop.host import Failed, TimedOut
 from sdstop.node.http import (
     Endpoint,
     HttpClient,
