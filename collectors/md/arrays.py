@@ -11,12 +11,12 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from sdstop.collectors.md import mdstat
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.md.redundancy import Layout, tolerated
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole
-from sdstop.readings.rebuild_progress import MDSTAT, Rebuild, folder
-from sdstop.readings.redundancy import Layout, tolerated
+from sdstop.readings.rebuild import MDSTAT, Rebuild, folder
 
 __all__ = ["MDMEMBERS", "MDRAID", "Array", "Member"]
 

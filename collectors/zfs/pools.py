@@ -18,7 +18,7 @@ from sdstop.core.host import Absent, Denied, Failed, Host
 from sdstop.core.model import Reading
 from sdstop.core.text import whole
 from sdstop.readings.device_names import DevicePath
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 TEXT = ("zpool", "status", "-pP", "-s", "-t")
 JSON = ("zpool", "status", "-j", "--json-int", "-pP", "-s")
