@@ -11,14 +11,12 @@ import contextlib
 import re
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_origin
+from typing import Any, TypeVar, get_origin
 
 import msgspec
+from msgspec import inspect
 
 from sdstop.core.format import safe
-
-if TYPE_CHECKING:
-    from msgspec import inspect
 
 T = TypeVar("T")
 LARGEST = 1 << 20
@@ -150,8 +148,6 @@ def unknown(what: str, name: str, known: Collection[str], valid: str | None = No
 
 
 def _line(value: object, kind: type, error: msgspec.ValidationError, place: str) -> str:
-    from msgspec import inspect  # noqa: PLC0415  # only a mistake needs it
-
     match = _WHERE.fullmatch(str(error))
     text, of_key, where = match.groups() if match else (str(error), None, None)
     steps = _steps(value, kind, str(error), where or "")
@@ -217,8 +213,6 @@ def _fails(value: object, kind: type, message: str) -> bool:
 
 def _below(declared: inspect.Type, step: Step) -> list[inspect.Type]:
     """Return the types declared for a setting or an item of a table or list."""
-    from msgspec import inspect  # noqa: PLC0415
-
     match declared:
         case inspect.Metadata():
             return _below(declared.type, step)
@@ -235,8 +229,6 @@ def _below(declared: inspect.Type, step: Step) -> list[inspect.Type]:
 
 def _expected(declared: Sequence[inspect.Type]) -> str:
     """Return words for what a setting may be."""
-    from msgspec import inspect  # noqa: PLC0415
-
     words: list[str] = []
     for each in declared:
         match each:
@@ -270,8 +262,6 @@ def _unknown(name: str, declared: Sequence[inspect.Type]) -> str:
 
 
 def _names(declared: Sequence[inspect.Type]) -> dict[str, list[inspect.Type]]:
-    from msgspec import inspect  # noqa: PLC0415
-
     found: dict[str, list[inspect.Type]] = {}
     for each in declared:
         match each:

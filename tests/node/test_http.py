@@ -122,20 +122,30 @@ def test_a_server_that_does_not_read_costs_the_deadline(*, tls: bool) -> None:
         asked(Endpoint(host, port, tls_context(verify=False) if tls else None), body=bytes(64 << 20))
 
 
-def test_a_host_that_accepts_no_connection_costs_the_deadline() -> None:
-    with socket.socket() as full:  # its queue is full after the first connections: further SYNs get no answer
-        full.bind(("127.0.0.1", 0))
-        full.listen(0)
-        waiting = [socket.socket() for _ in range(4)]
-        for one in waiting:
+@contextlib.contextmanager
+def full_queue() -> Iterator[Endpoint]:
+    """Listen with a full queue, so that further connection attempts get no answer."""
+    with socket.socket() as listener, contextlib.ExitStack() as waiting:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(0)
+        for _ in range(4):
+            one = waiting.enter_context(socket.socket())
             one.setblocking(False)  # noqa: FBT003  # its signature
-            one.connect_ex(full.getsockname())
-        try:
-            with nothing_left(), pytest.raises(HttpTimeout):
-                asked(Endpoint(*full.getsockname()))
-        finally:
-            for one in waiting:
-                one.close()
+            one.connect_ex(listener.getsockname())
+        yield Endpoint(*listener.getsockname())
+
+
+def test_a_host_that_accepts_no_connection_costs_the_deadline() -> None:
+    with full_queue() as endpoint, nothing_left(), pytest.raises(HttpTimeout, match="no complete response"):
+        asked(endpoint)
+
+
+def test_another_server_may_be_asked_when_connecting_takes_too_long() -> None:
+    with full_queue() as endpoint, HttpClient(endpoint, lambda *_: True, connect=0.1) as client:
+        begun = time.monotonic()
+        with pytest.raises(HttpTimeout, match="connection timed out"):
+            client.request("GET", "/x", {}, None, 60.0)
+        assert time.monotonic() - begun < LATE
 
 
 def test_a_resolver_that_does_not_answer_costs_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -257,23 +267,31 @@ def test_the_name_and_the_fingerprint_of_a_certificate() -> None:
 def test_close_ends_a_request_of_another_thread(phase: str) -> None:
     handshake, secured = phase in HANDSHAKE, phase.startswith("TLS ")
     behaviour = HANDSHAKE[phase] if handshake else DEADLINE[phase.removeprefix("TLS ")]
-    errors: list[BaseException] = []
     with served(behaviour, server_context() if secured else None) as (host, port):
-        context = tls_context(verify=False) if handshake or secured else None
-        client = HttpClient(Endpoint(host, port, context), lambda *_: True)
+        assert_canceled(Endpoint(host, port, tls_context(verify=False) if handshake or secured else None))
 
-        def ask() -> None:
-            try:
-                client.request("GET", "/x", {}, None, 60.0)
-            except HttpError as error:
-                errors.append(error)
 
-        thread = threading.Thread(target=ask)
-        thread.start()
-        time.sleep(0.2)
-        client.close()
-        thread.join()
-    assert [str(error) for error in errors] == ["request canceled"]
+def test_close_ends_an_attempt_to_connect() -> None:
+    with full_queue() as endpoint, nothing_left():
+        assert_canceled(endpoint)
+
+
+def assert_canceled(endpoint: Endpoint) -> None:
+    """Close a client while a thread of its own waits for a response, and use it no more."""
+    client, errors = HttpClient(endpoint, lambda *_: True), []
+
+    def ask() -> None:
+        try:
+            client.request("GET", "/x", {}, None, 60.0)
+        except HttpError as error:
+            errors.append(str(error))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    time.sleep(0.2)
+    client.close()
+    thread.join()
+    assert errors == ["request canceled"]
     with pytest.raises(HttpError, match="request canceled"):
         client.request("GET", "/x", {}, None, 1.0)
 
@@ -287,25 +305,12 @@ def test_close_ends_a_name_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
         raise socket.gaierror
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    client, errors = HttpClient(Endpoint("name.example", 80), lambda *_: True), []
-
-    def ask() -> None:
-        try:
-            client.request("GET", "/x", {}, None, 60.0)
-        except HttpError as error:
-            errors.append(str(error))
-
     with nothing_left():
-        thread = threading.Thread(target=ask)
-        thread.start()
-        time.sleep(0.2)
-        client.close()
-        thread.join()
+        assert_canceled(Endpoint("name.example", 80))
         over.set()
-        for each in threading.enumerate():
-            if each.name == "http-lookup":
-                each.join()
-    assert errors == ["request canceled"]
+        for thread in threading.enumerate():
+            if thread.name == "http-lookup":
+                thread.join()
 
 
 # --- its two users --------------------------------------------------------------------------------------------
