@@ -10,7 +10,6 @@ import json
 import ssl
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,27 +17,17 @@ from typing import Any
 import msgspec
 
 from sdstop.core.evidence import http_key
-from sdstop.core.host import LARGEST_REPLY, Denied, Failed, Reply, TimedOut
-from sdstop.gateway.allowed import may_ask, may_send
+from sdstop.core.host import Denied, Failed, Reply, TimedOut
+from sdstop.gateway.allowed import may_ask
+from sdstop.gateway.exchange import exchange, trust
 from sdstop.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
 from sdstop.gateway.secret import Finder, Secret, SecretError, cleaned
 from sdstop.gateway.session import Refused, Session, Unusable
 from sdstop.gateway.settings import Address, Settings
-from sdstop.node.http import (
-    Endpoint,
-    HttpClient,
-    HttpError,
-    HttpTimeout,
-    Response,
-    UntrustedCertificate,
-    fingerprint,
-    tls_context,
-)
+from sdstop.node.http import Endpoint, HttpError, HttpTimeout, Response
 
 EACH = 10.0
 """Seconds that one request may take."""
-CONNECT = 3.0
-"""Seconds that connecting may take; another gateway may be faster."""
 STALE = 600.0
 """Seconds for which the last answer stands in for a new one."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
@@ -156,7 +145,7 @@ class Client:
 
     def _of(self, gateway: _Gateway, method: str, path: str, body: Mapping[str, Any] | None, end: float) -> Reply:
         if gateway.address.tls and self._context is None:
-            self._context = _tls(self._settings)
+            self._context = trust(self._settings)
         send = _Send(self, gateway, self._context, end)
         answer = self._let_in(send, method, path, body)
         for _ in range(MOST_REFUSALS):
@@ -292,35 +281,13 @@ class _Send:
 
     def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Response:
         client = self._client
+        left = min(self._end - client._clock(), client._each)  # noqa: SLF001  # it is the client's own
         address = self.gateway.address
-        pinned = client._settings.fingerprint  # noqa: SLF001  # it is the client's own
-        left = min(self._end - client._clock(), client._each)  # noqa: SLF001
-        if left <= 0:
-            raise HttpTimeout("no request sent: the time is up")
-        begun = time.monotonic()
-        endpoint = Endpoint(address.host, address.port, self._context if address.tls else None, fingerprint=pinned)
-        try:
-            with HttpClient(endpoint, may_send, largest=LARGEST_REPLY, connect=CONNECT) as http:
-                return http.request(method, path, headers, body, left)
-        except UntrustedCertificate as error:
-            found = None if pinned else fingerprint(endpoint, begun + left - time.monotonic())
-            hint = f'; if it is the right one, set fingerprint = "sha256:{found}"' if found else ""
-            raise UntrustedCertificate(f"{error}{hint}") from None
-
-
-def _tls(settings: Settings) -> ssl.SSLContext:
-    """Return what certificates are verified with. Raises Unusable if the CA's file cannot be used."""
-    verify = not (settings.insecure or settings.fingerprint)
-    try:
-        context = tls_context(ca_file=settings.ca, verify=verify)
-    except OSError as error:
-        raise Unusable(f"cannot be verified: {settings.ca}: {error.strerror or 'no certificate in it'}") from None
-    if settings.old_tls:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)
-            context.minimum_version = ssl.TLSVersion.TLSv1
-        context.set_ciphers("DEFAULT:@SECLEVEL=0")
-    return context
+        endpoint = Endpoint(
+            address.host, address.port, self._context if address.tls else None,
+            fingerprint=client._settings.fingerprint,  # noqa: SLF001
+        )  # fmt: skip
+        return exchange(endpoint, method, path, headers, body, left)
 
 
 def _retry_after(answer: Response) -> float | None:

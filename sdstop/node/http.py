@@ -1,10 +1,8 @@
 """HTTP client whose requests end by a total deadline, whatever the server does.
 
-The timeout of a socket is per call, so a server that sends one byte now and then can hold its client for ever. Here
-every call that waits (name lookup, connect, TLS handshake, send, receive) gets only what is left until the deadline:
-the sockets below set their timeout before each call, and no watchdog thread is needed.
-
-Redirects are not followed, proxies and cookies are not used, and only requests on the caller's allow-list are sent.
+Name lookup, connect, TLS handshake, send and receive share one deadline (sdstop.node.timed_socket), and the body has a
+limit. Redirects are not followed, proxies and cookies are not used, and only requests on the caller's allow-list are
+sent.
 """
 
 from __future__ import annotations
@@ -13,7 +11,6 @@ import contextlib
 import hashlib
 import hmac
 import http.client
-import queue
 import socket
 import ssl
 import threading
@@ -22,8 +19,10 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from email.message import Message
-from typing import Any, Self
+from typing import Self
 from urllib.parse import urlencode
+
+from sdstop.node.timed_socket import NameLookup, TimedSocket, TimedTlsSocket
 
 LARGEST = 32 << 20
 """Bytes of a response body, decompressed."""
@@ -33,8 +32,6 @@ _CLOCK = 0.01
 
 Allowed = Callable[[str, str], bool]
 """Returns whether a method and a target (path and query) may be sent."""
-_Address = tuple[int, int, int, str, Any]
-"""What getaddrinfo returns for one address."""
 
 
 class HttpError(Exception):
@@ -128,8 +125,8 @@ class HttpClient:
         self._lock = threading.Lock()
         self._running = threading.Lock()
         self._closed = False
-        self._lookup: queue.SimpleQueue[Sequence[_Address] | OSError] | None = None
-        self._socket: _TimedSocket | _TimedTlsSocket | None = None
+        self._lookup: NameLookup | None = None
+        self._socket: TimedSocket | TimedTlsSocket | None = None
         self._connection: http.client.HTTPConnection | None = None
 
     def __enter__(self) -> Self:
@@ -143,7 +140,7 @@ class HttpClient:
         with self._lock:
             self._closed = True
             if self._lookup is not None:
-                self._lookup.put(OSError())
+                self._lookup.cancel()
             if self._socket is not None:
                 _shut(self._socket)
         with self._running:
@@ -249,10 +246,10 @@ class HttpClient:
         endpoint = self._endpoint
         stream = self._connected(end)
         if endpoint.tls is not None:
-            endpoint.tls.sslsocket_class = _TimedTlsSocket
+            endpoint.tls.sslsocket_class = TimedTlsSocket
             name = endpoint.name or endpoint.host
             secured = endpoint.tls.wrap_socket(stream, server_hostname=name, do_handshake_on_connect=False)
-            assert isinstance(secured, _TimedTlsSocket)  # noqa: S101  # the line before
+            assert isinstance(secured, TimedTlsSocket)  # noqa: S101  # the line before
             secured.end = end
             self._keep(secured)
             secured.do_handshake()
@@ -265,14 +262,18 @@ class HttpClient:
         connection.sock = self._socket
         return connection
 
-    def _connected(self, end: float) -> _TimedSocket:
-        addresses = self._addresses(end)
+    def _connected(self, end: float) -> TimedSocket:
+        with self._lock:
+            if self._closed:
+                raise OSError
+            lookup = self._lookup = NameLookup(self._endpoint.host, self._endpoint.port)
+        addresses = lookup.addresses(end)
         problem: OSError = socket.gaierror()
         for number, (family, kind, protocol, _, address) in enumerate(addresses):
             left = end - time.monotonic()
             if left <= 0:
                 raise TimeoutError
-            stream = _TimedSocket(family, kind, protocol)
+            stream = TimedSocket(family, kind, protocol)
             stream.end = end
             self._keep(stream)
             share = left / (len(addresses) - number)
@@ -286,41 +287,12 @@ class HttpClient:
             self._drop()
         raise problem
 
-    def _keep(self, stream: _TimedSocket | _TimedTlsSocket) -> None:
+    def _keep(self, stream: TimedSocket | TimedTlsSocket) -> None:
         """Make a socket known to `close`. Raises OSError if the client was closed."""
         with self._lock:
             self._socket = stream
             if self._closed:
                 raise OSError
-
-    def _addresses(self, end: float) -> Sequence[_Address]:
-        """Return the addresses of the host. A thread waits for the resolver, which takes no timeout; it ends alone."""
-        host, port = self._endpoint.host, self._endpoint.port
-        with contextlib.suppress(socket.gaierror):
-            return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
-        found: queue.SimpleQueue[Sequence[_Address] | OSError] = queue.SimpleQueue()
-
-        def resolve() -> None:
-            try:
-                found.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
-            except (OSError, UnicodeError) as error:
-                found.put(error if isinstance(error, OSError) else socket.gaierror(str(error)))
-
-        with self._lock:
-            if self._closed:
-                raise OSError
-            self._lookup = found
-        threading.Thread(target=resolve, name="http-lookup", daemon=True).start()
-        try:
-            result = found.get(timeout=max(end - time.monotonic(), 0.001))
-        except queue.Empty:
-            raise TimeoutError from None
-        finally:
-            with self._lock:
-                self._lookup = None
-        if isinstance(result, OSError):
-            raise result
-        return result
 
     def _drop(self) -> None:
         """Close the connection; the next request opens another."""
@@ -331,42 +303,6 @@ class HttpClient:
             connection.close()
         if stream is not None:
             stream.close()
-
-
-class _Timed:
-    """A socket whose calls get what is left until `end` (monotonic seconds)."""
-
-    end = 0.0
-
-    def _limit(self) -> None:
-        left = self.end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        self.settimeout(left)  # type: ignore[attr-defined]  # of the socket that this is mixed into
-
-    def recv_into(self, *arguments: Any, **keywords: Any) -> int:
-        self._limit()
-        return super().recv_into(*arguments, **keywords)  # type: ignore[misc,no-any-return]
-
-    def send(self, *arguments: Any, **keywords: Any) -> int:
-        self._limit()
-        return super().send(*arguments, **keywords)  # type: ignore[misc,no-any-return]
-
-    def sendall(self, *arguments: Any, **keywords: Any) -> None:
-        self._limit()
-        super().sendall(*arguments, **keywords)  # type: ignore[misc]
-
-    def do_handshake(self, *arguments: Any, **keywords: Any) -> None:
-        self._limit()
-        super().do_handshake(*arguments, **keywords)  # type: ignore[misc]
-
-
-class _TimedSocket(_Timed, socket.socket):
-    """Plain TCP; sendall of the standard library treats its timeout as one for all of the data."""
-
-
-class _TimedTlsSocket(_Timed, ssl.SSLSocket):
-    """TLS; a read, a write or a handshake of the ssl module treats its timeout as one for all its system calls."""
 
 
 def _shut(stream: socket.socket) -> None:

@@ -18,9 +18,11 @@ from sdstop.collectors.powerflex.objects import QUERY
 from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS
 from sdstop.core.host import Denied, Failed, Reply, TimedOut
 from sdstop.gateway.allowed import may_ask, may_send
-from sdstop.gateway.client import FIRST_PAUSE, LONGEST_PAUSE, STALE, Client, _Send
+from sdstop.gateway.client import FIRST_PAUSE, LONGEST_PAUSE, STALE, Client
+from sdstop.gateway.exchange import exchange
 from sdstop.gateway.secret import Secret, SecretError
-from sdstop.gateway.settings import Address, Settings, settings
+from sdstop.gateway.settings import settings
+from sdstop.node.http import Endpoint
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway, closed_port
 
 CERTIFICATES = Path(__file__).parent / "certificates"
@@ -266,7 +268,7 @@ def test_a_gateway_that_drips_its_headers_is_left_in_time() -> None:
 
 
 def test_a_huge_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.gateway.client.LARGEST_REPLY", 1 << 20)
+    monkeypatch.setattr("sdstop.gateway.exchange.LARGEST_REPLY", 1 << 20)
     gateway = made()
     gateway.objects = {"System": {}, "x": "y" * (2 << 20)}
     with gateway.serve() as address, pytest.raises(Failed, match="exceeds 1 MiB"):
@@ -430,10 +432,8 @@ def test_nothing_that_changes_anything_can_be_sent(method: str, path: str) -> No
     assert not may_send(method, path)
     with pytest.raises(Failed, match="none of the requests"):
         client("http://127.0.0.1:1").request(method, path, None, 1.0)
-    nowhere = Settings((Address("127.0.0.1", 1, tls=False),), USER)
-    asked = Client(nowhere, lambda: Secret(PASSWORD))
     with pytest.raises(ValueError, match="not a request that sdstop sends"):
-        _Send(asked, asked._gateways[0], None, time.monotonic() + 1)(method, path, {}, None)
+        exchange(Endpoint("127.0.0.1", 1), method, path, {}, None, 1.0)
 
 
 def test_collectors_cannot_log_in() -> None:

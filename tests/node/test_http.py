@@ -163,7 +163,7 @@ def test_a_resolver_that_does_not_answer_costs_the_deadline(monkeypatch: pytest.
             asked(Endpoint("name.example", 80))
         over.set()
         for thread in threading.enumerate():
-            if thread.name == "http-lookup":
+            if thread.name == "name-lookup":
                 thread.join()
 
 
@@ -309,7 +309,7 @@ def test_close_ends_a_name_lookup(monkeypatch: pytest.MonkeyPatch) -> None:
         assert_canceled(Endpoint("name.example", 80))
         over.set()
         for thread in threading.enumerate():
-            if thread.name == "http-lookup":
+            if thread.name == "name-lookup":
                 thread.join()
 
 
