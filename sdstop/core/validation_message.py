@@ -37,11 +37,11 @@ def message(value: object, kind: type, error: msgspec.ValidationError, place: st
     for step in steps:
         declared = [below for above in declared for below in _below(above, step)]
     cause = error.__cause__
-    field, what = "", str(cause)
+    field, what = "", safe(cause)
     if isinstance(cause, InvalidSetting):
         field = cause.field
-    elif cause is None and (unknown := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL)):
-        field, what = unknown[1], _unknown(unknown[1], declared)
+    elif cause is None and (extra := re.fullmatch(r"Object contains unknown field `(.*)`", text, re.DOTALL)):
+        field, what = extra[1], _unknown(extra[1], declared)
     elif cause is None and (missing := re.fullmatch(r"Object missing required field `(.*)`", text)):
         field = missing[1]
         what = f"missing; expected {_expected([t for above in declared for t in _below(above, field)])}"
@@ -49,7 +49,9 @@ def message(value: object, kind: type, error: msgspec.ValidationError, place: st
         what = "a key is not text; put it in quotes"
     elif cause is None:
         got = re.search(r"got `(\w+)`", text)
-        what = f"expected {_expected(declared)}" + (f", got {_WORDS.get(got[1], got[1])}" if got else "")
+        what = f"expected {_expected(declared) or 'another value'}" + (
+            f", got {_WORDS.get(got[1], got[1])}" if got else ""
+        )
         if got and got[1] in _UNQUOTED and text.startswith("Expected `str"):
             what += "; put it in quotes"
     named = "".join(
