@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from sdstop.core.settings import ConfigError, convert, in_file, read_text, read_toml, unknown
+from sdstop.core.config_error import ConfigError, unknown
+from sdstop.core.settings import convert, in_file, read_text, read_toml
 
 if TYPE_CHECKING:
     from sdstop.core.finding import NodeRule, Rule

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sdstop.config import Config, load
+from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Rule, Severity, Threshold
-from sdstop.core.settings import ConfigError
 
 RULES = (Rule("too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (), (Threshold("degrees", 40.0, "h"),)),)
 

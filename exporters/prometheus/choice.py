@@ -17,7 +17,8 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from sdstop.core.settings import ConfigError, convert, unknown
+from sdstop.core.config_error import ConfigError, unknown
+from sdstop.core.settings import convert
 
 MOST_ROWS = 20_000
 """Rows of a family that are exported, unless config says otherwise."""

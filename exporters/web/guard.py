@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from sdstop.core.settings import ConfigError
+from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import passwords
 from sdstop.exporters.web.http import Answer, Reply, Request
 from sdstop.exporters.web.passwords import Login, Verdicts, login_of

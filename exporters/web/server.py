@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import sdstop
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame
 from sdstop.core.format import safe
-from sdstop.core.settings import ConfigError
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, Part
 from sdstop.exporters.web.guard import Web

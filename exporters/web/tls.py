@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
-from sdstop.core.settings import ConfigError
 from sdstop.exporters.web.webconfig import Secret, TlsConfig
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}

@@ -21,8 +21,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from sdstop.core.config_error import ConfigError, unknown
 from sdstop.core.format import safe
-from sdstop.core.settings import ConfigError, convert, in_file, read_text, read_yaml, unknown
+from sdstop.core.settings import convert, in_file, read_text, read_yaml
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,7 +51,7 @@ def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> 
 
 
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
-    from sdstop.core.settings import ConfigError
+    from sdstop.core.config_error import ConfigError
     from sdstop.exporters.web.guard import Web
     from sdstop.exporters.web.server import Server
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Show the fleet until the user quits, or print it once. Raises Problem."""
-    from sdstop.core.settings import ConfigError
+    from sdstop.core.config_error import ConfigError
     from sdstop.fleet.client import Client
     from sdstop.fleet.http_config import load
     from sdstop.fleet.promql import matchers

@@ -15,9 +15,9 @@ from sdstop.collectors.block.io_sizes import IO_SIZES
 from sdstop.collectors.fabric.sas import SAS, often, unasked
 from sdstop.config import Config, load
 from sdstop.core.collector import Collector
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
-from sdstop.core.settings import ConfigError
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement

@@ -9,30 +9,18 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any, TypeVar, get_origin
 
 import msgspec
 
+from sdstop.core.config_error import ConfigError, InvalidSetting, message
 from sdstop.core.format import safe
 
 T = TypeVar("T")
 LARGEST = 1 << 20
 """Bytes of a file."""
-
-
-class ConfigError(Exception):
-    """A settings file cannot be used; one line that names the setting and what is wrong."""
-
-
-class InvalidSetting(ValueError):  # noqa: N818
-    """Raised by `__post_init__` of a declared type: which field is wrong ("": the whole table), and why."""
-
-    def __init__(self, field: str, text: str) -> None:
-        """Keep both."""
-        super().__init__(text)
-        self.field = field
 
 
 @contextlib.contextmanager
@@ -97,17 +85,14 @@ def read_yaml(text: str) -> Any:
 def convert(value: object, kind: type[T], place: str = "") -> T:
     """Return parsed TOML or YAML as a declared type; `place` is the path of the value. Raises ConfigError."""
     try:
-        return validated(value, kind)
+        return _validated(value, kind)
     except msgspec.ValidationError as error:
-        from sdstop.core.validation_message import message  # noqa: PLC0415  # only a mistake needs it
-
-        raise ConfigError(message(value, kind, error, place)) from None
+        raise ConfigError(message(value, kind, error, place, _validated)) from None
     except RecursionError:
         raise ConfigError(f"{place}: nested too deeply".removeprefix(": ")) from None
 
 
-def validated(value: object, kind: type[T]) -> T:
-    """Convert as `convert` does. Raises msgspec.ValidationError."""
+def _validated(value: object, kind: type[T]) -> T:
     return msgspec.convert(value, kind, dec_hook=_special)
 
 
@@ -124,13 +109,3 @@ def _special(kind: type, value: object) -> object:
 
 
 _SPECIAL = {"Pattern": "a regular expression", "Path": "a path"}
-
-
-def unknown(what: str, name: str, known: Collection[str], valid: str | None = None) -> str:
-    """Return a complaint about an unknown name: with the one that is probably meant, or all there are."""
-    from difflib import get_close_matches  # noqa: PLC0415  # only a mistake needs it
-
-    near = get_close_matches(name, known, 1)
-    return f"unknown {what}; " + (
-        f"did you mean {near[0]}?" if near else valid or f"valid: {', '.join(sorted(known)) or 'none'}"
-    )

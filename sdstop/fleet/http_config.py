@@ -22,8 +22,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from sdstop.core.config_error import ConfigError, InvalidSetting
 from sdstop.core.format import safe
-from sdstop.core.settings import ConfigError, InvalidSetting, convert, in_file, read_text, read_yaml
+from sdstop.core.settings import convert, in_file, read_text, read_yaml
 from sdstop.node.http import tls_context
 
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

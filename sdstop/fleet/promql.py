@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
-from sdstop.core.settings import ConfigError
 
 _META = re.compile(r"([\\.+*?()|\[\]{}^$])")
 _MATCHER = re.compile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
-from sdstop.core.settings import ConfigError
 
 _PORTS = {"http": 80, "https": 443}
 _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?)\]|([0-9A-Za-z._%-]+))(?::([0-9]{1,5})?)?")

@@ -20,10 +20,10 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.utils import floatToGoString
 
 from sdstop.collectors import BUILTIN
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.model import Metric, schema
 from sdstop.core.session import Session
-from sdstop.core.settings import ConfigError
 from sdstop.exporters.prometheus.choice import Choice, choice
 from sdstop.exporters.prometheus.exposition import Heading, all_thousandths, bound, label, lines, number, thousandths
 from sdstop.exporters.prometheus.health import MOST_FINDINGS

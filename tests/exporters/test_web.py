@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.core.settings import ConfigError
+from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import guard as web
 from sdstop.exporters.web import http, passwords
 from sdstop.exporters.web.guard import Bucket, Web

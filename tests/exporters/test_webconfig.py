@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.core.settings import ConfigError
+from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web.webconfig import Secret, exposed, load, parse
 from tests.exporters.certificates import Authority
 

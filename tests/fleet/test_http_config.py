@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.core.settings import ConfigError
+from sdstop.core.config_error import ConfigError
 from sdstop.fleet.http_config import HttpConfig, load, parse
 from sdstop.fleet.promql import matchers, one_of, quoted, series
 from sdstop.fleet.url import parse_url

@@ -12,8 +12,8 @@ import pytest
 from textual.pilot import Pilot
 
 from sdstop.analysis.outlier import Trait, outliers
+from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
-from sdstop.core.settings import ConfigError
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import Key, Picture, picture
 from sdstop.fleet.watcher import NodePicture

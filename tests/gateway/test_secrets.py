@@ -19,11 +19,11 @@ import pytest
 
 from sdstop.collectors.powerflex.cluster import SCALEIO
 from sdstop.config import load
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.host import Unreadable
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
-from sdstop.core.settings import ConfigError
 from sdstop.gateway.client import Client
 from sdstop.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
 from sdstop.gateway.settings import settings

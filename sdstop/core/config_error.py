@@ -1,4 +1,4 @@
-"""The one line for settings that do not fit their declared types.
+"""Errors in settings files, each one line that names the setting.
 
 msgspec reports `Expected `float`, got `str` - at `$.rules[...][...]``: it leaves out the keys of tables, and names
 neither ranges nor the settings that exist. Both are found here, in the value and in the declared types.
@@ -7,14 +7,13 @@ neither ranges nor the settings that exist. Both are found here, in the value an
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import inspect
 
 from sdstop.core.format import safe
-from sdstop.core.settings import InvalidSetting, unknown, validated
 
 _WHERE = re.compile(r"(.*?)(?: - at (`key` in )?`\$(.*)`)?", re.DOTALL)
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[(\.\.\.)\]")
@@ -24,15 +23,39 @@ _WORDS = {
 }  # fmt: skip
 _UNQUOTED = {"int", "float", "bool", "datetime", "date", "time"}
 
+Convert = Callable[[object, type], object]
 Step = str | int
 """Name of a setting, or index in a list."""
 
 
-def message(value: object, kind: type, error: msgspec.ValidationError, place: str) -> str:
-    """Return the line for what `validated(value, kind)` raised; `place` is the path of the value."""
+class ConfigError(Exception):
+    """A settings file cannot be used; one line that names the setting and what is wrong."""
+
+
+class InvalidSetting(ValueError):  # noqa: N818
+    """Raised by `__post_init__` of a declared type: which field is wrong ("": the whole table), and why."""
+
+    def __init__(self, field: str, text: str) -> None:
+        """Keep both."""
+        super().__init__(text)
+        self.field = field
+
+
+def unknown(what: str, name: str, known: Collection[str], valid: str | None = None) -> str:
+    """Return a complaint about an unknown name: with the one that is probably meant, or all there are."""
+    from difflib import get_close_matches  # noqa: PLC0415  # only a mistake needs it
+
+    near = get_close_matches(name, known, 1)
+    return f"unknown {what}; " + (
+        f"did you mean {near[0]}?" if near else valid or f"valid: {', '.join(sorted(known)) or 'none'}"
+    )
+
+
+def message(value: object, kind: type, error: msgspec.ValidationError, place: str, convert: Convert) -> str:
+    """Return the line for what `convert(value, kind)` raised; `place` is the path of the value."""
     match = _WHERE.fullmatch(str(error))
     text, of_key, where = match.groups() if match else (str(error), None, None)
-    steps = _steps(value, kind, str(error), where or "")
+    steps = _steps(value, str(error), where or "", lambda changed: convert(changed, kind))
     declared = [inspect.type_info(kind)]
     for step in steps:
         declared = [below for above in declared for below in _below(above, step)]
@@ -60,14 +83,14 @@ def message(value: object, kind: type, error: msgspec.ValidationError, place: st
     return f"{f'{place}{named}'.lstrip('.')}: {what}".removeprefix(": ")
 
 
-def _steps(value: object, kind: type, text: str, where: str) -> list[Step]:
+def _steps(value: object, text: str, where: str, convert: Callable[[object], object]) -> list[Step]:
     """Return the path of a message; the key that msgspec leaves out as `[...]` is the one that alone fails alike."""
     found: list[Step] = []
     node: Any = value
     for name, index, hidden in _STEP.findall(where):
         step: Step = int(index) if index else name
         if hidden:
-            step = next((key for key in node if _fails(_only(value, found, key), kind, text)), "?")
+            step = next((key for key in node if _fails(_only(value, found, key), text, convert)), "?")
             value = _only(value, found, step) if step in node else value  # the next one may fail alike elsewhere
         found.append(step)
         try:
@@ -87,9 +110,9 @@ def _only(value: Any, steps: Sequence[Step], key: object) -> object:
     return [changed if index == steps[0] else item for index, item in enumerate(value)]
 
 
-def _fails(value: object, kind: type, text: str) -> bool:
+def _fails(value: object, text: str, convert: Callable[[object], object]) -> bool:
     try:
-        validated(value, kind)
+        convert(value)
     except msgspec.ValidationError as error:
         return str(error) == text
     return False
