@@ -230,6 +230,7 @@ def test_gaps_are_said(tmp_path: Path) -> None:
         ("two.tar.gz", "is no capture: it holds neither frames/ nor static/"),
         ("cut.tar.gz", r"is no capture: it holds neither frames/ nor static/ \(the archive ends early\)"),
         ("text/x", "cannot be opened: Not a directory"),
+        ("both", "holds two captures: capture.tar.gz and frames/; remove one of them"),
         ("newer", "is of schema sdstop.capture/2, and this version opens sdstop.capture/1"),
         ("strange", "is of schema .1., and this version opens sdstop.capture/1"),
     ],
@@ -244,6 +245,7 @@ def test_what_cannot_be_opened_says_why_in_one_line(tmp_path: Path, path: str, r
     whole = pack(make(tmp_path / "w", {"manifest.json": {}, "static/x": "1" * 5000}), "w", "w")
     make(tmp_path, {"other.tar.gz": pack(tmp_path / "o", "."), "two.tar.gz": pack(tmp_path / "t", "."),
                     "whole.tar.gz": whole, "cut.tar.gz": whole[:1600]})  # fmt: skip
+    make(tmp_path / "both", {"README.md": "", "capture.tar.gz": whole, "frames/0001/x": "", "static/x": ""})
     make(tmp_path / "newer", {"manifest.json": {"schema": "sdstop.capture/2"}, "static/x": ""})
     make(tmp_path / "strange", {"manifest.json": {"schema": [1]}, "static/x": ""})
     with pytest.raises(Unopenable, match=f" {reason}$") as refusal:

@@ -26,7 +26,7 @@ from sdstop.redaction.redactor import Redactor
 from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
 from sdstop.session import Session
-from tests.stories.expected import FIXTURES
+from tests.fixtures import opened
 
 KEY = b"a key of thirty-two bytes, or so"
 
@@ -189,9 +189,7 @@ SAME = ("vm-numa-one-dimm", "vm-sas-hba", "vm-dm-cache", "md-rebuild-stalled")
 
 @pytest.mark.parametrize("name", SAME)
 def test_findings_are_the_same(name: str) -> None:
-    path = FIXTURES / name
-    packed = path / "capture.tar.gz"
-    origin, frames = open_capture(packed if packed.exists() else path)
+    origin, frames = opened(name)
     known = Redactor(Pseudonyms(KEY))
     known.learn((), origin.name)
     for frame in frames:

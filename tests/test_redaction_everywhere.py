@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Judgement, judge
@@ -31,17 +30,12 @@ from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests import planting
-from tests.stories.expected import FIXTURES, STORIES
+from tests.fixtures import expected, names, opened
 
 KEY = b"a key of thirty-two bytes, or so"
 TRACES = planting.traces()
 LONGEST = 14
 """Frames of a story that are judged: enough for every rule, and before and after must only be the same."""
-
-
-def opened(name: str) -> tuple[Origin, list[Frame]]:
-    packed = FIXTURES / name / "capture.tar.gz"
-    return open_capture(packed if packed.exists() else FIXTURES / name)
 
 
 def redactor(frames: Iterable[Frame], host: str) -> Redactor:
@@ -100,7 +94,7 @@ def all_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sdstop.redaction.redactor.needed", lambda _: True)
 
 
-STORY = sorted(name for name in STORIES if not name.startswith("vm-"))
+STORY = sorted(name for name in names() if not name.startswith("vm-"))
 UNSEEN = {"rebuild-stalled"}
 """Rules that want more frames than are judged here."""
 KINDS: set[str] = set()
@@ -124,7 +118,7 @@ def test_nothing_planted_is_left_in_a_story_and_its_findings_are_the_same(name: 
     of = known.origin(planting.planted_origin(origin))
     assert left([Evidence(of.name, detail="\n".join((of.note, *of.facts, *of.facts.values())))]) == []
     before, after = judged(origin, planted), judged(of, redacted)
-    assert {rule for rule, _, _ in STORIES[name].last} - UNSEEN <= {finding.rule for finding in before.findings}
+    assert {rule for rule, _, _ in expected(name).last} - UNSEEN <= {finding.rule for finding in before.findings}
     assert told(after, str) == told(before, known.text)
     for kind, item in {kind_of(item.key): item for frame in frames for item in frame.evidence}.items():
         if kind not in KINDS:

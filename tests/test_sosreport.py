@@ -27,7 +27,7 @@ from sdstop.evidence import UNDATED, Evidence
 from sdstop.readings.mdarray import Array
 from sdstop.rules import RULES
 from sdstop.session import Session
-from tests.stories.expected import FIXTURES
+from tests.fixtures import FIXTURES
 from tests.vm import scenario
 from tests.vm.fixture import SOSREPORT
 from tests.vm.verdict import course, opened

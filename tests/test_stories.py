@@ -6,16 +6,18 @@ What a fixture is about stands in its README.md.
 from __future__ import annotations
 
 import functools
+import gzip
 import json
 import re
-from collections.abc import Callable, Mapping
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from sdstop.capture.reader import open_capture
+from sdstop.capture.reader import PACKED, open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
 from sdstop.diagnosis import Judgement
@@ -28,15 +30,14 @@ from sdstop.rules import RULES
 from sdstop.sampler import sample
 from sdstop.session import Session
 from sdstop.tui.scene import BAD
+from tests.fixtures import FIXTURES, Said, Undeclared, expected, names, opened, parse
 from tests.make_fixtures import STORIES as SYNTHETIC
-from tests.make_fixtures import write
-from tests.stories.expected import STORIES, Said
+from tests.stories.archive import pack, stream
 from tests.tui.screens import Screen, screen
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 SIZE = (120, 40)
 
-every_story = pytest.mark.parametrize("name", STORIES)
+every_story = pytest.mark.parametrize("name", names())
 
 
 @dataclass
@@ -44,7 +45,7 @@ class Story:
     """A fixture, opened and judged."""
 
     name: str
-    frames: list[Frame]
+    frames: Sequence[Frame]
     session: Session
     judgements: list[Judgement] = field(default_factory=list)
 
@@ -55,12 +56,12 @@ class Story:
 
 @functools.cache
 def story(name: str) -> Story:
-    origin, frames = open_capture(FIXTURES / name)
+    origin, frames = opened(name)
     assert origin.complete
     assert not origin.note
-    opened = Story(name, frames, Session(origin, BUILTIN, RULES))
-    opened.judgements.extend(opened.session.feed(frame).judgement for frame in frames)
-    return opened
+    told = Story(name, frames, Session(origin, BUILTIN, RULES))
+    told.judgements.extend(told.session.feed(frame).judgement for frame in frames)
+    return told
 
 
 def ever(session: Session) -> frozenset[Said]:
@@ -88,18 +89,61 @@ def run(capsysbinary: pytest.CaptureFixture[bytes], *argv: str) -> tuple[int, st
 # --- what is found ----------------------------------------------------------------------------------------
 
 
-def test_every_fixture_is_a_story() -> None:
-    assert {path.name for path in FIXTURES.iterdir() if path.is_dir()} == STORIES.keys()
-    assert SYNTHETIC.keys() == {name for name in STORIES if not name.startswith("vm-")}
+def test_a_readme_names_the_command_that_wrote_its_fixture() -> None:
+    """Fixtures without such a command were recorded, or written by hand."""
+    written = {name for name in names() if f"`python -m tests.make_fixtures {name}`" in readme_of(name)}
+    assert written == SYNTHETIC.keys()
+
+
+def readme_of(name: str) -> str:
+    return (FIXTURES / name / "README.md").read_text(encoding="utf-8")
+
+
+HAND_MADE = """# A mirror that lost a member
+
+```toml
+found = ["critical array-degraded md0"]
+```
+"""
+
+
+def test_a_fixture_made_by_hand_is_a_folder_with_a_readme(tmp_path: Path) -> None:
+    mdstat = tmp_path / "static/proc/mdstat"
+    mdstat.parent.mkdir(parents=True)
+    mdstat.write_text("Personalities : [raid1]\nmd0 : active raid1 sda[0]\n      8 blocks [2/1] [U_]\n")
+    (tmp_path / "README.md").write_text(HAND_MADE)
+    origin, frames = open_capture(tmp_path)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert ever(session) == parse(tmp_path / "README.md").found
+
+
+@pytest.mark.parametrize(
+    ("readme", "fault"),
+    [
+        ("# x\n", "0 blocks of TOML"),
+        (2 * HAND_MADE, "2 blocks of TOML"),
+        ("```toml\n```\n", "missing required field `found`"),
+        ("```toml\nfound = []\nends = []\n```\n", "unknown field `ends`"),
+        ('```toml\nfound = ["array-degraded md0"]\n```\n', '"array-degraded md0": write severity, rule, subject'),
+        ('```toml\nfound = ["info rebuild-running md0"]\n```\n', "write severity, rule, subject"),
+        ('```toml\nfound = []\ninfo = ["md0"]\n```\n', '"md0": write rule and subject'),
+        ("```toml\nfound = [\n```\n", "Invalid value"),
+    ],
+)
+def test_a_readme_that_declares_no_findings_is_refused(readme: str, fault: str, tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(readme)
+    with pytest.raises(Undeclared, match=re.escape(fault)):
+        parse(tmp_path / "README.md")
 
 
 @every_story
 def test_exactly_what_must_be_found_is_found(name: str) -> None:
     told = story(name)
-    assert ever(told.session) == STORIES[name].found
-    assert in_force(told.judgements[-1]) == STORIES[name].last
+    assert ever(told.session) == expected(name).found
+    assert in_force(told.judgements[-1]) == expected(name).last
     infos = {(e.finding.rule, e.finding.subject) for e in told.session.episodes()}
-    assert infos >= STORIES[name].info
+    assert infos >= expected(name).info
 
 
 @every_story
@@ -128,25 +172,51 @@ def test_a_finding_quotes_evidence_that_is_there(name: str) -> None:
 
 @pytest.mark.parametrize("name", SYNTHETIC)
 def test_the_readme_says_what_must_be_found_and_that_it_is_synthetic(name: str) -> None:
-    readme = (FIXTURES / name / "README.md").read_text(encoding="utf-8")
+    readme = readme_of(name)
     assert f"Synthetic: written by `python -m tests.make_fixtures {name}`." in readme
     must, _, must_not = readme.partition("Must not be said:")
+    assert "```toml" not in must
     assert must_not
-    for rule, severity, subject in STORIES[name].found:
+    for rule, severity, subject in expected(name).found:
         assert f"`{rule}`" in must
         assert severity in must
         assert all(part in must for part in subject.split("/"))
 
 
-@pytest.mark.parametrize("name", ["mtu-mismatch", "dropping-link", "quiet-node", "iostat-only", "aoe-initiator"])
+WHOLE = {"mtu-mismatch", "dropping-link", "quiet-node", "iostat-only", "aoe-initiator"}
+"""Fixtures of whole numbers; the others take a simulation, whose logarithms are the machine's."""
+
+
+@pytest.mark.parametrize(
+    "name", [name if name in WHOLE else pytest.param(name, marks=pytest.mark.slow) for name in SYNTHETIC]
+)
 def test_the_command_in_the_readme_writes_this_fixture(name: str, tmp_path: Path) -> None:
-    """These are made of whole numbers; the others take a simulation, whose logarithms are the machine's."""
-    write(name, tmp_path)
-    assert files(tmp_path / name) == {k: v for k, v in files(FIXTURES / name).items() if k != "README.md"}
+    SYNTHETIC[name]().write(tmp_path)
+    made, kept = (gzip.decompress((folder / PACKED).read_bytes()) for folder in (tmp_path, FIXTURES / name))
+    assert made == kept
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+def test_an_archive_depends_on_names_and_contents_alone(tmp_path: Path) -> None:
+    members = {"b/x": b"1", "a" * 150: b"", "b/a": b"2"}
+    pack(members, tmp_path / "one.tar.gz")
+    pack(dict(reversed(members.items())), tmp_path / "two.tar.gz")
+    written = (tmp_path / "one.tar.gz").read_bytes()
+    assert written == (tmp_path / "two.tar.gz").read_bytes()
+    assert written[3:8] == bytes(5)  # gzip: no flags, hence no name, and no time
+    with tarfile.open(tmp_path / "one.tar.gz") as archive:
+        assert [(m.name, m.mode, m.mtime, m.uid, m.gid, m.uname) for m in archive] == [
+            (name, 0o644, 0, 0, 0, "") for name in sorted(members)
+        ]
+
+
+def test_an_archive_of_the_same_members_is_not_written_again(tmp_path: Path) -> None:
+    path = tmp_path / "one.tar.gz"
+    path.write_bytes(gzip.compress(stream({"a": b"1"}), 1))  # as another zlib packs it
+    before = path.read_bytes()
+    pack({"a": b"1"}, path)
+    assert path.read_bytes() == before
+    pack({"a": b"2"}, path)
+    assert path.read_bytes() != before
 
 
 # --- the course of single stories -------------------------------------------------------------------------
@@ -197,7 +267,7 @@ def test_the_stall_is_seen_although_mdstat_prints_a_speed() -> None:
 
 def test_the_convoy_is_found_in_every_window_and_never_by_its_average() -> None:
     told = story("clone-convoy")
-    assert all(in_force(judgement) == STORIES[told.name].found for judgement in told.judgements[9:])
+    assert all(in_force(judgement) == expected(told.name).found for judgement in told.judgements[9:])
     first, last = (told.session.look(place).window for place in (0, len(told.frames) - 1))
     assert first.get(DiskActivity, "sda") is None
     busy = [window_mean(told, f"sd{letter}") for letter in "abcdefghijklmnopqrstuvwxyz"]
@@ -387,7 +457,7 @@ def test_behind_one_hba_the_zones_lead_and_memory_is_not_yet_the_cause() -> None
 def test_the_report_in_text(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "report", "--from", story(name).path)
     assert (code, err) == (0, "")
-    for rule, severity, subject in STORIES[name].found:
+    for rule, severity, subject in expected(name).found:
         assert re.search(rf"{severity.upper()} +{rule} +{re.escape(subject)}", text), text[:2000]
     assert text.isascii()
     assert "\x1b" not in text
@@ -403,23 +473,23 @@ def test_the_report_in_json(name: str, capsysbinary: pytest.CaptureFixture[bytes
     assert report["schema"] == "sdstop.report/1"
     assert report["frames"] == len(story(name).frames)
     told = [f for f in report["findings"] if f["severity"] != "info"]
-    assert {(f["rule"], f["severity"], f["subject"]) for f in told} == STORIES[name].found
+    assert {(f["rule"], f["severity"], f["subject"]) for f in told} == expected(name).found
     still = {(f["rule"], f["severity"], f["subject"]) for f in told if f["until"] is None}
-    assert still == STORIES[name].last
+    assert still == expected(name).last
     assert all(f["evidence"] and f["advice"] and f["summary"] for f in told)
 
 
 @every_story
 def test_check(name: str, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
     code, text, err = run(capsysbinary, "check", "--from", story(name).path)
-    word = ("OK", "WARNING", "CRITICAL", "UNKNOWN")[STORIES[name].code]
+    word = ("OK", "WARNING", "CRITICAL", "UNKNOWN")[expected(name).code]
     assert text.startswith(f"SDSTOP {word} - ")
-    assert (code, err) == (STORIES[name].code, "")
+    assert (code, err) == (expected(name).code, "")
     first, *more = text.splitlines()
     assert len(first) < 600
     assert re.search(r" \| critical=\d+ warning=\d+ info=\d+ unchecked=\d+$", first)
     assert all(re.match(r"(CRITICAL|WARNING|NOT SEEN|PARTLY SEEN|NOT CHECKED): [^|]+$", line) for line in more)
-    for rule, _, subject in STORIES[name].last:
+    for rule, _, subject in expected(name).last:
         assert f"{rule} {subject}: " in text
 
 
@@ -433,11 +503,11 @@ def test_the_exported_findings(name: str, capsysbinary: pytest.CaptureFixture[by
         for s in (families["sdstop_finding_active"].samples if "sdstop_finding_active" in families else [])
         if s.value == 1
     }
-    assert {said for said in active if said[1] != "info"} == STORIES[name].last
+    assert {said for said in active if said[1] != "info"} == expected(name).last
     told = families["sdstop_findings"].samples if "sdstop_findings" in families else []
     counts = {(s.labels["rule"], s.labels["severity"]): s.value for s in told}
-    for rule, severity, _ in STORIES[name].last:
-        assert counts[rule, severity] == sum(said[:2] == (rule, severity) for said in STORIES[name].last)
+    for rule, severity, _ in expected(name).last:
+        assert counts[rule, severity] == sum(said[:2] == (rule, severity) for said in expected(name).last)
     judgement = story(name).judgements[-1]
     looked = {r.rule for r in judgement.ruled_out} | {f.rule for f in judgement.findings}
     assert looked <= {rule for rule, _ in counts}  # 0 where a rule looked, no line where none could
@@ -461,7 +531,7 @@ async def test_the_dashboard(name: str) -> None:
             assert finding.subject[:9] in shown.text()
 
 
-@pytest.mark.parametrize("name", [name for name, expected in STORIES.items() if expected.last])
+@pytest.mark.parametrize("name", [name for name in names() if expected(name).last])
 async def test_the_dashboard_leads_from_the_finding_to_its_evidence(name: str) -> None:
     worst = story(name).judgements[-1].findings[0]
     async with screen(story(name).session, SIZE) as shown:
@@ -535,7 +605,7 @@ ENDINGS: Mapping[str, Ending] = {"folder": lambda path: path / "c", "archive": l
 
 WRITTEN = [
     (name, ending)
-    for at, name in enumerate(STORIES)
+    for at, name in enumerate(names())
     for ending in (ENDINGS if name in SYNTHETIC else [list(ENDINGS)[at % 2]])  # of the large ones every other way
 ]
 
@@ -550,7 +620,7 @@ def test_a_capture_of_the_story_tells_the_same(name: str, ending: str, tmp_path:
     origin, frames = open_capture(path)
     assert origin.complete
     assert [frame.taken for frame in frames] == [frame.taken for frame in story(name).frames]
-    assert again(frames) == STORIES[name].found
+    assert again(frames) == expected(name).found
 
 
 @every_story

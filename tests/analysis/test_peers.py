@@ -10,7 +10,6 @@ import pytest
 
 from sdstop.analysis.outlier import Trait
 from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
-from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
 from sdstop.collectors import BUILTIN
@@ -18,13 +17,11 @@ from sdstop.exporters.report.comparison import compared, markdown, page, text, t
 from sdstop.finding import Finding, Severity, Verdict
 from sdstop.rules import RULES
 from sdstop.session import Session
-from tests.stories.expected import FIXTURES
+from tests.fixtures import FIXTURES, opened
 
 
 def session(fixture: str, name: str) -> Session:
-    path = FIXTURES / fixture
-    packed = path / "capture.tar.gz"
-    origin, frames = open_capture(packed if packed.exists() else path)
+    origin, frames = opened(fixture)
     frames = [
         replace(f, evidence=tuple(replace(e, data=f"{name}\n".encode()) if e.key.endswith("kernel/hostname") else e
                                   for e in f.evidence)) for f in frames

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.mdraid import MDMEMBERS, MDRAID, Array, Member
 from sdstop.host import Absent, Malformed
 from sdstop.model import Reading, schema
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.replay import EvidenceHost, Replay
+from tests.fixtures import opened
 
 MD = "/sys/block/md0/md"
 R = TypeVar("R", bound=Reading)
@@ -352,12 +351,12 @@ def test_nothing_in_sysfs_breaks_it(attributes: dict[str, str], state: str, slot
     assert members(host)["sda1"].array == "md0"
 
 
-RECORDING = Path(__file__).parents[2] / "fixtures" / "vm-md-rebuild"
+RECORDING = "vm-md-rebuild"
 
 
 def test_a_recorded_kernel() -> None:
     """Linux 6.1: a member fails, another is added, its recovery is frozen and then stopped on the way."""
-    _, frames = open_capture(RECORDING)
+    _, frames = opened(RECORDING)
     replay = Replay((MDRAID, MDMEMBERS))
     shots = [replay.feed(frame) for frame in frames]
     rows = [shot.rows(Array)["md0"] for shot in shots]

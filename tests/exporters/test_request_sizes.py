@@ -13,8 +13,8 @@ from sdstop.cli.command import execute
 from sdstop.collectors.zpool_sizes import COMMAND
 from sdstop.evidence import command_key, slug
 from sdstop.readings.zpool import KSTATS
+from tests.fixtures import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAME = "sdstop_request_size_bytes"
 
 Series = dict[tuple[str, str, str], dict[float, float]]

@@ -1,19 +1,18 @@
 """SMBIOS tables and dmidecode's text: the same machine by both, and what no table may do."""
 
 import contextlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.host import Malformed
 from sdstop.parsers import dmidecode, smbios
 from sdstop.replay import EvidenceHost
 from tests.firmware import E5_2620_V4, Board, Module, board, device, structure
+from tests.fixtures import names, opened
 
-FIXTURES = sorted((Path(__file__).parent.parent.parent / "fixtures").glob("vm-numa-*"))
+MACHINES = [name for name in names() if name.startswith("vm-numa-")]
 
 TEXT = """\
 # dmidecode 3.0
@@ -53,10 +52,10 @@ Memory Device
 """
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_raw_table_and_text_are_the_same_machine(fixture: Path) -> None:
+@pytest.mark.parametrize("fixture", MACHINES)
+def test_raw_table_and_text_are_the_same_machine(fixture: str) -> None:
     host = EvidenceHost()
-    for frame in open_capture(fixture)[1]:
+    for frame in opened(fixture)[1]:
         host.apply(frame.evidence)
     raw = smbios.parse(host.read("/sys/firmware/dmi/tables/DMI"))
     assert raw == dmidecode.parse(host.run(["dmidecode"]).text)
@@ -67,7 +66,7 @@ def test_raw_table_and_text_are_the_same_machine(fixture: Path) -> None:
 
 
 def test_there_are_machines() -> None:
-    assert len(FIXTURES) == 3
+    assert len(MACHINES) == 3
 
 
 def test_fields_of_a_raw_table() -> None:

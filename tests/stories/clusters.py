@@ -9,8 +9,8 @@ from pathlib import Path
 from sdstop.evidence import slug
 from sdstop.parsers import ceph, drbd, pacemaker
 from tests import cephnode, drbdnode, pacemakernode
+from tests.stories.archive import Archive
 from tests.stories.disks import SYSTEM, SystemDisk
-from tests.stories.folder import Folder
 from tests.stories.interfaces import STILL, Interfaces
 from tests.stories.node import Node, Shape
 from tests.stories.rows import text
@@ -36,9 +36,9 @@ class Watched:
         """Write the capture."""
         node, interfaces = Node(self.shape, _STARTED), Interfaces(self.shape.host, STILL)
         system = SystemDisk(self.shape.host)
-        folder = Folder(path, self.shape.host, taken=_STARTED, monotonic=self.shape.uptime)
+        archive = Archive(path, self.shape.host, taken=_STARTED, monotonic=self.shape.uptime)
         if self.links:
-            folder.links(self.links)
+            archive.links(self.links)
         for second in range(self.step * (self.looks - 1) + 1):
             files = node.files(second) | interfaces.files(second)
             files["/proc/diskstats"] = text(SYSTEM, system.rows())
@@ -48,8 +48,8 @@ class Watched:
             if second % self.step == 0:
                 more = dict(self.more(second))
                 files["/proc/diskstats"] += more.pop("/proc/diskstats", "")
-                folder.add(files | more, second)
-        folder.finish()
+                archive.add(files | more, second)
+        archive.finish()
 
 
 def _command(argv: tuple[str, ...], output: str) -> dict[str, str]:

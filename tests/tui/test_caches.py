@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Outcome
 from sdstop.finding import Finding, Severity
@@ -12,6 +11,7 @@ from sdstop.rules import RULES
 from sdstop.session import Session
 from sdstop.tui.palette import Palette
 from sdstop.tui.terminal import Options
+from tests.fixtures import opened
 from tests.rules.test_zfs import RECORDING
 from tests.tui.cachenode import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
 from tests.tui.nodes import Node
@@ -321,7 +321,7 @@ async def test_where_nothing_counts_sizes_it_is_said() -> None:
 
 
 async def test_the_arc_leads_to_the_sizes_of_the_pools_below_it() -> None:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened(RECORDING)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     for size in (SMALL, WIDE):

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Frame, Origin, Outcome
 from sdstop.finding import Finding, Severity
@@ -15,6 +13,7 @@ from sdstop.rules import RULES
 from sdstop.session import Session
 from sdstop.tui.palette import plain
 from sdstop.tui.terminal import Options
+from tests.fixtures import opened
 from tests.tui.fabricnode import FabricNode, boxes, names
 from tests.tui.nodes import Node, raid10, refused
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
@@ -23,11 +22,10 @@ from tests.tui.test_views import says
 from tests.zfsnode import STATUS, status, tree
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def capture(name: str) -> Session:
-    origin, frames = open_capture(FIXTURES / name)
+    origin, frames = opened(name)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     return session

@@ -6,7 +6,6 @@ import json
 import string
 from collections.abc import Iterator
 
-from sdstop.capture.reader import open_capture
 from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
 from sdstop.evidence import Evidence, Frame, Origin
@@ -15,6 +14,7 @@ from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.analysis.test_peers import session as recorded
+from tests.fixtures import opened
 from tests.rules.test_zfs import RECORDING
 from tests.stories.draid import EVERY, DraidPool
 from tests.tui.screens import SMALL, WIDE, screen
@@ -41,7 +41,7 @@ def rebuilding(seconds: int = 60) -> Session:
 
 
 async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened(RECORDING)
     session = Session(origin, BUILTIN, RULES)
     for frame in [*frames][:50]:
         session.feed(frame)
@@ -59,7 +59,7 @@ async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
 
 
 async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened(RECORDING)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     parts = ("draid1:4d", "vda ", "spare-3", "replacing-0", "vdd ", "draid1-0-0  ONLINE", "vde ")
