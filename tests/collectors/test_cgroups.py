@@ -30,7 +30,7 @@ from sdstop.readings.limit import Limit
 from sdstop.replay import EvidenceHost
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.throttled import LIMITED, ControlGroups
-from tests.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, value
 
 V2 = "/sys/fs/cgroup"
 V1 = "/sys/fs/cgroup/blkio"

@@ -7,7 +7,7 @@ from sdstop.evidence import Evidence, Outcome
 from sdstop.host import Absent, Denied, Malformed
 from sdstop.model import Source, schema
 from sdstop.replay import EvidenceHost
-from tests.firmware import E5_2620_V4, Board, Module, board
+from tests.nodes.firmware import E5_2620_V4, Board, Module, board
 from tests.parsers.test_smbios import TEXT
 
 

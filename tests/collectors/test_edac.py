@@ -17,7 +17,7 @@ from sdstop.collectors.edac import (
 from sdstop.host import Absent
 from sdstop.model import Reading, Source
 from sdstop.replay import EvidenceHost
-from tests.edacnode import Controller
+from tests.nodes.edac import Controller
 
 OLD = {
     f"{MC}/mc0/mc_name": "i5100\n",

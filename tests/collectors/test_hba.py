@@ -9,7 +9,7 @@ from sdstop.model import Reading, Source
 from sdstop.replay import EvidenceHost, Replay
 from sdstop.snapshot import Snapshot
 from tests.fixtures import opened
-from tests.hbanode import Card, files
+from tests.nodes.hba import Card, files
 
 
 def rows(found: dict[str, str]) -> list[Reading]:

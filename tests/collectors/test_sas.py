@@ -11,7 +11,7 @@ from sdstop.model import Reading, Source
 from sdstop.recording import RecordingHost
 from sdstop.replay import EvidenceHost, Replay
 from tests.fixtures import opened
-from tests.sasnode import Phy, files
+from tests.nodes.sas import Phy, files
 
 FIXTURE = "vm-sas-hba"
 

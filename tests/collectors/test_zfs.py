@@ -19,8 +19,8 @@ from sdstop.parsers.zpool_status import nice, parse, seconds
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Draid, Pool, Vdev, draid
 from sdstop.replay import EvidenceHost
+from tests.nodes.zfs import MIRROR, SIZES, STATUS, node, status, tree
 from tests.stories.draid import DraidPool
-from tests.zfsnode import MIRROR, SIZES, STATUS, node, status, tree
 
 R = TypeVar("R", bound=Reading)
 TIB = 1 << 40

@@ -29,8 +29,8 @@ from sdstop.readings.zpool import (
     activity,
 )
 from sdstop.replay import EvidenceHost
+from tests.nodes.zfs import SETTINGS, kstat, node, zil
 from tests.stories.draid import DraidPool
-from tests.zfsnode import SETTINGS, kstat, node, zil
 
 R = TypeVar("R", bound=Reading)
 

@@ -20,8 +20,8 @@ from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, 
 from sdstop.rules import RULES
 from sdstop.session import Session
 from tests.fixtures import opened
-from tests.frames import frames
-from tests.sasnode import Phy, files
+from tests.nodes.frames import frames
+from tests.nodes.sas import Phy, files
 
 
 def watched(origin: Origin, shown: list[Frame]) -> tuple[Session, Course]:

@@ -21,9 +21,9 @@ from sdstop.recording import RecordingHost
 from sdstop.replay import EvidenceHost
 from sdstop.rules.phy_errors import PHY_ERRORS
 from sdstop.session import Session
-from tests.frames import Judged
+from tests.nodes.frames import Judged
+from tests.nodes.sas import Phy, files
 from tests.parsers.test_smp import GENERAL, LOG
-from tests.sasnode import Phy, files
 
 VACANT = "Report phy error log result: Phy vacant\n"
 

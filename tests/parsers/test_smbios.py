@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from sdstop.host import Malformed
 from sdstop.parsers import dmidecode, smbios
 from sdstop.replay import EvidenceHost
-from tests.firmware import E5_2620_V4, Board, Module, board, device, structure
 from tests.fixtures import names, opened
+from tests.nodes.firmware import E5_2620_V4, Board, Module, board, device, structure
 
 MACHINES = [name for name in names() if name.startswith("vm-numa-")]
 

@@ -21,9 +21,9 @@ from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.finding import Finding
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.session import Session
-from tests.firmware import board
-from tests.frames import check, value
-from tests.hbanode import Card, files
+from tests.nodes.firmware import board
+from tests.nodes.frames import check, value
+from tests.nodes.hba import Card, files
 from tests.stories.draid import EVERY, DraidPool
 
 COLLECTORS = (BLOCKDEV, DISKSTATS, HBA, DIMMS, NODE, PROCESSES, ZFS, ZFS_STATE, ZFS_DATASETS, ZFS_TUNING)

@@ -15,7 +15,7 @@ from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
 from sdstop.session import Look, Session
 from tests.fixtures import opened
-from tests.frames import check
+from tests.nodes.frames import check
 
 RECORDING = "vm-md-rebuild"
 

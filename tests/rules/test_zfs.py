@@ -23,8 +23,8 @@ from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, Layout
 from sdstop.session import Session
 from tests.fixtures import opened
-from tests.frames import Judged, check, value
-from tests.zfsnode import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
+from tests.nodes.frames import Judged, check, value
+from tests.nodes.zfs import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
 
 COLLECTORS = (ZFS_STATE, ZFS, ZFS_DATASETS, ZFS_SETTINGS, ZPOOL_LOAD, BLOCKDEV, DISKSTATS)
 DRAID = "draid2:8d:60c:2s-0"

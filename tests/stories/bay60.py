@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sdstop.evidence import slug
-from tests.firmware import board
+from tests.nodes.block import disk_name
+from tests.nodes.firmware import board
+from tests.nodes.sas import IOCS, Zoning, smp_logs
+from tests.nodes.system import Node, Shape
 from tests.stories.archive import Archive
-from tests.stories.disks import SYSTEM, SystemDisk, disk_name, disk_number
+from tests.stories.disks import SYSTEM, SystemDisk, disk_number
 from tests.stories.draid import TIB, DraidPool
 from tests.stories.interfaces import STILL, Interfaces
-from tests.stories.node import Node, Shape
 from tests.stories.rows import Rows, text
-from tests.stories.sasnode import IOCS, Zoning, smp_logs
 from tests.stories.scene import NO_PATHS, Stories
 
 _STARTED = 1_795_400_000.0

@@ -11,11 +11,11 @@ from pathlib import Path
 from sdstop.readings.aoe import pieces
 from tests.arrays import ArraySpec, Random
 from tests.arrays.spec import KIB
+from tests.nodes.system import Node, Shape
 from tests.stories import flashcaches
 from tests.stories.archive import Archive
 from tests.stories.disks import SYSTEM, Model, Shelf, SystemDisk, mdstat
 from tests.stories.interfaces import LOOPBACK, OFFICE, Interfaces, Nic
-from tests.stories.node import Node, Shape
 from tests.stories.rows import Rows, text
 from tests.stories.scene import NO_PATHS, Part, Stories
 

@@ -8,11 +8,13 @@ from pathlib import Path
 
 from sdstop.evidence import slug
 from sdstop.parsers import ceph, drbd, pacemaker
-from tests import cephnode, drbdnode, pacemakernode
+from tests.nodes import ceph as cephnode
+from tests.nodes import drbd as drbdnode
+from tests.nodes import pacemaker as pacemakernode
+from tests.nodes.system import Node, Shape
 from tests.stories.archive import Archive
 from tests.stories.disks import SYSTEM, SystemDisk
 from tests.stories.interfaces import STILL, Interfaces
-from tests.stories.node import Node, Shape
 from tests.stories.rows import text
 from tests.stories.scene import NO_PATHS, Stories
 

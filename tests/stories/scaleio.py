@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.nodes.system import Node, Shape
 from tests.stories.archive import Archive
-from tests.stories.node import Node, Shape
 from tests.stories.scene import Stories
 
 KIB = 1024

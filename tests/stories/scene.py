@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 
 from sdstop.evidence import slug
 from tests.arrays import Frame, simulate
+from tests.nodes.system import Node, Shape
 from tests.stories.archive import Archive
 from tests.stories.disks import SYSTEM, Shelf, SystemDisk, mdstat
 from tests.stories.interfaces import STILL, Interfaces, Nic
-from tests.stories.node import Node, Shape
 from tests.stories.rows import Rows, added, past, rows, text
 
 V = TypeVar("V")

@@ -12,9 +12,9 @@ from sdstop.session import Session
 from sdstop.tui.palette import Palette
 from sdstop.tui.terminal import Options
 from tests.fixtures import opened
+from tests.nodes.block import Node
+from tests.nodes.caches import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
 from tests.rules.test_zfs import RECORDING
-from tests.tui.cachenode import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
-from tests.tui.nodes import Node
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
 from tests.tui.test_hostile import NASTY, harmless
 from tests.tui.test_views import says

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sdstop.evidence import Outcome
 from sdstop.session import Session
 from sdstop.tui.playhead import Playhead
-from tests.tui.nodes import STARTED, Node, refused
+from tests.nodes.block import STARTED, Node, refused
 from tests.tui.screens import WIDE, screen
 from tests.tui.test_playhead import begun_between
 

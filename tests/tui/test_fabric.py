@@ -14,12 +14,12 @@ from sdstop.session import Session
 from sdstop.tui.palette import plain
 from sdstop.tui.terminal import Options
 from tests.fixtures import opened
-from tests.tui.fabricnode import FabricNode, boxes, names
-from tests.tui.nodes import Node, raid10, refused
+from tests.nodes.block import Node, raid10, refused
+from tests.nodes.fabric import FabricNode, boxes, names
+from tests.nodes.zfs import STATUS, status, tree
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
 from tests.tui.test_hostile import NASTY, harmless
 from tests.tui.test_views import says
-from tests.zfsnode import STATUS, status, tree
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
 

@@ -13,7 +13,7 @@ from sdstop.evidence import Cite, Evidence, Outcome
 from sdstop.finding import Finding, RuledOut, Severity, Unchecked, Value
 from sdstop.session import Session
 from sdstop.tui.terminal import Options
-from tests.tui.nodes import Load, Node, raid10, refused
+from tests.nodes.block import Load, Node, raid10, refused
 from tests.tui.screens import SMALL, WIDE, Screen, screen
 from tests.tui.test_views import says
 

@@ -14,7 +14,7 @@ from sdstop.finding import Finding, Rule, Severity, Value
 from sdstop.session import Session
 from sdstop.tui.help import KEYS
 from sdstop.tui.terminal import Options
-from tests.tui.nodes import Load, Node
+from tests.nodes.block import Load, Node
 from tests.tui.screens import SMALL, WIDE, FakeFeed, Screen, screen
 from tests.tui.test_playhead import begun_between
 

@@ -7,7 +7,7 @@ import pytest
 from sdstop.finding import Finding, Limits, Rule, Severity
 from sdstop.history import Window
 from sdstop.tui.playhead import Playhead
-from tests.tui.nodes import STARTED, Node
+from tests.nodes.block import STARTED, Node
 
 
 def begun_between(first: int, last: int) -> Rule:

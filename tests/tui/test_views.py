@@ -15,7 +15,7 @@ from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked,
 from sdstop.history import Window
 from sdstop.session import Session
 from tests.analysis.test_peers import session as recorded
-from tests.tui.nodes import STARTED, Load, Node, raid10, refused
+from tests.nodes.block import STARTED, Load, Node, raid10, refused
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
 
 MEMBERS = tuple(f"sd{c}" for c in "abcdef")

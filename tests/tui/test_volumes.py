@@ -15,8 +15,8 @@ from sdstop.tui.palette import Palette, plain
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar
 from tests.analysis.test_peers import session as recorded
-from tests.tui.clusternode import TOLD, cluster, session
-from tests.tui.nodes import Node
+from tests.nodes.block import Node
+from tests.nodes.cluster import TOLD, cluster, session
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
 from tests.tui.test_hostile import NASTY, harmless
 

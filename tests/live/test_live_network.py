@@ -31,7 +31,7 @@ from sdstop.session import Session
 
 pytestmark = pytest.mark.live
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 COLLECTORS: tuple[Collector, ...] = (NETWORK, INTERFACES, LINKS, TCP, PATHS)
 RULES = (MTU_MISMATCH, PATH_MTU_SHRUNK, FRAMES_DROPPED)
 _DISCARD = 9
@@ -66,7 +66,7 @@ class Net:
 
     def look(self, *sent: tuple[str, int]) -> dict[str, Any]:
         """Run `probe` within: a look, datagrams of these sizes to these addresses, another look."""
-        code = f"from tests.test_live_network import probe; probe({sent!r})"
+        code = f"from tests.live.test_live_network import probe; probe({sent!r})"
         argv = ["ip", "netns", "exec", self.name, sys.executable, "-c", code]
         result = subprocess.run(argv, cwd=ROOT, capture_output=True, text=True, check=False)
         assert result.returncode == 0, result.stderr

@@ -101,7 +101,7 @@ def test_what_was_used_for_tuning_is_not_measured() -> None:
 def test_the_measurement_of_a_few_loads_says_what_was_found_where() -> None:
     words = ["--loads", "clones,hot", "--columns", "5", "--seeds", "1", "--windows", "1", "--processes", "1"]
     argv = [sys.executable, "-m", "bench.detection", *words]
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=Path(__file__).parent.parent)
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
     assert "held-out: 36 runs, 36 windows" in done.stdout
     for title in ("load", "columns", "level", "disks", "load, truth"):

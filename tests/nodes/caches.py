@@ -18,7 +18,7 @@ from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, cumulative
 from sdstop.session import Session
-from tests.tui.nodes import STARTED
+from tests.nodes.block import STARTED
 
 BLOCK = 4096
 Row = Mapping[str, Any]

@@ -29,8 +29,8 @@ from sdstop.redaction.redactor import Redactor
 from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
 from sdstop.session import Session
-from tests import planting
 from tests.fixtures import expected, names, opened
+from tests.redaction import planting
 
 KEY = b"a key of thirty-two bytes, or so"
 TRACES = planting.traces()

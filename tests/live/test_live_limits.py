@@ -20,7 +20,7 @@ from sdstop.live import LiveHost
 from sdstop.recording import RecordingHost
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.session import Session
-from tests.frames import check, value
+from tests.nodes.frames import check, value
 
 pytestmark = pytest.mark.live
 

@@ -12,7 +12,7 @@ from sdstop.finding import Rule
 from sdstop.host import Host
 from sdstop.model import Reading
 from sdstop.readings.limit import USE, Limit
-from tests.frames import Files, Judged
+from tests.nodes.frames import Files, Judged
 
 FILE = "/limits"
 MIB = 1 << 20

@@ -1,18 +1,76 @@
-"""HBAs, expanders and drives of a made-up node in sysfs, and what smp_utils and sg_map print of them."""
+"""SAS as files of sysfs: phys of one expander, and HBAs with expanders and drives; and what smp_utils, sg_map print."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sdstop.collectors.hba import PCI
+from sdstop.collectors.sas import DEVICES, EXPANDERS, PHYS, PORTS
 from sdstop.evidence import slug
-from tests.stories.disks import disk_name
+from tests.nodes.block import disk_name
 
-PCI = "/sys/bus/pci/devices"
-SAS = "/sys/class"
 COUNTERS = (
     "invalid_dword_count", "running_disparity_error_count", "loss_of_dword_sync_count", "phy_reset_problem_count"
 )  # fmt: skip
+"""Files of a phy."""
+ROOT = "../../devices/pci0000:80/0000:80:02.0/0000:82:00.0/host1"
+
+
+@dataclass
+class Phy:
+    """A phy of expander-1:0, with a drive attached unless told; counters in the order of sysfs's names."""
+
+    number: int
+    invalid: int = 0
+    disparity: int = 0
+    lost: int = 0
+    resets: int = 0
+    state: str = "12.0 Gbit"
+    counted: bool = True
+    address: str = ""
+
+    def files(self) -> dict[str, str]:
+        base = f"{PHYS}/phy-1:0:{self.number}"
+        port = f"port-1:0:{self.number}"
+        files = {
+            f"{base}/negotiated_linkrate": f"{self.state}\n",
+            f"{base}/maximum_linkrate_hw": "12.0 Gbit\n",
+            f"{base}/phy_identifier": f"{self.number}\n",
+        }
+        if self.counted:
+            counts = (self.invalid, self.disparity, self.lost, self.resets)
+            files |= {f"{base}/{name}": f"{count}\n" for name, count in zip(COUNTERS, counts, strict=True)}
+        if self.state.endswith("Gbit"):
+            end = f"end_device-1:0:{self.number}"
+            files |= {
+                f"link:{base}/device/port": f"../../{port}",
+                f"{PORTS}/{port}/num_phys": "1\n",
+                f"{DEVICES}/{end}/device_type": "end device\n",
+                f"{DEVICES}/{end}/sas_address": f"{self.address or hex(0x5000C500 + self.number)}\n",
+                f"{DEVICES}/{end}/enclosure_identifier": "0x500093d0016c0000\n",
+                f"{DEVICES}/{end}/bay_identifier": f"{self.number}\n",
+                f"link:{DEVICES}/{end}": f"{ROOT}/port-1:0/expander-1:0/{port}/{end}/sas_device/{end}",
+            }
+        return files
+
+
+EXPANDER = {
+    f"{DEVICES}/expander-1:0/device_type": "edge expander\n",
+    f"link:{DEVICES}/expander-1:0": f"{ROOT}/port-1:0/expander-1:0/sas_device/expander-1:0",
+    f"{EXPANDERS}/expander-1:0/vendor_id": "NEWISYS \n",
+    f"{EXPANDERS}/expander-1:0/product_id": "NDS-4602-CS     \n",
+    f"{PORTS}/port-1:0/num_phys": "4\n",
+}
+
+
+def files(*phys: Phy) -> dict[str, str]:
+    found = dict(EXPANDER)
+    for phy in phys:
+        found |= phy.files()
+    return found
+
+
 _LANES = 8
 
 
@@ -106,13 +164,13 @@ def _lanes(ioc: Ioc) -> dict[str, str]:
     """Return the HBA's own phys, all of one wide port to its expander, and that."""
     host = ioc.host
     found = {
-        f"{SAS}/sas_port/port-{host}:0/num_phys": f"{_LANES}\n",
-        f"{SAS}/sas_device/expander-{host}:0/device_type": "edge expander\n",
-        f"{SAS}/sas_expander/expander-{host}:0/vendor_id": "NEWISYS \n",
-        f"{SAS}/sas_expander/expander-{host}:0/product_id": "NDS-4602-CS     \n",
+        f"{PORTS}/port-{host}:0/num_phys": f"{_LANES}\n",
+        f"{DEVICES}/expander-{host}:0/device_type": "edge expander\n",
+        f"{EXPANDERS}/expander-{host}:0/vendor_id": "NEWISYS \n",
+        f"{EXPANDERS}/expander-{host}:0/product_id": "NDS-4602-CS     \n",
     }
     for n in range(_LANES):
-        phy = f"{SAS}/sas_phy/phy-{host}:{n}"
+        phy = f"{PHYS}/phy-{host}:{n}"
         found[f"{phy}/negotiated_linkrate"] = "12.0 Gbit\n"
         found |= {f"{phy}/{name}": "0\n" for name in COUNTERS}
     return found
@@ -125,10 +183,10 @@ def _card_links(ioc: Ioc, drives: Sequence[int]) -> dict[str, str]:
         f"{PCI}/{ioc.address}": f"../../..{ioc.folder.removeprefix('/sys')}",
         f"{PCI}/{ioc.above}": f"../../../devices/{ioc.bus}/{ioc.above}",
         f"{PCI}/{ioc.address}/driver": "../../../../bus/pci/drivers/mpt3sas",
-        f"{SAS}/sas_device/expander-{host}:0": f"{up[3:]}/{fabric}/sas_device/expander-{host}:0",
+        f"{DEVICES}/expander-{host}:0": f"{up[3:]}/{fabric}/sas_device/expander-{host}:0",
     }
     for n in range(_LANES):
-        found[f"{SAS}/sas_phy/phy-{host}:{n}/device/port"] = f"../port-{host}:0"
+        found[f"{PHYS}/phy-{host}:{n}/device/port"] = f"../port-{host}:0"
     for bay, disk in enumerate(drives):
         name, port, end = disk_name(disk), f"port-{host}:0:{bay}", f"end_device-{host}:0:{bay}"
         place = f"{up[3:]}/{fabric}/{port}/{end}"

@@ -13,7 +13,7 @@ from sdstop.model import Derivation, Reading, schema
 from sdstop.readings.aoe import AoeExport
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, cumulative
-from tests.frames import Judged
+from tests.nodes.frames import Judged
 
 KEY = "cmd:dmsetup status"
 

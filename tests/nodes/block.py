@@ -14,6 +14,15 @@ STARTED = 1_790_000_000.0
 """2026-09-21 14:13:20 UTC."""
 
 
+def disk_name(number: int) -> str:
+    """Return the kernel's name of the disk with this number from 0: sda, ... sdz, sdaa."""
+    letters, left = "", number + 1
+    while left:
+        left, digit = divmod(left - 1, 26)
+        letters = "abcdefghijklmnopqrstuvwxyz"[digit] + letters
+    return f"sd{letters}"
+
+
 @dataclass(frozen=True, slots=True)
 class Load:
     """What a disk does in a second: `queue` requests outstanding, `wait` seconds each."""

@@ -11,24 +11,14 @@ from sdstop.collectors.sas import DEVICES, EXPANDERS, PHYS, PORTS
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.finding import Rule
 from sdstop.session import Session
-from tests.hbanode import Card
-from tests.tui.nodes import IDLE, STARTED, Load, Node
-
-_COUNTERS = (
-    "invalid_dword_count", "running_disparity_error_count", "loss_of_dword_sync_count", "phy_reset_problem_count",
-)  # fmt: skip
+from tests.nodes.block import IDLE, STARTED, Load, Node, disk_name
+from tests.nodes.hba import Card
+from tests.nodes.sas import COUNTERS
 
 
 def names(count: int, start: int = 0) -> tuple[str, ...]:
     """Return sda, sdb, ..."""
-    found = []
-    for at in range(start, start + count):
-        word, left = "", at + 1
-        while left:
-            left, digit = divmod(left - 1, 26)
-            word = "abcdefghijklmnopqrstuvwxyz"[digit] + word
-        found.append(f"sd{word}")
-    return tuple(found)
+    return tuple(disk_name(number) for number in range(start, start + count))
 
 
 @dataclass
@@ -84,7 +74,7 @@ class Box(Card):
 
     def _phy(self, name: str, number: int, rate: str, errors: Sequence[int]) -> dict[str, str]:
         base = f"{PHYS}/{name}"
-        counted = dict(zip(_COUNTERS, errors, strict=True)) if rate not in {"Unknown", "Phy disabled"} else {}
+        counted = dict(zip(COUNTERS, errors, strict=True)) if rate not in {"Unknown", "Phy disabled"} else {}
         return {
             f"{base}/negotiated_linkrate": f"{rate}\n",
             f"{base}/maximum_linkrate_hw": "12.0 Gbit\n",

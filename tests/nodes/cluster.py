@@ -17,7 +17,7 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Cluster
 from sdstop.readings.limit import USE, Limit
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.session import Session
-from tests.tui.nodes import STARTED, Node
+from tests.nodes.block import STARTED, Node
 
 TOLD = "/told/cluster"
 TB = 10**12

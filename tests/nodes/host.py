@@ -11,9 +11,9 @@ from sdstop.collectors.numa import NET, NODES
 from sdstop.evidence import Evidence, Frame, Origin
 from sdstop.finding import Rule
 from sdstop.session import Session
-from tests.firmware import Board
-from tests.tui.fabricnode import Box
-from tests.tui.nodes import STARTED, Node
+from tests.nodes.block import STARTED, Node
+from tests.nodes.fabric import Box
+from tests.nodes.firmware import Board
 
 
 @dataclass
