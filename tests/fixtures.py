@@ -15,13 +15,16 @@ import functools
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
 
 from sdstop.capture.reader import open_capture
-from sdstop.evidence import Frame, Origin
+from sdstop.collectors import BUILTIN
+from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.rules import RULES
+from sdstop.session import Session
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -66,6 +69,20 @@ def opened(name: str) -> tuple[Origin, tuple[Frame, ...]]:
     """Open a fixture, once for all tests."""
     origin, frames = open_capture(FIXTURES / name)
     return origin, tuple(frames)
+
+
+def replayed(fixture: str, name: str) -> Session:
+    """Return a session of a fixture's frames, whose host has another name."""
+    origin, frames = opened(fixture)
+    session = Session(replace(origin, name=name), BUILTIN, RULES)
+    session.feed_all(
+        replace(frame, evidence=tuple(_renamed(item, name) for item in frame.evidence)) for frame in frames
+    )
+    return session
+
+
+def _renamed(item: Evidence, name: str) -> Evidence:
+    return replace(item, data=f"{name}\n".encode()) if item.key.endswith("kernel/hostname") else item
 
 
 @functools.cache

@@ -17,7 +17,7 @@ from sdstop.history import EXCERPT, History, Window
 from sdstop.host import Host
 from sdstop.model import Reading, Source
 from sdstop.session import Session, Timeline
-from tests.core.test_replay import Meter, Reader, Speed, collector
+from tests.core.meters import Meter, Reader, Speed, collector
 
 
 def session(rules: tuple[Rule, ...] = (), remember: float | None = None) -> Session:

@@ -23,9 +23,9 @@ import pytest
 
 from tests.fixtures import FIXTURES
 from tests.live.ordinary import PATIENCE, User, settle
+from tests.tui.plug import Plug, listed, until
 from tests.tui.screens import SMALL, WIDE
-from tests.tui.test_hotplug import Plug, listed, until
-from tests.tui.test_terminal import Tmux
+from tests.tui.tmux import Tmux
 
 pytestmark = pytest.mark.live
 

@@ -77,3 +77,41 @@ def board(
             name = names.format(cpu=cpu + 1, letter="ABCDEFGHIJKLMNOPQRSTUVWX"[n], n=n + 1, all=cpu * slots + n + 1)
             modules.append(Module(name, **made))  # type: ignore[arg-type]  # numbers
     return Board(modules, **settings)  # type: ignore[arg-type]  # as Board has them
+
+
+DMIDECODE = """\
+# dmidecode 3.0
+Handle 0x0400, DMI type 4, 48 bytes
+Processor Information
+\tSocket Designation: Proc 1
+\tType: Central Processor
+\tVersion: Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz
+\tStatus: Populated, Enabled
+
+Handle 0x1000, DMI type 16, 23 bytes
+Physical Memory Array
+\tUse: System Memory
+\tError Correction Type: Multi-bit ECC
+\tMaximum Capacity: 768 GB
+\tNumber Of Devices: 2
+
+Handle 0x1100, DMI type 17, 40 bytes
+Memory Device
+\tArray Handle: 0x1000
+\tSize: 16384 MB
+\tLocator: PROC  1 DIMM  1
+\tBank Locator: Not Specified
+\tType: DDR4
+\tSpeed: 2400 MHz
+\tManufacturer: HP
+\tPart Number: 809082-091
+\tRank: 2
+\tConfigured Clock Speed: 2133 MHz
+
+Handle 0x1101, DMI type 17, 40 bytes
+Memory Device
+\tArray Handle: 0x1000
+\tSize: No Module Installed
+\tLocator: PROC  1 DIMM  2
+\tType: Unknown
+"""

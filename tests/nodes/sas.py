@@ -72,8 +72,6 @@ def files(*phys: Phy) -> dict[str, str]:
 
 
 _LANES = 8
-
-
 ERRORS = {52: (168, 172, 5, 0), 53: (6, 6, 0, 0), 54: (267, 270, 4, 0), 55: (127, 131, 5, 0)}
 """What the owners saw on phys of one expander: years old, and few."""
 
@@ -215,3 +213,27 @@ def smp_logs(expander: str = "expander-1:0") -> dict[str, str]:
             f"  loss of dword synchronization count: {lost}\n  phy reset problem count: {resets}\n"
         )
     return found
+
+
+LOG = """Report phy error log response:
+  Expander change count: 567
+  phy identifier: 52
+  invalid dword count: 168
+  running disparity error count: 172
+  loss of dword synchronization count: 5
+  phy reset problem count: 0
+"""
+
+
+GENERAL = """Report general response:
+  expander change count: 567
+  expander route indexes: 0
+  long response: 1
+  number of phys: 65
+  table to table supported: 1
+  zone configuring: 0
+  enclosure logical identifier (hex): 500093d0016c0000
+  SSP connect time limit: 10 (100 usec units)
+  number of zone groups: 1 (0->128, 1->256)
+  zoning enabled: 1
+"""

@@ -22,8 +22,7 @@ from sdstop.replay import EvidenceHost
 from sdstop.rules.phy_errors import PHY_ERRORS
 from sdstop.session import Session
 from tests.nodes.frames import Judged
-from tests.nodes.sas import Phy, files
-from tests.parsers.test_smp import GENERAL, LOG
+from tests.nodes.sas import GENERAL, LOG, Phy, files
 
 VACANT = "Report phy error log result: Phy vacant\n"
 

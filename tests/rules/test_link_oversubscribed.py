@@ -9,7 +9,7 @@ from sdstop.collectors.network import CLASS, INTERFACES, NETWORK
 from sdstop.evidence import command_key
 from sdstop.finding import Severity
 from sdstop.rules.link_oversubscribed import LINK_OVERSUBSCRIBED
-from tests.collectors.test_clients import HEAD, ROUTE, TCP, line
+from tests.nodes.clients import HEAD, ROUTE, TCP, line
 from tests.nodes.frames import Judged, value
 
 USABLE = {"link-oversubscribed": {"usable": 0.8}}

@@ -21,9 +21,9 @@ from tests.nodes import pacemaker as pacemakernode
 from tests.nodes.block import Node
 from tests.nodes.cluster import TB, cluster, parts, pool, rebalance, session
 from tests.nodes.frames import Judged
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
-from tests.tui.test_hostile import NASTY, harmless
-from tests.tui.test_views import says
 
 _RULE = "spare-below-fault-set"
 

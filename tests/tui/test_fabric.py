@@ -17,9 +17,9 @@ from tests.fixtures import opened
 from tests.nodes.block import Node, raid10, refused
 from tests.nodes.fabric import FabricNode, boxes, names
 from tests.nodes.zfs import STATUS, status, tree
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
-from tests.tui.test_hostile import NASTY, harmless
-from tests.tui.test_views import says
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
 

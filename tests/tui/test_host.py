@@ -18,8 +18,8 @@ from tests.nodes.block import Node, refused
 from tests.nodes.fabric import boxes
 from tests.nodes.firmware import Board, Module, board
 from tests.nodes.host import HostNode
+from tests.tui.hostile import NASTY, harmless
 from tests.tui.screens import LOW, SMALL, WIDE, screen
-from tests.tui.test_hostile import NASTY, harmless
 
 XEON = "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz"
 

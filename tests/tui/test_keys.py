@@ -15,8 +15,8 @@ from sdstop.session import Session
 from sdstop.tui.help import KEYS
 from sdstop.tui.terminal import Options
 from tests.nodes.block import Load, Node
+from tests.tui.rules import begun_between
 from tests.tui.screens import SMALL, WIDE, FakeFeed, Screen, screen
-from tests.tui.test_playhead import begun_between
 
 DISKS = ("sda", "sdb", "sdc", "nvme0n1")
 
