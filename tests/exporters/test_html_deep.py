@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,7 @@ from tests.nodes.frames import frames
 from tests.nodes.sas import Phy, files
 
 
-def watched(origin: Origin, shown: list[Frame]) -> tuple[Session, Course]:
+def watched(origin: Origin, shown: Iterable[Frame]) -> tuple[Session, Course]:
     session, course = Session(origin, BUILTIN, RULES), Course()
     for frame in shown:
         course.add(session.feed(frame).now)

@@ -109,8 +109,8 @@ def kind_of(key: str) -> str:
 @pytest.mark.usefixtures("all_handed_on")
 @pytest.mark.parametrize("name", STORY)
 def test_nothing_planted_is_left_in_a_story_and_its_findings_are_the_same(name: str) -> None:
-    origin, frames = opened(name)
-    frames = short(frames)
+    origin, course = opened(name)
+    frames = short(course)
     planted = planting.planted(frames)
     known = redactor(planted, planting.FQDN)
     redacted = [known.frame(frame) for frame in planted]
@@ -236,8 +236,8 @@ COINCIDENCES = (
 )
 def test_a_host_or_pool_that_is_called_like_a_word_of_the_formats_destroys_nothing(name: str) -> None:
     """Names that everything depends on are kept: no finding, and no number, may go with them."""
-    origin, frames = opened(name)
-    frames = short(frames)
+    origin, course = opened(name)
+    frames = short(course)
     known = redactor(frames, "localhost")
     for word in COINCIDENCES:
         known.learn((
