@@ -20,11 +20,11 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from sdstop.session import Session
+from sdstop.core.session import Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.terminal import Options
+from tests.nodes import cluster as clusternode
 from tests.nodes.fabric import FabricNode, boxes
-from tests.tui import clusternode
 
 MIB = 1 << 20
 

@@ -22,9 +22,9 @@ import msgspec
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.session import Session
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 

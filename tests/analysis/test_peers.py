@@ -11,8 +11,8 @@ from sdstop.analysis.outlier import Trait
 from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
+from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.exporters.report.comparison import compared, markdown, page, text, to_data
-from sdstop.finding import Finding, Severity, Verdict
 from tests.fixtures import FIXTURES, replayed
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.clients import (
+from sdstop.collectors.network.clients import (
     ASK,
     CLIENTS,
     SOCKETS,
@@ -18,10 +18,10 @@ from sdstop.collectors.clients import (
     parse_routes,
     served,
 )
-from sdstop.commands import COMMANDS
-from sdstop.evidence import command_key
-from sdstop.host import Absent
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent
+from sdstop.core.replay import EvidenceHost
+from sdstop.node.commands import COMMANDS
 from tests.nodes.clients import ROUTE, TCP, line, node
 
 

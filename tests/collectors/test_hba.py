@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
-from sdstop.model import Reading, Source
-from sdstop.replay import EvidenceHost, Replay
-from sdstop.snapshot import Snapshot
+from sdstop.collectors.fabric.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
+from sdstop.core.model import Reading, Source
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.snapshot import Snapshot
 from tests.fixtures import opened
 from tests.nodes.hba import Card, files
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.numa import (
+from sdstop.collectors.fabric.numa import (
     NET,
     NODES,
     NUMA,
@@ -14,8 +14,8 @@ from sdstop.collectors.numa import (
     parse_meminfo,
     parse_numastat,
 )
-from sdstop.model import Reading, Source
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.core.model import Reading, Source
+from sdstop.core.replay import EvidenceHost, Replay
 from tests.fixtures import opened
 
 NODE = {

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
-from sdstop.model import Reading, Source
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.collectors.fabric.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
+from sdstop.core.model import Reading, Source
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost, Replay
 from tests.fixtures import opened
 from tests.nodes.sas import Phy, files
 

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.collector import Collector
-from sdstop.host import Host
-from sdstop.model import Derivation, Kind, Label, Metric, Reading
+from sdstop.core.collector import Collector
+from sdstop.core.host import Host
+from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
 
 
 @dataclass(frozen=True, slots=True)

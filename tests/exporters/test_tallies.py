@@ -13,17 +13,17 @@ from functools import cache
 
 import pytest
 
-from sdstop.collector import Collector, Need
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, Choice
 from sdstop.exporters.prometheus.metrics import Exposition, Part, catalogue
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
-from sdstop.host import Host
-from sdstop.model import Reading
 from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.fixtures import opened
 
 

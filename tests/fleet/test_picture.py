@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from sdstop.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.fleet import queries, traits
 from sdstop.fleet.answer import Answer
 from sdstop.fleet.picture import names, on_grid, picture

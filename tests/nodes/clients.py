@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.clients import (
+from sdstop.collectors.network.clients import (
     ADDRESSES6,
     ASK,
     ROUTES,
     SOCKETS,
 )
-from sdstop.evidence import command_key
+from sdstop.core.evidence import command_key
 
 HEAD = "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
 MORE = "cubic wscale:7,7 rto:204 rtt:0.4/0.2 mss:1448 cwnd:10 bytes_sent:900"

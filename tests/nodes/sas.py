@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop.collectors.hba import PCI
-from sdstop.collectors.sas import DEVICES, EXPANDERS, PHYS, PORTS
-from sdstop.evidence import slug
+from sdstop.collectors.fabric.hba import PCI
+from sdstop.collectors.fabric.sas import DEVICES, EXPANDERS, PHYS, PORTS
+from sdstop.core.evidence import slug
 from tests.nodes.block import disk_name
 
 COUNTERS = (

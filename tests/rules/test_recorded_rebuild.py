@@ -9,11 +9,11 @@ from __future__ import annotations
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.mdraid import Array
-from sdstop.finding import Finding, Severity
+from sdstop.collectors.md.readings import Array
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.session import Look, Session
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
-from sdstop.session import Look, Session
 from tests.fixtures import opened
 from tests.nodes.frames import check
 

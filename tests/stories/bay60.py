@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.evidence import slug
+from sdstop.core.evidence import slug
 from tests.nodes.block import disk_name
 from tests.nodes.firmware import board
 from tests.nodes.sas import IOCS, Zoning, smp_logs

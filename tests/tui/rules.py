@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sdstop.finding import Finding, Limits, Rule, Severity, Verdict
-from sdstop.history import Window
+from sdstop.core.finding import Finding, Limits, Rule, Severity, Verdict
+from sdstop.core.history import Window
 
 
 def says(*verdicts: Verdict, name: str = "device-hung") -> Rule:

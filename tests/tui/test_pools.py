@@ -6,13 +6,13 @@ import json
 import string
 from collections.abc import Iterator
 
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.host import Host
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.host import Host
+from sdstop.core.session import Session
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.fixtures import opened, replayed
 from tests.stories.draid import EVERY, DraidPool
 from tests.tui.screens import SMALL, WIDE, screen

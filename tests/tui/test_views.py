@@ -10,9 +10,9 @@ from itertools import pairwise
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Cite, Evidence, Origin, Outcome
-from sdstop.finding import Finding, RuledOut, Severity, Unchecked, Value
-from sdstop.session import Session
+from sdstop.core.evidence import Cite, Evidence, Origin, Outcome
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value
+from sdstop.core.session import Session
 from tests.fixtures import replayed
 from tests.nodes.block import STARTED, Load, Node, raid10, refused
 from tests.tui.rules import says

@@ -8,8 +8,8 @@ import tarfile
 from pathlib import Path
 
 from sdstop.capture.reader import PACKED
+from sdstop.core.finding import Severity
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.finding import Severity
 from tests.fixtures import FIXTURES, Said, declaration
 from tests.vm.machine import Run
 from tests.vm.scenario import Scenario
