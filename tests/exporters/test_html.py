@@ -17,7 +17,7 @@ from sdstop.exporters.report.html import page
 from sdstop.exporters.report.html.markup import el, text
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.rules import RULES
-from tests.browser import Browser, browser, program
+from tests.exporters.browser import Browser, browser, program
 from tests.fixtures import opened
 
 _VOID = {"meta", "br", "line", "rect", "path"}
