@@ -11,7 +11,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.host import Host
 from sdstop.core.session import Session
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
 from tests.fixtures import opened, replayed
 from tests.stories.draid import EVERY, DraidPool
