@@ -165,7 +165,7 @@ def test_it_is_read_from_standard_input() -> None:
 def test_the_dashboard_needs_its_keys() -> None:
     done = subprocess.run([sys.executable, "-m", "sdstop", "--from", "-"], input=b"", capture_output=True, check=False)
     assert done.returncode == 2
-    assert b"the dashboard needs standard input for its keys" in done.stderr
+    assert b"the dashboard needs stdin" in done.stderr
 
 
 _LINES = st.one_of(
