@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.config import Config, load
+from sdstop.cli.config import Config, load
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Rule, Severity, Threshold
 

@@ -17,11 +17,11 @@ import pytest
 from sdstop.collectors.powerflex.objects import QUERY
 from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS
 from sdstop.core.host import Denied, Failed, Reply, TimedOut
-from sdstop.gateway.allowed import may_ask, may_send
-from sdstop.gateway.client import FIRST_PAUSE, LONGEST_PAUSE, STALE, Client
-from sdstop.gateway.exchange import exchange
-from sdstop.gateway.secret import Secret, SecretError
-from sdstop.gateway.settings import settings
+from sdstop.node.gateway.allowed import may_ask, may_send
+from sdstop.node.gateway.client import FIRST_PAUSE, LONGEST_PAUSE, STALE, Client
+from sdstop.node.gateway.exchange import exchange
+from sdstop.node.gateway.secret import Secret, SecretError
+from sdstop.node.gateway.settings import settings
 from sdstop.node.http import Endpoint
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway, closed_port
 
@@ -268,7 +268,7 @@ def test_a_gateway_that_drips_its_headers_is_left_in_time() -> None:
 
 
 def test_a_huge_answer_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.gateway.exchange.LARGEST_REPLY", 1 << 20)
+    monkeypatch.setattr("sdstop.node.gateway.exchange.LARGEST_REPLY", 1 << 20)
     gateway = made()
     gateway.objects = {"System": {}, "x": "y" * (2 << 20)}
     with gateway.serve() as address, pytest.raises(Failed, match="exceeds 1 MiB"):

@@ -17,16 +17,16 @@ from urllib.parse import quote
 
 import pytest
 
+from sdstop.cli.config import load
 from sdstop.collectors.powerflex.cluster import SCALEIO
-from sdstop.config import load
 from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.host import Unreadable
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
-from sdstop.gateway.client import Client
-from sdstop.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
-from sdstop.gateway.settings import settings
+from sdstop.node.gateway.client import Client
+from sdstop.node.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
+from sdstop.node.gateway.settings import settings
 from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway

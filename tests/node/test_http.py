@@ -20,9 +20,9 @@ from sdstop.fleet.client import Client as FleetClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.url import parse_url
-from sdstop.gateway.client import Client as GatewayClient
-from sdstop.gateway.secret import Secret
-from sdstop.gateway.settings import settings
+from sdstop.node.gateway.client import Client as GatewayClient
+from sdstop.node.gateway.secret import Secret
+from sdstop.node.gateway.settings import settings
 from sdstop.node.http import (
     Endpoint,
     HttpClient,

@@ -30,7 +30,7 @@ from sdstop.core.settings import convert, in_file, read_text, read_toml
 
 if TYPE_CHECKING:
     from sdstop.core.finding import NodeRule, Rule
-    from sdstop.gateway.settings import Settings
+    from sdstop.node.gateway.settings import Settings
 
 _Threshold = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
 """A number beyond is a mistake, and nan would switch a rule off."""
@@ -79,7 +79,7 @@ def load(path: Path | None, rules: Sequence[Rule | NodeRule]) -> Config:
 
 
 def _powerflex(section: Mapping[str, Any]) -> Settings:
-    from sdstop.gateway.settings import settings  # noqa: PLC0415  # most nodes have no gateway
+    from sdstop.node.gateway.settings import settings  # most nodes have no gateway
 
     return settings(section)
 

@@ -15,7 +15,7 @@ from typing import Annotated
 
 import msgspec
 
-from sdstop.gateway.secret import Secret
+from sdstop.node.gateway.secret import Secret
 from sdstop.node.http import Response
 
 TOKEN, BEARER = "token", "bearer"

@@ -18,12 +18,12 @@ import msgspec
 
 from sdstop.core.evidence import http_key
 from sdstop.core.host import Denied, Failed, Reply, TimedOut
-from sdstop.gateway.allowed import may_ask
-from sdstop.gateway.exchange import exchange, trust
-from sdstop.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
-from sdstop.gateway.secret import Finder, Secret, SecretError, cleaned
-from sdstop.gateway.session import Refused, Session, Unusable
-from sdstop.gateway.settings import Address, Settings
+from sdstop.node.gateway.allowed import may_ask
+from sdstop.node.gateway.exchange import exchange, trust
+from sdstop.node.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
+from sdstop.node.gateway.secret import Finder, Secret, SecretError, cleaned
+from sdstop.node.gateway.session import Refused, Session, Unusable
+from sdstop.node.gateway.settings import Address, Settings
 from sdstop.node.http import Endpoint, HttpError, HttpTimeout, Response
 
 EACH = 10.0

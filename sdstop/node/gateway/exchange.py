@@ -8,9 +8,9 @@ import warnings
 from collections.abc import Mapping
 
 from sdstop.core.host import LARGEST_REPLY
-from sdstop.gateway.allowed import may_send
-from sdstop.gateway.session import Unusable
-from sdstop.gateway.settings import Settings
+from sdstop.node.gateway.allowed import may_send
+from sdstop.node.gateway.session import Unusable
+from sdstop.node.gateway.settings import Settings
 from sdstop.node.http import (
     Endpoint,
     HttpClient,
