@@ -105,7 +105,7 @@ class Host(ABC):
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
         """Ask the cluster's gateway over HTTP, for at most `deadline` seconds; `body` is JSON data.
 
-        An allow-list (sdstop.node.gateway.allowed) permits only requests that read. Each answer is a Reply, also an error.
+        The allow-list sdstop.node.gateway.allowed permits only reading. Every answer is a Reply, errors included.
         Raises Absent where no gateway is configured.
         """
         del body, deadline
