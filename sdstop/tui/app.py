@@ -10,13 +10,13 @@ from sdstop.tui import FrameFeed
 from sdstop.tui.commands import Commands
 from sdstop.tui.facts import Thing
 from sdstop.tui.main import Main
-from sdstop.tui.pane import Pane
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.scene import Claim, Mode, Scene
 from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.view import Place
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.pane import Pane
 
 
 class Dashboard(Commands):

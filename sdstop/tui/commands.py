@@ -11,13 +11,13 @@ from textual.binding import Binding, BindingType
 from sdstop.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.dump import capture_name, save_text, write_capture
-from sdstop.tui.foot import Foot, Question
 from sdstop.tui.main import Main
-from sdstop.tui.palette import plain
-from sdstop.tui.pane import Pane
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.sheet import HelpSheet, Sheet
 from sdstop.tui.shell import Shell, stepped
+from sdstop.tui.widgets.foot import Foot, Question
+from sdstop.tui.widgets.palette import plain
+from sdstop.tui.widgets.pane import Pane
 
 INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between frames that + and - choose from."""

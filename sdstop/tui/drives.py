@@ -18,7 +18,7 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Vdev
 from sdstop.tui.scene import Scene
-from sdstop.tui.strip import Sample, heat_top
+from sdstop.tui.widgets.strip import Sample, heat_top
 
 R = TypeVar("R", bound=Reading)
 

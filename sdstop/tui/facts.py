@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sdstop.format import NONE, cell, quantity
 from sdstop.model import Buckets, Fact, Label, Reading, schema
 from sdstop.tui.drives import rows
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, text
+from sdstop.tui.widgets.pane import Row, words
 
 
 @dataclass(frozen=True, slots=True)

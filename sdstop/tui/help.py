@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import textwrap
 
-from sdstop.tui.palette import FAINT, STRONG, Palette, text
-from sdstop.tui.pane import Row, words
+from sdstop.tui.widgets.palette import FAINT, STRONG, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (

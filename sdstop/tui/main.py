@@ -7,14 +7,14 @@ from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import Screen
 
-from sdstop.tui.foot import Foot, Hint, Question
-from sdstop.tui.palette import Palette, text
-from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line, status_line, tabs_line
-from sdstop.tui.table import LineTable
 from sdstop.tui.views.overview import Overview
 from sdstop.tui.views.view import Place, View
+from sdstop.tui.widgets.foot import Foot, Hint, Question
+from sdstop.tui.widgets.palette import Palette, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import LineTable
 
 HINTS: tuple[Hint, ...] = (
     ("?", "help"),

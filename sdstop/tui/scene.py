@@ -12,7 +12,7 @@ from sdstop.finding import Finding, Severity, by_cause
 from sdstop.history import Window
 from sdstop.session import Look, Session
 from sdstop.snapshot import Run, Snapshot
-from sdstop.tui.palette import Palette
+from sdstop.tui.widgets.palette import Palette
 
 BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
 """Outcomes that leave something unknown."""

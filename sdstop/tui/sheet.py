@@ -8,13 +8,13 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from sdstop.tui.facts import Thing, fact_rows
-from sdstop.tui.foot import Foot, Hint, Question
 from sdstop.tui.help import help_rows
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.raw import head_lines, raw_rows, recalled
 from sdstop.tui.scene import Claim, Scene
 from sdstop.tui.status import status_line
 from sdstop.tui.why import Quote, claim_mark, why_rows
+from sdstop.tui.widgets.foot import Foot, Hint, Question
+from sdstop.tui.widgets.pane import Pane, Row, words
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"), ("t T", "step"), ("q", "quit"))
 

@@ -8,8 +8,8 @@ from rich.segment import Segment
 
 from sdstop.finding import Severity
 from sdstop.format import duration, timestamp, utc
-from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
 from sdstop.tui.scene import Mode, Scene
+from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
 
 _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "INFO", None: "?UNKN"}
 

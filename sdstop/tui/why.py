@@ -10,9 +10,9 @@ from sdstop.evidence import UNDATED, Cite
 from sdstop.finding import Finding, Value
 from sdstop.format import NOT_DATED, duration, percent, quantity, utc
 from sdstop.snapshot import Run
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Claim, Scene
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 WIDEST = 100
 """Cells of a line of prose: longer ones are hard to read."""

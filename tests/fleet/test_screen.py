@@ -19,7 +19,7 @@ from sdstop.fleet.problem import SettingsError
 from sdstop.fleet.watcher import NodePicture
 from sdstop.tui.fleet.app import FleetDashboard
 from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet
-from sdstop.tui.pane import Pane
+from sdstop.tui.widgets.pane import Pane
 from sdstop.tui.terminal import Options
 from tests.fleet.test_picture import ANSWERS, HOSTILE, node
 

@@ -10,8 +10,8 @@ from sdstop.evidence import Evidence, Outcome
 from sdstop.finding import Finding, Severity
 from sdstop.rules import RULES
 from sdstop.session import Session
-from sdstop.tui.palette import Palette
 from sdstop.tui.terminal import Options
+from sdstop.tui.widgets.palette import Palette
 from tests.rules.test_zfs import RECORDING
 from tests.tui.cachenode import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
 from tests.tui.nodes import Node

@@ -13,8 +13,8 @@ from sdstop.evidence import Frame, Origin, Outcome
 from sdstop.finding import Finding, Severity
 from sdstop.rules import RULES
 from sdstop.session import Session
-from sdstop.tui.palette import plain
 from sdstop.tui.terminal import Options
+from sdstop.tui.widgets.palette import plain
 from tests.tui.fabricnode import FabricNode, boxes, names
 from tests.tui.nodes import Node, raid10, refused
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from sdstop.tui.palette import Palette, text
-from sdstop.tui.pane import Row, words
-from sdstop.tui.table import Column, LineTable, fitted
+from sdstop.tui.widgets.palette import Palette, text
+from sdstop.tui.widgets.pane import Row, words
+from sdstop.tui.widgets.table import Column, LineTable, fitted
 
 Item = tuple[str, float | None]
 COLUMNS = (

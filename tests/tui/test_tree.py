@@ -7,10 +7,10 @@ from typing import NamedTuple
 from textual.app import App, ComposeResult
 
 from sdstop.finding import Severity
-from sdstop.tui.palette import Palette
-from sdstop.tui.pane import Row
-from sdstop.tui.table import Column
-from sdstop.tui.tree import Branch, TreeTable, severe
+from sdstop.tui.widgets.palette import Palette
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Column
+from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
 class Leaf(NamedTuple):

@@ -11,9 +11,9 @@ from sdstop.evidence import Evidence, Outcome
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from sdstop.session import Session
-from sdstop.tui.palette import Palette, plain
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar
+from sdstop.tui.widgets.palette import Palette, plain
 from tests.analysis.test_peers import session as recorded
 from tests.tui.clusternode import TOLD, cluster, session
 from tests.tui.nodes import Node

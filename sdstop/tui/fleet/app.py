@@ -18,12 +18,12 @@ from sdstop.tui.fleet.asking import Asking, Told
 from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet
 from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
 from sdstop.tui.fleet.tables import COLUMNS, EMPTY, TABS, Painted, rows_of
-from sdstop.tui.foot import Foot, Question
-from sdstop.tui.palette import FAINT, Palette, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.shell import Shell, stepped
-from sdstop.tui.table import LineTable
 from sdstop.tui.terminal import Options
+from sdstop.tui.widgets.foot import Foot, Question
+from sdstop.tui.widgets.palette import FAINT, Palette, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable
 
 HINTS = (
     ("?", "help"), ("Enter", "node"), ("/", "filter"), ("s", "sort"), ("r", "ask now"), ("Space", "pause"),

@@ -12,10 +12,10 @@ from sdstop.finding import Finding, Severity
 from sdstop.fleet.picture import Picture, short
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
 from sdstop.format import duration, quantity, timestamp
-from sdstop.tui.foot import Foot, Hint
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
-from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.strip import spark
+from sdstop.tui.widgets.foot import Foot, Hint
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.strip import spark
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "ask again"), ("q", "quit"))
 

@@ -12,7 +12,7 @@ from sdstop.fleet.picture import Picture
 from sdstop.fleet.text import remarks
 from sdstop.format import clock, duration
 from sdstop.tui.fleet.tables import TABS
-from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,10 @@ from typing import Any
 from sdstop.finding import Finding, Severity
 from sdstop.fleet.picture import ArrayRow, Claim, Key, Node, Picture, RebuildRow, VolumeRow
 from sdstop.format import duration, number, rate
-from sdstop.tui.palette import FAINT, STRONG, WORDS, Line, Palette, text
-from sdstop.tui.pane import Row
-from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import bar_cell, pressed, spark_cell
+from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Cell, Column
 
 TABS = (
     ("1", "Nodes"), ("2", "Arrays"), ("3", "Rebuilds"), ("4", "Volumes"), ("5", "Silent"), ("6", "Differ"),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sdstop.analysis.fabric import Load
 from sdstop.format import percent, rate
 from sdstop.tui.fabrics import Fabric
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Row, words
-from sdstop.tui.strip import bar
 from sdstop.tui.topology import Knot
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Row, words
 
 _FIXED = 80
 """Cells of a line without its two bars."""

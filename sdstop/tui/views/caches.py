@@ -16,18 +16,18 @@ from sdstop.readings.iosize import RequestSizes
 from sdstop.tui.cached import Cached, caches, split, told, why_none
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.reframed import Change, Reframed, Side
 from sdstop.tui.scene import Claim, Scene
 from sdstop.tui.sizing import Framing, Sizes, framings, sized, sizes_of
-from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, gauge, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
 from sdstop.tui.views.view import View
 from sdstop.tui.why import why_rows
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import Cell, Column, LineTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.clusters import about, pools, rebuilds
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, gauge
 from sdstop.tui.why import claim_mark
+from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 _NAME = 12
 _SHADES = ("█", "░", "▒"), ("=", ".", "#")

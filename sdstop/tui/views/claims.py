@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from sdstop.finding import by_cause
 from sdstop.format import clock, duration
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Claim, Scene
-from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.why import WIDEST, claim_mark, figures
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.pane import Row, words
+from sdstop.tui.widgets.table import Cell, Column, LineTable
 
 
 @dataclass(frozen=True, slots=True)

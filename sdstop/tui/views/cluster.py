@@ -15,15 +15,15 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Failure
 from sdstop.tui.clusters import Twig, forest
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import Cell, Column
-from sdstop.tui.tree import Branch, TreeTable, severe
 from sdstop.tui.views.capacity import headline, summary_rows
 from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
 """Collectors of clusters."""

@@ -9,9 +9,9 @@ from sdstop.collectors.processes import ProcessActivity, ProcessSummary
 from sdstop.format import bytes_, rate
 from sdstop.tui.drives import Drive, natural, rows
 from sdstop.tui.fabrics import parts
-from sdstop.tui.palette import FAINT, Line, Palette, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.palette import FAINT, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 
 def detail_rows(drive: Drive, scene: Scene) -> list[Row]:

@@ -13,13 +13,13 @@ from sdstop.format import number, percent, rate, wait
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.drives import PAST, Drive, Group, moments, queues
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, Line, text, width_of
-from sdstop.tui.pane import Row
 from sdstop.tui.scene import Scene
-from sdstop.tui.strip import cells, spark
-from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import fold, gauge, heat_cell, pressed
 from sdstop.tui.views.view import Place
+from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.strip import cells, spark
+from sdstop.tui.widgets.table import Cell, Column
 
 
 class Spindle(NamedTuple):

@@ -16,11 +16,8 @@ from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Pool, PoolState, Vdev, VdevLoad
 from sdstop.tui.drives import USABLE, Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.pools import Leaf, Tree, trees
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import LineTable, fitted
 from sdstop.tui.views.cells import counted, pressed
 from sdstop.tui.views.detail import detail_rows
 from sdstop.tui.views.devices import (
@@ -47,6 +44,9 @@ from sdstop.tui.views.devices import (
 )
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable, fitted
 
 _COLUMNS = (
     SLOT, DEVICE, READS, WRITES, READ, WRITE, SIZE, IN_FLIGHT, QUEUE, QUEUE_FOLD, READ_WAIT, WRITE_WAIT, WAIT,

@@ -19,17 +19,17 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.tui.drives import drives, natural, rows
 from sdstop.tui.fabrics import Fabric, Known, fabric, parts
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.table import Cell, Column
 from sdstop.tui.topology import Knot
-from sdstop.tui.tree import Branch, TreeTable, severe
 from sdstop.tui.views.budgets import budget_rows
 from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.knot import knot_rows, linked, made
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
 class Limb(NamedTuple):

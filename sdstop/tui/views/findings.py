@@ -5,12 +5,12 @@ from __future__ import annotations
 from textual.app import ComposeResult
 
 from sdstop.finding import RuledOut
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import LineTable
 from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, heading, note_row, told_rows
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable
 
 
 class Findings(View):

@@ -9,10 +9,10 @@ from rich.segment import Segment
 from sdstop.collectors.node import CpuActivity, Pressure
 from sdstop.format import bytes_, number, percent
 from sdstop.tui.drives import natural, rows
-from sdstop.tui.palette import FAINT, PLAIN, Line, pairs, text
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
 from sdstop.tui.views.vitals import memory_used, node
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, pairs, text
 
 _CPU = 22
 """Cells of one processor."""

@@ -10,13 +10,13 @@ from sdstop.analysis.jumbo import right_mtus
 from sdstop.format import bytes_, duration, number, percent
 from sdstop.tui.cached import Cached
 from sdstop.tui.drives import PAST
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.sizing import LENGTH, Bin, Framing, Sizes, binned
-from sdstop.tui.strip import bar
 from sdstop.tui.views.cells import block_of
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.pane import Row, words
 
 _WIDEST = 48
 """Cells of a bar."""

@@ -11,16 +11,16 @@ from sdstop.collectors.dimms import Dimm
 from sdstop.collectors.numa import NumaNode
 from sdstop.finding import Severity
 from sdstop.tui.drives import rows
-from sdstop.tui.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import LineTable
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.modules import module_rows
 from sdstop.tui.views.nodes import COLUMNS, node_rows
 from sdstop.tui.views.overview import PROCESSES, process_rows
 from sdstop.tui.views.sources import SOURCES, source_rows
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable
 
 PAGES = ("Load", "Hardware", "Sources")
 """Pages of a screen that has no room for all."""

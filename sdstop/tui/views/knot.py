@@ -13,12 +13,12 @@ from sdstop.format import bytes_, number, percent, quantity
 from sdstop.tui.drives import drives, rows
 from sdstop.tui.fabrics import Fabric, parts
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.topology import Knot, total
 from sdstop.tui.views.cells import counted
 from sdstop.tui.why import claim_mark
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
+from sdstop.tui.widgets.pane import Row, words
 
 _SHORT = ("invalid", "disparity", "sync lost", "resets")
 """Names of the counters, in their order."""

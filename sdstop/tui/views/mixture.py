@@ -11,10 +11,11 @@ from sdstop.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.cached import Cached, Split, past, split
 from sdstop.tui.drives import PAST
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Row, words
-from sdstop.tui.strip import Sample, cells, layers, scale, spark, stacked
 from sdstop.tui.views.cells import block_of
+from sdstop.tui.widgets.graph import layers, scale, stacked
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Row, words
+from sdstop.tui.widgets.strip import Sample, cells, spark
 
 _AXIS = 6
 """Cells before a chart."""

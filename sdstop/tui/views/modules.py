@@ -13,10 +13,10 @@ from sdstop.finding import Severity
 from sdstop.format import bytes_, decimal_rate, number
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import counted, gauge
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
+from sdstop.tui.widgets.pane import Row, words
 
 _LEAST = 2
 """Sockets that stand beside each other at least, if the words of a slot can be cut for it."""

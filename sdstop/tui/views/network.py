@@ -15,14 +15,14 @@ from sdstop.finding import Severity
 from sdstop.format import duration, number, percent, rate
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import Cell, Column, LineTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,12 @@ from sdstop.format import bytes_, number, percent
 from sdstop.model import Reading
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, Line, text
-from sdstop.tui.pane import Row
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
+from sdstop.tui.widgets.palette import FAINT, Line, text
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Cell, Column
 
 _MOST_CPUS = 1 << 14
 """Processors of a list that are believed."""

@@ -11,10 +11,7 @@ from sdstop.collectors.processes import ProcessActivity, ProcessIo, ProcessSumma
 from sdstop.format import rate
 from sdstop.tui.drives import drives, rows, shown
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, text
-from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, cut, note_row, told_rows
 from sdstop.tui.views.detail import busy_processes, hiding
 from sdstop.tui.views.devices import (
@@ -38,6 +35,9 @@ from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
 from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
 from sdstop.tui.why import why_rows
+from sdstop.tui.widgets.palette import FAINT, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import Cell, Column, LineTable
 
 _DEVICES = (
     DEVICE, ARRAY, READS, WRITES, READ, WRITE, QUEUE, READ_WAIT, WRITE_WAIT, BUSY, BAR,

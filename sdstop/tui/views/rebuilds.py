@@ -11,10 +11,10 @@ from sdstop.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import PLAIN, Line, text, width_of
-from sdstop.tui.pane import Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
+from sdstop.tui.widgets.palette import PLAIN, Line, text, width_of
+from sdstop.tui.widgets.pane import Row
 
 _BAR, _SHORT = 24, 10
 _NAME, _FEWEST = 30, 12

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sdstop.evidence import Outcome
 from sdstop.format import clock, wait
 from sdstop.snapshot import Run
-from sdstop.tui.palette import FAINT, PLAIN, text
-from sdstop.tui.pane import Row
 from sdstop.tui.scene import BAD, Claim, Scene
-from sdstop.tui.table import Cell, Column
+from sdstop.tui.widgets.palette import FAINT, PLAIN, text
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Cell, Column
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from textual.containers import Container
 
-from sdstop.tui.pane import Pane
 from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.pane import Pane
 
 
 @dataclass(frozen=True, slots=True)

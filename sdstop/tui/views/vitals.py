@@ -12,11 +12,12 @@ from sdstop.collectors.node import CpuActivity, Node, Pressure
 from sdstop.format import bytes_, duration, number, percent, quantity
 from sdstop.model import Reading
 from sdstop.tui.drives import PAST, Totals, rows, totals
-from sdstop.tui.palette import FAINT, STRONG, Line, pairs, text, width_of
-from sdstop.tui.pane import Row
 from sdstop.tui.scene import Scene
-from sdstop.tui.strip import cells, chart, scale, spark
 from sdstop.tui.views.cells import gauge
+from sdstop.tui.widgets.graph import chart, scale
+from sdstop.tui.widgets.palette import FAINT, STRONG, Line, pairs, text, width_of
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.strip import cells, spark
 
 CHART = 5
 """Lines of a chart."""

@@ -16,15 +16,15 @@ from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.limit import Limit, LimitUse
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, STRONG, Line, Palette, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
-from sdstop.tui.strip import layers
-from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.why import claim_mark
+from sdstop.tui.widgets.graph import layers
+from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import Cell, Column, LineTable
 
 SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
 """Collectors of volumes and limits."""

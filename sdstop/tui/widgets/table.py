@@ -11,8 +11,8 @@ from rich.segment import Segment
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from sdstop.tui.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
-from sdstop.tui.pane import Pane, Row
+from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
+from sdstop.tui.widgets.pane import Pane, Row
 
 Cell = str | Line
 

@@ -19,8 +19,8 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, width_of
-from sdstop.tui.strip import drawn
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.widgets.strip import drawn
 
 SETTLE = 3
 """Updates for which rows keep their places after the cursor was moved, so that they do not slip away under it."""

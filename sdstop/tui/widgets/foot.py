@@ -10,7 +10,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from sdstop.format import safe
-from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 Hint = tuple[str, str]
 

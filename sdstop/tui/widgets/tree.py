@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from sdstop.tui.palette import MARKS, Palette
-from sdstop.tui.pane import Row
-from sdstop.tui.table import Column, LineTable
+from sdstop.tui.widgets.palette import MARKS, Palette
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Column, LineTable
 
 GENEROUS = 2
 """Screens of rows up to which everything is unfolded unasked."""
