@@ -7,7 +7,7 @@ import time
 
 from sdstop.session import Session
 from sdstop.tui import FrameFeed
-from sdstop.tui.commands import Commands
+from sdstop.tui.commands import HINTS, Commands
 from sdstop.tui.facts import Thing
 from sdstop.tui.main import Main
 from sdstop.tui.playhead import Playhead
@@ -33,7 +33,7 @@ class Dashboard(Commands):
         self.playhead = Playhead(session, following=frames is not None)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.playing = False
-        self.main = Main()
+        self.main = Main(HINTS)
         self._heard = time.monotonic()
         self._reader = -1
 

@@ -8,12 +8,13 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from sdstop.tui.facts import Thing, fact_rows
-from sdstop.tui.help import help_rows
+from sdstop.tui.help import Lines, help_rows
 from sdstop.tui.raw import head_lines, raw_rows, recalled
 from sdstop.tui.scene import Claim, Scene
 from sdstop.tui.status import status_line
 from sdstop.tui.why import Quote, claim_mark, why_rows
-from sdstop.tui.widgets.foot import Foot, Hint, Question
+from sdstop.tui.widgets.foot import Foot, Question
+from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.pane import Pane, Row, words
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"), ("t T", "step"), ("q", "quit"))
@@ -92,14 +93,15 @@ class Sheet(Screen[None]):
 class HelpSheet(Sheet):
     """The keys."""
 
-    def __init__(self, version: str) -> None:
-        """Remember the version that is shown."""
+    def __init__(self, keys: Sequence[tuple[str, Lines]], version: str) -> None:
+        """Show these sections of keys, and the version."""
         super().__init__("Help")
+        self.keys = keys
         self.version = version
 
     def fill(self, scene: Scene, width: int) -> None:
         """Put the rows."""
-        self.pane.put(help_rows(scene.palette, self.version, width), scene.palette)
+        self.pane.put(help_rows(self.keys, scene.palette, self.version, width), scene.palette)
 
 
 class WhySheet(Sheet):

@@ -12,7 +12,8 @@ from sdstop.finding import Finding, Severity
 from sdstop.fleet.picture import Picture, short
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
 from sdstop.format import duration, quantity, timestamp
-from sdstop.tui.widgets.foot import Foot, Hint
+from sdstop.tui.widgets.foot import Foot
+from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.strip import spark

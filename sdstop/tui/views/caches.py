@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from sdstop.format import bytes_, duration, number, percent, utc
-from sdstop.readings.cache import Cache
+from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes
 from sdstop.tui.cached import Cached, caches, split, told, why_none
@@ -145,7 +145,7 @@ _COLUMNS = (
 class Caches(View):
     """Caches above; below, the one under the cursor over time, and the sizes of its requests."""
 
-    key = "3"
+    families = (Cache, CacheActivity, RequestSizes)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from textual.app import ComposeResult
 
+from sdstop.collectors.pacemaker import ClusterResource
 from sdstop.finding import Severity
 from sdstop.format import bytes_, number, wait
 from sdstop.model import Reading
-from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, FailureDomain
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.tui.clusters import Twig, forest
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
@@ -153,7 +154,7 @@ _COLUMNS = (
 class ClusterView(View):
     """The clusters at a glance above, the tree of nodes below."""
 
-    key = "7"
+    families = (Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource, FailureDomain)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

@@ -7,11 +7,12 @@ from functools import lru_cache, partial
 
 from textual.app import ComposeResult
 
-from sdstop.collectors.blockdev import BlockDevice
+from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.collectors.mdraid import Array
 from sdstop.finding import Severity
 from sdstop.format import bytes_, number, percent, quantity, wait
-from sdstop.readings.disk import DiskActivity
+from sdstop.readings.disk import Disk, DiskActivity
+from sdstop.readings.mdarray import Member
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Pool, PoolState, Vdev, VdevLoad
 from sdstop.tui.drives import USABLE, Drive, Group, drives, groups, natural, queue_top, shown
@@ -120,7 +121,7 @@ class VdevRow:
 class Disks(View):
     """Arrays and pools with their members, then all other devices; below, what is known of the one under the cursor."""
 
-    key = "2"
+    families = (Array, BlockDevice, BlockLink, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
 
     def compose(self) -> ComposeResult:
         """Lay out the table and the detail."""

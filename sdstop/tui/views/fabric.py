@@ -187,7 +187,7 @@ _COLUMNS = (
 class FabricView(View):
     """The tree; beside or below it what is known of the row under the cursor; on a large screen HBAs' budgets above."""
 
-    key = "5"
+    families = (DiskPath, Hba, SasDevice, SasPhy, SasPhyActivity, SasPort)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

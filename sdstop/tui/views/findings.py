@@ -16,8 +16,6 @@ from sdstop.tui.widgets.table import LineTable
 class Findings(View):
     """One long list."""
 
-    key = "!"
-
     def compose(self) -> ComposeResult:
         """Lay out the list."""
         self.main = LineTable("Findings", COLUMNS, id="all-findings")

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.collectors.dimms import Dimm
-from sdstop.collectors.numa import NumaNode
+from sdstop.collectors.dimms import Dimm, MemorySocket
+from sdstop.collectors.node import CpuActivity, Node, Pressure
+from sdstop.collectors.numa import InterfaceNode, NumaActivity, NumaNode
 from sdstop.finding import Severity
 from sdstop.tui.drives import rows
 from sdstop.tui.scene import Scene
@@ -31,7 +32,7 @@ _FEWEST = 8
 class Host(View):
     """Two columns where there is room for them, else one of three pages, turned by the view's key."""
 
-    key = "6"
+    families = (CpuActivity, Dimm, InterfaceNode, MemorySocket, Node, NumaActivity, NumaNode, Pressure)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

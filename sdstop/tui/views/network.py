@@ -160,7 +160,7 @@ _COLUMNS = (
 class Network(View):
     """Interfaces above, the IP stack below."""
 
-    key = "4"
+    families = (Bond, Interface, InterfaceActivity, InterfaceLink, PathMtu, Tcp, TcpActivity, Traffic)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

@@ -116,7 +116,7 @@ _MOST = 3
 class Overview(View):
     """The first view."""
 
-    key = "1"
+    families = (ProcessActivity, ProcessIo, ProcessSummary)
     main: LineTable
 
     def compose(self) -> ComposeResult:

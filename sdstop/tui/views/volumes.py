@@ -261,7 +261,7 @@ _COLUMNS = (
 class Volumes(View):
     """Volumes and their limits above, what is known of the one under the cursor below."""
 
-    key = "8"
+    families = (ClusterVolume, Limit, LimitUse)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""

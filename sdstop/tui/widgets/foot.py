@@ -10,9 +10,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from sdstop.format import safe
+from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
-
-Hint = tuple[str, str]
 
 LINGER = 8.0
 """Seconds that a message stays."""

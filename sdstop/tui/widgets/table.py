@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
+from sdstop.tui.widgets.keys import Section, bind, explained
 from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
 from sdstop.tui.widgets.pane import Pane, Row
 
@@ -70,8 +71,8 @@ class LineTable(Pane):
     """Rows of columns. A row that paints itself (`Row.line`) heads those that follow; it is never sorted away."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "sort", show=False),
-        Binding("S,I", "reverse", show=False),
+        *explained(Section.ROWS, "sort by the next column", bind("s", "sort"), hint="sort", rank=3),
+        *explained(Section.ROWS, "sort the other way round", bind("S,I", "reverse")),
     ]
 
     class Sorted(Message):
@@ -95,6 +96,19 @@ class LineTable(Pane):
         self._given: Sequence[Row] = ()
         self._order: dict[Hashable, int] = {}
         self._fitted: tuple[int, list[tuple[Column, int]]] = (-1, [])
+
+    def set_columns(self, columns: Sequence[Column], *, anew: bool) -> None:
+        """Show other columns; `anew`: of other rows, which nothing is remembered of.
+
+        Rows are no longer sorted by a column that is gone.
+        """
+        if [(c.name, c.width) for c in columns] != [(c.name, c.width) for c in self.columns]:
+            self.columns, self._fitted = tuple(columns), (-1, [])
+            if self.sort not in self.sortable:
+                self.sort = None
+        if anew:
+            self.sort, self.needle, self.held, self.top, self.settling = None, "", False, 0, 0
+            self._order = {}
 
     def _column(self, name: str) -> Column:
         return next(c for c in self.columns if c.name == name)
