@@ -14,7 +14,7 @@ from sdstop.finding import Finding, Rule, Severity, Value
 from sdstop.session import Session
 from sdstop.tui.commands import HINTS, KEYS, Commands
 from sdstop.tui.terminal import Options
-from sdstop.tui.widgets.keys import Key, keys_of
+from sdstop.tui.widgets.keys import KeyBinding, keys_of
 from sdstop.tui.widgets.pane import Pane
 from sdstop.tui.widgets.table import LineTable
 from sdstop.tui.widgets.tree import TreeTable
@@ -217,7 +217,7 @@ def test_help_names_every_key_that_is_bound() -> None:
     shown = {key for _, rows in KEYS for keys, _ in rows for key in keys.split()}
     tables = (Commands.BINDINGS, Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS)
     bound = {name for table in tables for key in keys_of(table) for name in key.names}
-    assert all(isinstance(binding, Key) for table in tables for binding in table)
+    assert all(isinstance(binding, KeyBinding) for table in tables for binding in table)
     assert bound == shown
     for key in "123456789!/nNsSIyteETbLwacmq?:+-[]gGjkhlz":
         assert key in shown, key

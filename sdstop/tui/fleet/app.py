@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
@@ -15,20 +16,17 @@ from sdstop.finding import Finding
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.watcher import NodePicture, Watcher
 from sdstop.tui.fleet.asking import Asking, Told
-from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet
+from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet, help_lines
 from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
-from sdstop.tui.fleet.tables import COLUMNS, EMPTY, TABS, Painted, rows_of
+from sdstop.tui.fleet.tables import TABLES, Painted, rows_of
 from sdstop.tui.shell import Shell, stepped
 from sdstop.tui.terminal import Options
 from sdstop.tui.widgets.foot import Foot, Question
+from sdstop.tui.widgets.keys import Hint, Section, bind, explained, hints_of, key_of
 from sdstop.tui.widgets.palette import FAINT, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
 
-HINTS = (
-    ("?", "help"), ("Enter", "node"), ("/", "filter"), ("s", "sort"), ("r", "ask now"), ("Space", "pause"),
-    ("+ -", "pace"), ("q", "quit"), ("Tab", "next pane"),
-)  # fmt: skip
 INTERVALS = (5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 _BESIDE = ("2", "3", "4", "5", "6")
 """Tables that stand beside the nodes where there is room."""
@@ -37,14 +35,14 @@ _BESIDE = ("2", "3", "4", "5", "6")
 class FleetMain(Screen[None]):
     """Tables, one at a time; on a wide screen the nodes with all others beside them."""
 
-    def __init__(self) -> None:
-        """Start with the nodes."""
+    def __init__(self, hints: Sequence[Hint]) -> None:
+        """Start with the nodes; `hints` are the keys that the last line names."""
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]
         self.status, self.tabs = Pane(cursor=False, id="status"), Pane(cursor=False, id="tabs")
         self.remarks = Pane(cursor=False, id="remarks")
-        self.tables = {key: LineTable(title, COLUMNS[key], id=f"table-{title.lower()}") for key, title in TABS}
-        self.foot = Foot(HINTS)
+        self.tables = {t.key: LineTable(t.title, t.columns, id=f"table-{t.title.lower()}") for t in TABLES}
+        self.foot = Foot(hints)
         self.shown = "1"
 
     def compose(self) -> ComposeResult:
@@ -87,13 +85,13 @@ class FleetMain(Screen[None]):
         self.remarks.put([Row(line=lambda _, line=line: line) for line in lines], palette)  # type: ignore[misc]
         if picture is None:
             return
-        for key, table in self.tables.items():
+        for key, _, _, empty, _ in TABLES:
             rows = rows_of(key, picture, palette)
-            known = "nothing is known" if picture.failed else EMPTY[key]
+            known = "nothing is known" if picture.failed else empty
             note = (
                 f"the worst {len(rows)} of {picture.total}" if key == "1" and len(rows) < (picture.total or 0) else ""
             )
-            table.put(rows or [words(text((f" {known}", FAINT)))], palette, note)
+            self.tables[key].put(rows or [words(text((f" {known}", FAINT)))], palette, note)
 
 
 class FleetDashboard(Shell):
@@ -117,13 +115,24 @@ class FleetDashboard(Shell):
     .-wide.-overview #others #table-findings { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(keys, action, show=False)
-        for keys, action in (
-            ("q,f10", "leave"), ("question_mark,f1", "keys"), *((key, f"view('{key}')") for key in "123456"),
-            ("exclamation_mark", "view('!')"), ("enter", "choose"), ("escape,backspace", "away"),
-            ("slash,f3,f4", "filter"), ("n", "match(1)"), ("N", "match(-1)"), ("space", "pause"), ("r", "again"),
-            ("plus,equals_sign", "pace(1)"), ("minus", "pace(-1)"), ("a", "ascii"), ("c", "colour"),
-        )
+        *(bind(key_of(table.key), f"view('{table.key}')") for table in TABLES),
+        *explained(
+            Section.VIEWS, "a node: its findings and their last six hours", bind("enter", "choose"),
+            hint="node", rank=2,
+        ),
+        *explained(Section.VIEWS, "back", bind("escape,backspace", "away")),
+        *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=9),
+        *explained(Section.ROWS, "filter; Esc clears it", bind("slash,f3,f4", "filter"), hint="filter", rank=3),
+        *explained(Section.ROWS, "next and previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
+        *explained(Section.TIME, "ask now", bind("r", "again"), hint="ask now", rank=5),
+        *explained(Section.TIME, "pause and go on", bind("space", "pause"), hint="pause", rank=6),
+        *explained(
+            Section.TIME, "longer and shorter time between refreshes",
+            bind("plus,equals_sign", "pace(1)"), bind("minus", "pace(-1)"), hint="pace", rank=7,
+        ),
+        *explained(Section.OTHER, "ASCII, colour: on and off", bind("a", "ascii"), bind("c", "colour")),
+        *explained(Section.OTHER, "this page", bind("question_mark,f1", "keys"), hint="help", rank=1),
+        *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave"), hint="quit", rank=8),
     ]  # fmt: skip
 
     def __init__(self, watcher: Watcher, url: str, interval: float, options: Options) -> None:
@@ -133,7 +142,7 @@ class FleetDashboard(Shell):
         self.asking = Asking(watcher, interval, self._told)
         self.picture: Picture | None = None
         self.trouble = ""
-        self.main = FleetMain()
+        self.main = FleetMain(hints_of(self.BINDINGS, LineTable.BINDINGS))
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -204,7 +213,7 @@ class FleetDashboard(Shell):
     async def action_keys(self) -> None:
         """Show the keys."""
         if not isinstance(self.screen, KeySheet):
-            await self._lay(KeySheet(self.options.version))
+            await self._lay(KeySheet(help_lines(self.BINDINGS), self.options.version))
 
     async def _lay(self, sheet: FleetSheet) -> None:
         sheet.palette = self.palette

@@ -41,7 +41,7 @@ class KeyHelp(Binding.Group):
 
 
 @dataclass(frozen=True)
-class Key(Binding):
+class KeyBinding(Binding):
     """Binding of one action; `commands` name it in the command palette."""
 
     show: bool = False
@@ -53,15 +53,15 @@ class Key(Binding):
         return [key_name(key) for key in self.key.split(",")]
 
 
-def bind(keys: str, action: str, *commands: str) -> Key:
+def bind(keys: str, action: str, *commands: str) -> KeyBinding:
     """Return the binding of keys, separated by commas, to an action that may have command names."""
-    return Key(keys, action, commands=commands)
+    return KeyBinding(keys, action, commands=commands)
 
 
-def explained(section: Section, help_: str, *keys: Key, hint: str = "", rank: int = 0) -> list[BindingType]:
+def explained(section: Section, help_: str, *keys: KeyBinding, hint: str = "", rank: int = 0) -> list[BindingType]:
     """Return bindings that share one line of the help screen."""
     line = KeyHelp(help_, section=section, hint=hint, rank=rank)
-    return [Key(key.key, key.action, group=line, commands=key.commands) for key in keys]
+    return [KeyBinding(key.key, key.action, group=line, commands=key.commands) for key in keys]
 
 
 def key_name(key: str) -> str:
@@ -76,9 +76,9 @@ def key_of(character: str) -> str:
     return character if character.isalnum() else unicodedata.name(character).lower().replace(" ", "_")
 
 
-def keys_of(bindings: Iterable[BindingType]) -> Iterator[Key]:
+def keys_of(bindings: Iterable[BindingType]) -> Iterator[KeyBinding]:
     """Yield those bindings that explain themselves."""
-    return (binding for binding in bindings if isinstance(binding, Key))
+    return (binding for binding in bindings if isinstance(binding, KeyBinding))
 
 
 def lines_of(*tables: Iterable[BindingType]) -> dict[KeyHelp, list[str]]:
@@ -86,7 +86,7 @@ def lines_of(*tables: Iterable[BindingType]) -> dict[KeyHelp, list[str]]:
 
     First keys of all bindings of a line come before second ones: `t T ] [`.
     """
-    grouped: dict[KeyHelp, list[Key]] = {}
+    grouped: dict[KeyHelp, list[KeyBinding]] = {}
     for table in tables:
         for key in keys_of(table):
             if isinstance(key.group, KeyHelp):
