@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from sdstop.format import NONE, cell, quantity
 from sdstop.model import Buckets, Fact, Label, Reading, schema
-from sdstop.tui.drives import rows
 from sdstop.tui.scene import Scene
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, text
@@ -26,7 +25,7 @@ def fact_rows(thing: Thing, scene: Scene, width: int) -> list[Row]:
     """Return a line per field that the node says."""
     shown: list[Row] = []
     for family, key in thing.parts:
-        known, stale = rows(scene, family)
+        known, stale = scene.rows(family)
         reading = known.get(key)
         if reading is None:
             continue

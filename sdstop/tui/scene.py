@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+from sdstop.analysis.drives import Drive, drives
+from sdstop.analysis.latest import latest_rows
 from sdstop.diagnosis import Episode
 from sdstop.evidence import Outcome
-from sdstop.finding import Finding, Severity, by_cause
+from sdstop.finding import Finding, Severity, by_cause, worst_by_subject
 from sdstop.history import Window
+from sdstop.model import Reading
 from sdstop.session import Look, Session
 from sdstop.snapshot import Run, Snapshot
 from sdstop.tui.widgets.palette import Palette
+
+R = TypeVar("R", bound=Reading)
 
 BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
 """Outcomes that leave something unknown."""
@@ -78,6 +84,19 @@ class Scene:
         return self.look.window.now
 
     @property
+    def in_force(self) -> tuple[Finding, ...]:
+        """The findings at the moment."""
+        return self.look.judgement.findings
+
+    def rows(self, family: type[R]) -> tuple[Mapping[Hashable, R], bool]:
+        """Return a family's rows, and whether they are stale: those of the last good run of a source that fails now."""
+        return latest_rows(self.window, family)
+
+    def drives(self) -> dict[str, Drive]:
+        """Return every block device by name."""
+        return drives(self.window, self.in_force)
+
+    @property
     def troubled(self) -> list[Run]:
         """Runs of collectors that leave something unknown."""
         return [run for run in self.now.runs.values() if run.outcome in BAD]
@@ -112,7 +131,7 @@ class Scene:
         """Return the findings in force, worst first."""
         known = self.episodes()
         claims = []
-        for f in self.look.judgement.findings:
+        for f in self.in_force:
             episode = known.get(f.id)
             since, began = (episode.since, episode.began) if episode else (self.now.taken, self.now.monotonic)
             claims.append(Claim(f.id, f.severity, f.summary, f.subject, since, None, f, began=began))
@@ -141,7 +160,7 @@ class Scene:
 
     def ended(self) -> list[Claim]:
         """Return findings that were in force before the moment looked at, the last first."""
-        current = {f.id for f in self.look.judgement.findings}
+        current = {f.id for f in self.in_force}
         claims = [
             Claim(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject, e.since,
                   e.until, e.finding, began=e.began, ended=e.ended)
@@ -152,13 +171,7 @@ class Scene:
 
     def worst(self) -> dict[str, Severity]:
         """Return the worst severity said of each thing, by subject and by each part of it (`md2/sdc`: sdc)."""
-        found: dict[str, Severity] = {}
-        for finding in self.look.judgement.findings:
-            for name in {finding.subject, finding.subject.rpartition("/")[2]}:
-                known = found.get(name)
-                if known is None or known.rank < finding.severity.rank:
-                    found[name] = finding.severity
-        return found
+        return worst_by_subject(self.in_force)
 
     def counts(self) -> dict[Severity | None, int]:
         """Return how many findings of each severity there are, a cause with all it explains as one.
@@ -166,7 +179,7 @@ class Scene:
         None: what is unknown and should not be, as many as the view of all findings has lines of it.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
-        for led in by_cause(self.look.judgement.findings):
+        for led in by_cause(self.in_force):
             if not led.follows:
                 found[led.severity] += 1
         found[None] = sum(not claim.calm for claim in self.unknown())

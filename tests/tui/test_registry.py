@@ -16,7 +16,7 @@ from sdstop.session import Session
 from sdstop.snapshot import Snapshot
 from sdstop.tui.commands import KEYS
 from sdstop.tui.facts import Thing
-from sdstop.tui.views import FIRST, VIEWS, view_of
+from sdstop.tui.views import FIRST, VIEWS, ViewEntry, view_of
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.keys import key_of
 from sdstop.tui.widgets.pane import Pane
@@ -43,7 +43,7 @@ def test_each_view_is_a_class_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("entry", VIEWS, ids=lambda entry: entry.name)
-async def test_a_view_is_shown_by_key_and_by_name(entry: object) -> None:
+async def test_a_view_is_shown_by_key_and_by_name(entry: ViewEntry) -> None:
     async with screen(Node().session(2), WIDE) as shown:
         assert f" {entry.key} {entry.title}" in shown.lines()[1]
         await shown.press(key_of(entry.key))
@@ -87,7 +87,7 @@ async def test_every_family_is_shown_by_a_view_or_among_the_other_readings() -> 
     named = {family for entry in VIEWS for family in entry.made_of.families}
     async with screen(Node().session(2), WIDE) as shown:
         await shown.press("9")
-        listed = {row.key for row in shown.app.main.shown.main.rows}
+        listed = {row.item.declared.reading for row in shown.app.main.shown.main.rows}
     assert named | listed == families()
     assert not named & listed
 

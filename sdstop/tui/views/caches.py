@@ -9,16 +9,16 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from sdstop.analysis.cache_state import caches, split, told
+from sdstop.analysis.mtu_change import Change, Reframed, Side
+from sdstop.analysis.request_sizes import Framing, Sizes, framings, sized, sizes_of
 from sdstop.format import bytes_, duration, number, percent, utc
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes
-from sdstop.tui.cached import Cached, caches, split, told, why_none
-from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
-from sdstop.tui.reframed import Change, Reframed, Side
 from sdstop.tui.scene import Claim, Scene
-from sdstop.tui.sizing import Framing, Sizes, framings, sized, sizes_of
+from sdstop.tui.views.cache_row import Cached, cache_row
 from sdstop.tui.views.cells import bar_cell, gauge, pressed
 from sdstop.tui.views.claims import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
@@ -150,7 +150,7 @@ class Caches(View):
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.scene: Scene | None = None
-        self.reframed = Reframed()
+        self.changes = Reframed()
         self.main = LineTable("Caches", _COLUMNS, id="caches")
         self.mixture = Pane("Over time", id="cache-mixture", cursor=False)
         self.compared = Pane("Compared", id="cache-compared", cursor=False)
@@ -169,7 +169,7 @@ class Caches(View):
         """Paint a moment."""
         self.scene = scene
         listed = _rows(scene)
-        count = len(caches(scene))
+        count = len(caches(scene.window, scene.in_force))
         self.main.put(listed, scene.palette, f"{count} cache{'s' * (count != 1)}" if count else "")
         self._show_chosen()
 
@@ -186,12 +186,14 @@ class Caches(View):
         row = self.main.chosen
         item = row.item if row is not None else None
         cached = item if isinstance(item, Cached) else None
-        framed = framings(scene, cached.cache if cached is not None else item.sizes) if item is not None else []
-        change = self.reframed.change(scene, [f.where for f in framed]) if cached is not None else None
+        framed = framings(scene.window, cached.cache if cached is not None else item.sizes) if item is not None else []
+        change = (
+            self.changes.change(scene.session, scene.look, [f.where for f in framed]) if cached is not None else None
+        )
         since = change.monotonic if change is not None else 0.0
         sizes = item.sizes if isinstance(item, Counted) else None
         if cached is not None:
-            sizes = sizes_of(cached.cache, sized(scene, since))
+            sizes = sizes_of(cached.cache, sized(scene.window, since))
         compared = self._compared(change, cached, sizes, scene)
         wide = self.app.size.width >= 160
         width = self.app.size.width // 2 - 1 if wide else self.app.size.width
@@ -213,7 +215,8 @@ class Caches(View):
     def _compared(self, change: Change | None, cached: Cached | None, sizes: Sizes | None, scene: Scene) -> list[Row]:
         if change is None or cached is None:
             return []
-        sides = self.reframed.sides(change, cached.cache, sizes.rows if sizes is not None else (), scene)
+        rows = sizes.rows if sizes is not None else ()
+        sides = self.changes.sides(change, cached.cache, rows, scene.session, scene.window)
         if sides is None:
             return []
         self.compared.title = _changed(change, scene)
@@ -248,14 +251,16 @@ _ENOUGH = 6
 
 
 def _rows(scene: Scene) -> list[Row]:
+    known = [cache_row(state, scene) for state in caches(scene.window, scene.in_force)]
     listed = [
         Row(c.key, c, None, " ".join(w for w in (c.cache.cache, c.cache.kind, c.cache.mode, c.cache.device) if w))
-        for c in caches(scene)
+        for c in known
     ]
     if not listed:
         listed.append(note_row(why_none(scene), scene))
-    taken = {id(s) for c in caches(scene) if (s := sizes_of(c.cache, sized(scene))) is not None}
-    others = [s for s in sized(scene) if id(s) not in taken]
+    counted = sized(scene.window)
+    taken = {id(s) for c in known if (s := sizes_of(c.cache, counted)) is not None}
+    others = [s for s in counted if id(s) not in taken]
     if others:
         listed.append(words(text(("Request sizes are counted of", STRONG), (f"  {len(others)}", FAINT))))
     for s in others:
@@ -264,6 +269,12 @@ def _rows(scene: Scene) -> list[Row]:
         line = text(f"{name:<16} ", (f"counted by {counter}, {number(sum(s.counts.values()))} requests", FAINT))
         listed.append(words(line, ("sizes", s.counter, s.device), Counted(s), f"{s.device} {s.counter}"))
     return listed
+
+
+def why_none(scene: Scene) -> str:
+    """Return in one line why no cache is shown: sources that were not seen; what has no such cache is no reason."""
+    said = scene.unseen(c.name for c in scene.session.collectors if Cache in c.families)
+    return f"no cache is seen; {said}" if said else "no cache is seen on this node"
 
 
 def _claim(cached: Cached, scene: Scene) -> Claim | None:
@@ -285,10 +296,10 @@ def _size_rows(
 
 def _average(cached: Cached, scene: Scene) -> str:
     """Return what is known where nothing counts sizes."""
-    row = rows(scene, DiskActivity)[0].get(cached.cache.device or "")
+    row = scene.rows(DiskActivity)[0].get(cached.cache.device or "")
     word = scene.palette.word
-    pools = [word(s.device, 30) for s in sized(scene) if s.counter == "zpool"] if cached.cache.kind in _OF_POOLS else []
-    if pools:
+    pools = [word(s.device, 30) for s in sized(scene.window) if s.counter == "zpool"]
+    if pools and cached.cache.kind in _OF_POOLS:
         return f"{word(cached.cache.cache, 30)} does not count sizes; what goes on to the pool: see {', '.join(pools)}"
     said = "request sizes are not counted here"
     means = ((name, size) for name, size in (("reads", row.read_size), ("writes", row.write_size))) if row else ()

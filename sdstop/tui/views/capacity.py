@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from rich.segment import Segment
 
+from sdstop.analysis.cluster_tree import about, pools, rebuilds
 from sdstop.analysis.rebuilding import rebuildings
 from sdstop.collectors.pacemaker import ClusterResource
 from sdstop.finding import Severity
-from sdstop.format import bytes_, done, duration, number, quantity
+from sdstop.format import bytes_, done, duration, natural, number, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.tui.clusters import about, pools, rebuilds
-from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, gauge
@@ -41,16 +40,16 @@ class Seen:
 def summary_rows(scene: Scene, width: int) -> list[Row]:
     """Return the lines of every cluster, its pools and rebuilds."""
     found: list[Row] = []
-    known = sorted(rows(scene, Cluster)[0].values(), key=lambda row: natural(row.cluster))
+    known = sorted(scene.rows(Cluster)[0].values(), key=lambda row: natural(row.cluster))
     for cluster in known:
-        own = [pool for pool in pools(scene) if pool.cluster == cluster.cluster]
+        own = [pool for pool in pools(scene.window) if pool.cluster == cluster.cluster]
         found += _cluster(cluster, scene)
         for pool in own:
             found += _pool(pool, scene, width)
         names = {cluster.cluster, *(pool.name for pool in own)}
         names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
         found += _claims(names, scene)
-    for rebuild in rebuilds(scene):
+    for rebuild in rebuilds(scene.window):
         found += _rebuild(rebuild, scene, width)
     return found
 
@@ -85,7 +84,7 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
             said += f", led by {word(cluster.leader, 30)}"
         if cluster.tolerates is not None:
             said += f", may lose {cluster.tolerates or 'none'} more"
-        bad = next(iter(about(scene, cluster.cluster, "mdm-")), None)
+        bad = next(iter(about(scene.in_force, cluster.cluster, "mdm-")), None)
         mark = PLAIN if bad is None else palette.severity(bad.severity)
         yield words(text((f" {'quorum':<{_NAME}} ", FAINT), (said, mark)), ("quorum", cluster.cluster), thing)
     if cluster.degraded or cluster.failed:
@@ -155,7 +154,7 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
     palette = scene.palette
     lost = min(max(round((pool.largest or 0) / (pool.capacity or 1) * room), 1), room)
     drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
-    found = next(iter(about(scene, pool.name, _RULE)), None)
+    found = next(iter(about(scene.in_force, pool.name, _RULE)), None)
     good = any(r.rule == _RULE and r.subject == pool.name for r in scene.look.judgement.ruled_out)
     said = "survives its loss" if good else "whether it survives is not known"
     style = FAINT
@@ -174,7 +173,7 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
 
 def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
     palette = scene.palette
-    said = about(scene, rebuild.array, "rebuild-")
+    said = about(scene.in_force, rebuild.array, "rebuild-")
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = PLAIN if worst is None else palette.severity(worst)
     thing = Seen(Thing(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
@@ -209,6 +208,6 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
 
 def headline(scene: Scene) -> str:
     """Return how many clusters and what they bring."""
-    known = list(rows(scene, Cluster)[0].values())
+    known = list(scene.rows(Cluster)[0].values())
     facts = [counted(len(known), "cluster")] if len(known) != 1 else []
     return f" {scene.palette.dot} ".join(facts)

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from textual.app import ComposeResult
 
+from sdstop.analysis.cluster_tree import Twig, forest
 from sdstop.collectors.pacemaker import ClusterResource
 from sdstop.finding import Severity
-from sdstop.format import bytes_, number, wait
+from sdstop.format import bytes_, natural, number, wait
 from sdstop.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
-from sdstop.tui.clusters import Twig, forest
-from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.capacity import headline, summary_rows
@@ -170,14 +169,14 @@ class ClusterView(View):
         self.glance.display = bool(lines)
         self.glance.styles.height = min(len(lines) + 1, max(height * 3 // 5, height - 12, 3))
         self.glance.put(lines, scene.palette, headline(scene))
-        twigs = forest(scene)
+        twigs = forest(scene.window, scene.in_force)
         notes = [] if lines else [note_row(nothing(scene), scene)]
         self.hanging.grow(branches(twigs, scene), scene.palette, _note(scene), notes)
 
 
 def _note(scene: Scene) -> str:
-    nodes = {(row.cluster, row.node) for row in rows(scene, ClusterNode)[0].values()}
-    devices = rows(scene, ClusterDevice)[0]
+    nodes = {(row.cluster, row.node) for row in scene.rows(ClusterNode)[0].values()}
+    devices = scene.rows(ClusterDevice)[0]
     facts = [counted(len(nodes), "node")] if nodes else []
     facts += [counted(len(devices), "device")] if devices else []
     return f" {scene.palette.dot} ".join(facts)

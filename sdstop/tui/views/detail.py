@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sdstop.analysis.drives import Drive
+from sdstop.analysis.membership import parts
 from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.collectors.processes import ProcessActivity, ProcessSummary
-from sdstop.format import bytes_, rate
-from sdstop.tui.drives import Drive, natural, rows
-from sdstop.tui.fabrics import parts
+from sdstop.format import bytes_, natural, rate
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
@@ -65,14 +65,14 @@ def _place(drive: Drive, palette: Palette) -> list[str]:
 
 
 def _relations(drive: Drive, scene: Scene) -> list[str]:
-    links, _ = rows(scene, BlockLink)
+    links, _ = scene.rows(BlockLink)
     word = scene.palette.word
     facts = []
     for member in drive.members:
         slot = "no slot" if member.slot is None else f"slot {member.slot}"
         errors = f", {member.errors} corrected errors" if member.errors else ""
         facts.append(f"{word(member.array, 40)} {slot}, {word(member.state, 20)}{errors}")
-    given = [part for part in parts(scene, drive.name) if part.clustered]
+    given = [part for part in parts(scene.window, drive.name) if part.clustered]
     facts += [f"device of {word(p.whole, 60)}" + (f", {word(p.part, 40)}" if p.part else "") for p in given]
     arrays = {member.array for member in drive.members}
     above = sorted({link.device for link in links.values() if link.below == drive.name} - arrays, key=natural)
@@ -112,7 +112,7 @@ def _queue(d: BlockDevice | None) -> list[str]:
 
 def busy_processes(scene: Scene) -> list[ProcessActivity]:
     """Return processes that do I/O, the busiest first."""
-    activity, _ = rows(scene, ProcessActivity)
+    activity, _ = scene.rows(ProcessActivity)
     busy = [p for p in activity.values() if p.read_bytes_per_second + p.write_bytes_per_second > 0]
     return sorted(busy, key=lambda p: -(p.read_bytes_per_second + p.write_bytes_per_second))
 
@@ -134,7 +134,7 @@ def busiest(scene: Scene, most: int) -> Iterator[str]:
     for p in busy_processes(scene)[:most]:
         read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
-    for summary in rows(scene, ProcessSummary)[0].values():
+    for summary in scene.rows(ProcessSummary)[0].values():
         if hidden := hiding(summary):
             yield hidden
 

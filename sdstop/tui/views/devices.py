@@ -6,12 +6,12 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
+from sdstop.analysis.drives import PAST, Drive, Group, moments, queues
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.mdraid import Member
 from sdstop.finding import Severity
 from sdstop.format import number, percent, rate, wait
 from sdstop.readings.disk import Disk, DiskActivity
-from sdstop.tui.drives import PAST, Drive, Group, moments, queues
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import fold, gauge, heat_cell, pressed
@@ -69,10 +69,10 @@ class Spindle(NamedTuple):
 
 def past(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
     """Return a device's queue, one value per second, the newest last."""
-    runs = moments(scene)
+    runs = moments(scene.window)
     if not runs:
         return [None] * width
-    return cells(queues(scene, name), runs[-1].started, width)
+    return cells(queues(scene.window, name), runs[-1].started, width)
 
 
 def figure(read: Callable[[DiskActivity], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from textual.app import ComposeResult
 
+from sdstop.analysis.drives import USABLE, Drive, Group, groups, queue_extent, shown
+from sdstop.analysis.pool_tree import Leaf, Tree, trees
 from sdstop.collectors.blockdev import BlockDevice, BlockLink
 from sdstop.collectors.mdraid import Array
 from sdstop.finding import Severity
-from sdstop.format import bytes_, number, percent, quantity, wait
+from sdstop.format import bytes_, natural, number, percent, quantity, wait
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.mdarray import Member
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Pool, PoolState, Vdev, VdevLoad
-from sdstop.tui.drives import USABLE, Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
-from sdstop.tui.pools import Leaf, Tree, trees
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, pressed
 from sdstop.tui.views.detail import detail_rows
@@ -47,6 +48,7 @@ from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.strip import heat_top
 from sdstop.tui.widgets.table import LineTable, fitted
 
 _COLUMNS = (
@@ -156,9 +158,10 @@ class Disks(View):
 
 
 def _note(scene: Scene) -> str:
-    listed = [d for d in drives(scene).values() if d.whole]
-    pools = f", {counted(len(trees(scene)), 'pool')}" if trees(scene) else ""
-    return f"{counted(len(listed), 'disk')}, {counted(len(groups(scene)), 'array')}{pools}"
+    listed = [d for d in scene.drives().values() if d.whole]
+    arrays, pools = groups(scene.window, scene.in_force), trees(scene.window, scene.in_force)
+    said = f", {counted(len(pools), 'pool')}" if pools else ""
+    return f"{counted(len(listed), 'disk')}, {counted(len(arrays), 'array')}{said}"
 
 
 def _rows(scene: Scene) -> list[Row]:
@@ -168,24 +171,25 @@ def _rows(scene: Scene) -> list[Row]:
     if elsewhere:
         rows.append(words(text(("Rebuilds of what has no device here", STRONG), (f"  {len(elsewhere)}", FAINT))))
         rows.extend(rebuild_row(rebuild, scene, named=True) for rebuild in elsewhere)
-    for group in groups(scene):
+    for group in groups(scene.window, scene.in_force):
         grouped.add(group.array.array)
-        top = queue_top(scene, group.array.array, [drive.name for _, drive in group.members])
+        top = _scale(scene, group.array.array, [drive.name for _, drive in group.members])
         rows.append(_heading(group, scene))
         rows.extend(rebuild_row(rebuild, scene, named=False) for rebuild in group.rebuilds)
         for member, drive in group.members:
             grouped.add(drive.name)
             rows.append(row((group.array.array, drive.name), Spindle(drive, scene, group, member, top)))
-    for tree in trees(scene):
+    pools = trees(scene.window, scene.in_force)
+    for tree in pools:
         rows.extend(_pool_rows(tree, scene, grouped))
-    others = [d for d in drives(scene).values() if d.name not in grouped and shown(d)]
+    others = [d for d in scene.drives().values() if d.name not in grouped and shown(d)]
     for title, chosen in (
-        ("Disks in no array or pool" if trees(scene) else "Disks in no array", [d for d in others if d.whole]),
+        ("Disks in no array or pool" if pools else "Disks in no array", [d for d in others if d.whole]),
         ("Built upon others", [d for d in others if not d.whole]),
     ):
         if not chosen:
             continue
-        top = queue_top(scene, f" {title}", [drive.name for drive in chosen])
+        top = _scale(scene, f" {title}", [drive.name for drive in chosen])
         rows.append(words(text((title, STRONG), (f"  {len(chosen)}", FAINT))))
         rows.extend(
             row(("", drive.name), Spindle(drive, scene, None, None, top))
@@ -196,11 +200,16 @@ def _rows(scene: Scene) -> list[Row]:
     return rows
 
 
+def _scale(scene: Scene, group: str, names: Sequence[str]) -> float:
+    """Return the end of the scale of some devices' strips; `group` names them."""
+    return heat_top(*queue_extent(scene.window, group, names))
+
+
 def _pool_rows(tree: Tree, scene: Scene, grouped: set[str]) -> list[Row]:
     found = [_pool_heading(tree, scene)]
     found += [rebuild_row(rebuild, scene, named=rebuild.array != tree.name) for rebuild in tree.rebuilds]
     names = [line.drive.name for line in tree.lines if line.drive is not None]
-    top = queue_top(scene, f"pool {tree.name}", names)
+    top = _scale(scene, f"pool {tree.name}", names)
     for line in tree.lines:
         key = (tree.name, line.vdev.vdev)
         if line.drive is None or line.vdev.kind == "draid-spare":

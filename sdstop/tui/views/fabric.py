@@ -9,18 +9,19 @@ from typing import NamedTuple
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from sdstop.analysis.fabric_state import Fabric, Known, fabric
+from sdstop.analysis.fabric_tree import Knot
+from sdstop.analysis.membership import parts
 from sdstop.collectors.blockdev import BlockDevice
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
 from sdstop.finding import Severity
-from sdstop.format import duration, number, percent, rate, utc
+from sdstop.format import duration, natural, number, percent, rate, utc
 from sdstop.model import Reading
 from sdstop.readings.disk import DiskActivity
-from sdstop.tui.drives import drives, natural, rows
-from sdstop.tui.fabrics import Fabric, Known, fabric, parts
+from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.topology import Knot
 from sdstop.tui.views.budgets import budget_rows
 from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.claims import note_row
@@ -37,6 +38,7 @@ class Limb(NamedTuple):
 
     knot: Knot
     fabric: Fabric
+    scene: Scene
     lead: str = ""
 
     @property
@@ -69,13 +71,13 @@ def _readings(knot: Knot) -> Iterable[tuple[type[Reading], str]]:
 def _name(item: Limb, width: int) -> Line:
     del width
     own = item.fabric.own.get(item.knot.key)
-    palette = item.fabric.scene.palette
+    palette = item.scene.palette
     return (*text((item.lead, FAINT)), *pressed(item.knot.name, own, palette, stale=item.fabric.stale))
 
 
 def _made(item: Limb, width: int) -> Cell:
     del width
-    return text((" ".join(made(item.knot, item.fabric.scene)) or "-", FAINT))
+    return text((" ".join(made(item.knot, item.scene)) or "-", FAINT))
 
 
 def _place(item: Limb, width: int) -> Cell:
@@ -119,7 +121,7 @@ def _moves(item: Limb, width: int) -> Cell:
 
 def _share(item: Limb, width: int) -> Cell:
     share = item.fabric.share(item.knot)
-    return text(("-".rjust(5), FAINT)) if share is None else bar_cell(share, width, item.fabric.scene.palette)
+    return text(("-".rjust(5), FAINT)) if share is None else bar_cell(share, width, item.scene.palette)
 
 
 def _new(item: Limb, width: int) -> Cell:
@@ -136,19 +138,19 @@ def _errors(item: Limb, count: int | None) -> Cell:
     severity = item.fabric.own.get(item.knot.key)
     if not count:
         return text((number(count), FAINT))
-    return text((number(count), PLAIN if severity is None else item.fabric.scene.palette.severity(severity)))
+    return text((number(count), PLAIN if severity is None else item.scene.palette.severity(severity)))
 
 
 def _part(item: Limb, width: int) -> Cell:
     """Say what a disk is part of; of an HBA, what its disks could move of what its links carry."""
     del width
-    palette = item.fabric.scene.palette
+    palette = item.scene.palette
     if item.knot.kind == "hba":
         load = item.fabric.loads.get(item.knot.name)
         share = load.share if load is not None else None
         return text((f"could {percent(share)}%" if share else "", FAINT))
     if item.knot.kind == "disk":
-        shown = ", ".join(f"{p.whole} {p.part}".rstrip() for p in parts(item.fabric.scene, item.knot.name))
+        shown = ", ".join(f"{p.whole} {p.part}".rstrip() for p in parts(item.scene.window, item.knot.name))
         return palette.word(shown, 60)
     if item.knot.kind == "phy":
         return palette.word(item.knot.phys[0].state or "-", 40)
@@ -161,8 +163,8 @@ def _flag(item: Limb, width: int) -> Cell:
     if severity is None:
         return ""
     names = set(item.knot.names)
-    said = (f.rule for f in item.fabric.scene.look.judgement.findings if names & {f.subject, _last(f.subject)})
-    return text((next(said, ""), item.fabric.scene.palette.severity(severity)))
+    said = (f.rule for f in item.scene.in_force if names & {f.subject, _last(f.subject)})
+    return text((next(said, ""), item.scene.palette.severity(severity)))
 
 
 def _last(subject: str) -> str:
@@ -203,11 +205,14 @@ class FabricView(View):
 
     def show(self, scene: Scene) -> None:
         """Paint a moment."""
-        self.shown = fabric(self.known, scene)
-        roots = branches(self.shown.topology.roots, self.shown)
-        self.hanging.grow(roots, scene.palette, _note(self.shown), [] if roots else [note_row(_nothing(scene), scene)])
+        limits = HBA_OVERSUBSCRIBED.limits(scene.session.diagnosis.configured.get(HBA_OVERSUBSCRIBED.id))
+        self.shown = fabric(self.known, scene.window, scene.in_force, limits)
+        roots = branches(self.shown.topology.roots, self.shown, scene)
+        self.hanging.grow(
+            roots, scene.palette, _note(self.shown, scene), [] if roots else [note_row(_nothing(scene), scene)]
+        )
         tall, wide = self.app.size.height >= 36, self.app.size.width >= 160
-        lines = budget_rows(self.shown, self.app.size.width) if tall else []
+        lines = budget_rows(self.shown, scene, self.app.size.width) if tall else []
         self.budgets.display = len(lines) > 1
         self.budgets.styles.height = min(len(lines) + 1, 12)
         self.budgets.put(lines, scene.palette)
@@ -231,25 +236,25 @@ class FabricView(View):
         item = row.item if row is not None else None
         if not isinstance(item, Limb) or not self.detail.display:
             return
-        palette = item.fabric.scene.palette
+        palette = item.scene.palette
         self.detail.title = palette.word(item.knot.name, 60)
-        self.detail.put(knot_rows(item.knot, item.fabric, self._wide()), palette, "Tab Enter: evidence")
+        self.detail.put(knot_rows(item.knot, item.fabric, item.scene, self._wide()), palette, "Tab Enter: evidence")
 
 
-def branches(knots: Sequence[Knot], shown: Fabric) -> list[Branch]:
+def branches(knots: Sequence[Knot], shown: Fabric, scene: Scene) -> list[Branch]:
     """Return knots as branches, the worst first."""
     worst = shown.worst
 
     def below(knot: Knot) -> list[Branch]:
-        return branches(knot.below, shown)
+        return branches(knot.below, shown, scene)
 
     def marked(knot: Knot) -> list[Branch]:
-        return branches([part for part in knot.below if severe(Limb(part, shown))], shown)
+        return branches([part for part in knot.below if severe(Limb(part, shown, scene))], shown, scene)
 
     ordered = sorted(knots, key=lambda knot: -worst[knot.key].rank if knot.key in worst else 1)
     return [
         Branch(
-            Row(knot.key, Limb(knot, shown), None, partial(_searchable, knot, shown.scene)),
+            Row(knot.key, Limb(knot, shown, scene), None, partial(_searchable, knot, scene)),
             partial(below, knot), partial(marked, knot), *shown.topology.once(knot.key, partial(_size, knot)),
         )
         for knot in ordered
@@ -265,14 +270,15 @@ def _searchable(knot: Knot, scene: Scene) -> str:
     bay = bay_of(knot)
     words = [knot.name, knot.kind, *knot.names, *made(knot, scene), "" if bay is None else f"bay {bay}"]
     if knot.kind == "disk":
-        words += [f"{part.whole} {part.part}" for part in parts(scene, knot.name)]
-        device = drives(scene)[knot.name].device if knot.name in drives(scene) else None
+        words += [f"{part.whole} {part.part}" for part in parts(scene.window, knot.name)]
+        drive = scene.drives().get(knot.name)
+        device = drive.device if drive is not None else None
         words += [word for word in (device.serial, device.wwn) if word] if device is not None else []
     return " ".join(words)
 
 
-def _note(shown: Fabric) -> str:
-    topology, scene = shown.topology, shown.scene
+def _note(shown: Fabric, scene: Scene) -> str:
+    topology = shown.topology
     hbas = sum(knot.kind in {"hba", "host"} for knot in topology.roots)
     disks = sum(len(knot.disks) for knot in topology.roots)
     facts = [counted(hbas, "HBA")] if hbas else []
@@ -282,7 +288,7 @@ def _note(shown: Fabric) -> str:
     run = scene.now.run_of(SasPhy)
     if spans:
         facts.append(f"NEW in {duration(spans[0])}")
-    elif run is not None and rows(scene, SasPhy)[0]:
+    elif run is not None and scene.rows(SasPhy)[0]:
         facts.append(f"phys read {utc(run.taken)}, NEW after the next reading")
     elif topology.roots:
         facts.append("no SAS phys here")

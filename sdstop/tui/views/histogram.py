@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from rich.style import Style
 
+from sdstop.analysis.drives import PAST
 from sdstop.analysis.jumbo import right_mtus
+from sdstop.analysis.request_sizes import LENGTH, Bin, Framing, Sizes, binned
 from sdstop.format import bytes_, duration, number, percent
-from sdstop.tui.cached import Cached
-from sdstop.tui.drives import PAST
 from sdstop.tui.scene import Scene
-from sdstop.tui.sizing import LENGTH, Bin, Framing, Sizes, binned
+from sdstop.tui.views.cache_row import Cached
 from sdstop.tui.views.cells import block_of
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.graph import bar

@@ -11,7 +11,6 @@ from sdstop.collectors.dimms import Dimm, MemorySocket
 from sdstop.collectors.node import CpuActivity, Node, Pressure
 from sdstop.collectors.numa import InterfaceNode, NumaActivity, NumaNode
 from sdstop.finding import Severity
-from sdstop.tui.drives import rows
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.modules import module_rows
@@ -86,7 +85,7 @@ class Host(View):
     def _arrange(self, scene: Scene, wanted: Sequence[int], height: int, *, wide: bool) -> Pane:
         """Share out the lines; return the pane that has the keys."""
         gauges, modules, nodes, processes = wanted
-        known = any(rows(scene, family)[0] for family in (Dimm, NumaNode))
+        known = any(scene.rows(family)[0] for family in (Dimm, NumaNode))
         left = gauges + modules + nodes
         whole = height >= gauges + nodes + _FEWEST if wide else height >= left + 2 * _FEWEST
         shown: dict[Pane, int | None]
@@ -135,7 +134,7 @@ class Host(View):
 
 
 def _slot(scene: Scene, name: str) -> bool:
-    return rows(scene, Dimm)[0].get(name) is not None
+    return scene.rows(Dimm)[0].get(name) is not None
 
 
 def _mark(severity: Severity | None, scene: Scene) -> Line:

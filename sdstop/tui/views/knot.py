@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from rich.style import Style
 
+from sdstop.analysis.fabric_state import Fabric
+from sdstop.analysis.fabric_tree import Knot, total
+from sdstop.analysis.membership import parts
 from sdstop.collectors.hba import Hba
 from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
 from sdstop.format import bytes_, number, percent, quantity
-from sdstop.tui.drives import drives, rows
-from sdstop.tui.fabrics import Fabric, parts
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
-from sdstop.tui.topology import Knot, total
 from sdstop.tui.views.cells import counted
 from sdstop.tui.why import claim_mark
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
@@ -63,7 +63,7 @@ def made(knot: Knot, scene: Scene) -> list[str]:
     """Return the words that say what a knot is."""
     word = scene.palette.word
     if knot.kind == "disk":
-        drive = drives(scene).get(knot.name)
+        drive = scene.drives().get(knot.name)
         device = drive.device if drive is not None else None
         names = [device.vendor, device.model] if device is not None else []
         if not any(names) and knot.hba is not None:
@@ -78,16 +78,16 @@ def made(knot: Knot, scene: Scene) -> list[str]:
     return ["SCSI host, its HBA is not known"] if knot.kind == "host" else []
 
 
-def knot_rows(knot: Knot, shown: Fabric, width: int) -> list[Row]:
+def knot_rows(knot: Knot, shown: Fabric, scene: Scene, width: int) -> list[Row]:
     """Return the lines about a knot: what is said of it, what it is, its links, budget and phys."""
-    palette = shown.scene.palette
-    found = [*_claims(knot, shown, width)]
-    facts: list[tuple[str, Sequence[str]]] = [("is", _is(knot, shown)), ("link", _link(knot, shown))]
+    palette = scene.palette
+    found = [*_claims(knot, scene, width)]
+    facts: list[tuple[str, Sequence[str]]] = [("is", _is(knot, scene)), ("link", _link(knot, scene))]
     facts.append(("moves", _moves(knot, shown)))
     if knot.kind == "disk":
-        facts += [("part of", _part(knot, shown)), ("sits", _sits(knot, palette))]
+        facts += [("part of", _part(knot, scene)), ("sits", _sits(knot, palette))]
     found += [words(_line(name, said, palette)) for name, said in facts if said]
-    found += _phys(knot, shown)
+    found += _phys(knot, shown, scene)
     return found
 
 
@@ -95,7 +95,7 @@ def _line(name: str, facts: Sequence[str], palette: Palette) -> Line:
     return text((f" {name:<8}", FAINT), f" {palette.dot} ".join(facts))
 
 
-def _claims(knot: Knot, shown: Fabric, width: int) -> Iterator[Row]:
+def _claims(knot: Knot, scene: Scene, width: int) -> Iterator[Row]:
     """Yield what is said of a knot; of one that has others below, of them too."""
     names = set(knot.names)
     todo = list(knot.below)
@@ -103,8 +103,8 @@ def _claims(knot: Knot, shown: Fabric, width: int) -> Iterator[Row]:
         part = todo.pop()
         names.update(part.names)
         todo.extend(part.below)
-    palette = shown.scene.palette
-    for claim in shown.scene.findings():
+    palette = scene.palette
+    for claim in scene.findings():
         if names & {claim.subject, claim.subject.rpartition("/")[2]}:
             subject = palette.word(claim.subject, 40)
             said = palette.word(claim.summary, 400)
@@ -115,12 +115,11 @@ def _claims(knot: Knot, shown: Fabric, width: int) -> Iterator[Row]:
                 yield words(text(f"       {line}"))
 
 
-def _is(knot: Knot, shown: Fabric) -> list[str]:
-    scene = shown.scene
+def _is(knot: Knot, scene: Scene) -> list[str]:
     word = scene.palette.word
     facts = list(made(knot, scene))
     if knot.kind == "disk":
-        drive = drives(scene).get(knot.name)
+        drive = scene.drives().get(knot.name)
         device = drive.device if drive is not None else None
         facts = [" ".join(facts)] if facts else []
         if device is not None:
@@ -138,7 +137,7 @@ def _is(knot: Knot, shown: Fabric) -> list[str]:
     return facts
 
 
-def _link(knot: Knot, shown: Fabric) -> list[str]:
+def _link(knot: Knot, scene: Scene) -> list[str]:
     if knot.hba is not None:
         hba = knot.hba
         if hba.speed is None and hba.width is None:
@@ -151,8 +150,8 @@ def _link(knot: Knot, shown: Fabric) -> list[str]:
     if knot.device is None or not knot.phys:
         return []
     now, can = linked(knot)
-    port = rows(shown.scene, SasPort)[0].get(knot.device.port or "")
-    owner = shown.scene.palette.word(knot.device.above or "-", 30)
+    port = scene.rows(SasPort)[0].get(knot.device.port or "")
+    owner = scene.palette.word(knot.device.above or "-", 30)
     facts = [f"SAS {now} of {can or '-'}", f"from {owner}"]
     if port is not None and port.phys is not None and port.phys > 1:
         facts.append(f"{port.port} of {port.phys} phys")
@@ -189,21 +188,21 @@ def _sits(knot: Knot, palette: Palette) -> list[str]:
     return facts
 
 
-def _part(knot: Knot, shown: Fabric) -> list[str]:
-    word = shown.scene.palette.word
-    found = parts(shown.scene, knot.name)
+def _part(knot: Knot, scene: Scene) -> list[str]:
+    word = scene.palette.word
+    found = parts(scene.window, knot.name)
     return [f"{word(part.whole, 40)} {word(part.part, 40)}".rstrip() for part in found] or ["no array or pool"]
 
 
-def _phys(knot: Knot, shown: Fabric) -> Iterator[Row]:
+def _phys(knot: Knot, shown: Fabric, scene: Scene) -> Iterator[Row]:
     """Yield a line for each phy that leads to it, and for those of an expander's own that are not as they should."""
     own = list(knot.phys)
-    listed = own + [phy for phy in knot.owned if phy not in own and _telling(phy, shown)]
+    listed = own + [phy for phy in knot.owned if phy not in own and _telling(phy, scene)]
     ends = {phy.phy: part for part in knot.below for phy in part.phys}
     for phy in listed:
-        counts = _counts(phy, shown)
+        counts = _counts(phy, shown, scene)
         alone = len(counts) == 1
-        line = _phy_line(phy, ends.get(phy.phy), shown)
+        line = _phy_line(phy, ends.get(phy.phy), scene)
         yield words((*line, *counts) if alone else line, ("phy", phy.phy), _Phy(phy), phy.phy)
         if not alone:
             yield words(text("     ", *pairs(counts)))
@@ -221,29 +220,29 @@ class _Phy:
         self.opens = Thing(phy.phy, ((SasPhy, phy.phy), (SasPhyActivity, phy.phy)))
 
 
-def _telling(phy: SasPhy, shown: Fabric) -> bool:
+def _telling(phy: SasPhy, scene: Scene) -> bool:
     if phy.state not in {"up", "Unknown", None}:
         return True
     slow = phy.rate is not None and phy.maximum_rate is not None and phy.rate < phy.maximum_rate
-    return slow or bool(total(phy)) or phy.phy in shown.scene.worst()
+    return slow or bool(total(phy)) or phy.phy in scene.worst()
 
 
-def _phy_line(phy: SasPhy, end: Knot | None, shown: Fabric) -> Line:
-    palette = shown.scene.palette
+def _phy_line(phy: SasPhy, end: Knot | None, scene: Scene) -> Line:
+    palette = scene.palette
     now = gigabits(phy.rate) or ("down" if phy.state not in {None, "Unknown"} else "-")
     link = f"{now}/{gigabits(phy.maximum_rate) or '-'}"
     state = "nothing attached" if phy.state == "Unknown" else "-" if phy.state in {"up", None} else phy.state
     leads = end.name if end is not None else phy.attached or state
-    head = text((f" {palette.fit(palette.word(phy.phy, 24), 12)} ", _style(phy, shown)), f"{link:<9} ")
+    head = text((f" {palette.fit(palette.word(phy.phy, 24), 12)} ", _style(phy, scene)), f"{link:<9} ")
     return (*head, *text((f"{palette.fit(palette.word(leads, 40), 18)}  ", FAINT)))
 
 
-def _style(phy: SasPhy, shown: Fabric) -> Style:
-    severity = shown.scene.worst().get(phy.phy)
-    return PLAIN if severity is None else shown.scene.palette.severity(severity)
+def _style(phy: SasPhy, scene: Scene) -> Style:
+    severity = scene.worst().get(phy.phy)
+    return PLAIN if severity is None else scene.palette.severity(severity)
 
 
-def _counts(phy: SasPhy, shown: Fabric) -> Line:
+def _counts(phy: SasPhy, shown: Fabric, scene: Scene) -> Line:
     """Return the counters that are not 0, each with what is new since the reading before."""
     fresh = shown.fresh.get(phy.phy)
     known = {name: value for name in COUNTERS if (value := getattr(phy, name)) is not None}
@@ -257,5 +256,5 @@ def _counts(phy: SasPhy, shown: Fabric) -> Line:
         new = round(per_second * fresh.seconds) if fresh is not None and per_second is not None else None
         found.append((f"{title} ", FAINT))
         found.append((number(known[name]), PLAIN))
-        found.append((f" +{number(new)}  " if new is not None else "  ", _style(phy, shown) if new else FAINT))
+        found.append((f" +{number(new)}  " if new is not None else "  ", _style(phy, scene) if new else FAINT))
     return text(*found)

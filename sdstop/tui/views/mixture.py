@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 
+from sdstop.analysis.cache_state import Split, split
+from sdstop.analysis.drives import PAST
+from sdstop.analysis.latest import past_rows
 from sdstop.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
-from sdstop.tui.cached import Cached, Split, past, split
-from sdstop.tui.drives import PAST
+from sdstop.tui.views.cache_row import Cached
 from sdstop.tui.views.cells import block_of
 from sdstop.tui.widgets.graph import layers, scale, stacked
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
@@ -104,7 +106,7 @@ def _stack(cached: Cached, seconds: int, height: int, width: int) -> list[Line]:
 
 def _columns(cached: Cached, seconds: int, height: int) -> list[list[int]]:
     """Return for each second which part stands at which height, the lowest first; nothing where none is known."""
-    runs = past(cached.scene.window, CacheActivity, cached.key)
+    runs = past_rows(cached.scene.window, CacheActivity, cached.key)
     if not runs:
         return [[] for _ in range(seconds)]
     samples: list[Sample] = [(ends, lasted, float(at)) for at, (ends, lasted, _) in enumerate(runs)]
@@ -158,7 +160,7 @@ def _strip(
 
 
 def _dirty(cached: Cached) -> list[Sample]:
-    runs = past(cached.scene.window, Cache, cached.key)
+    runs = past_rows(cached.scene.window, Cache, cached.key)
     usual = next((lasted for _, lasted, _ in reversed(runs) if lasted), cached.scene.interval)
     return [(ends, lasted or usual, row.dirty) for ends, lasted, row in runs]
 
@@ -173,7 +175,9 @@ def _dirty_said(cached: Cached, values: Sequence[float | None]) -> tuple[float, 
 
 
 def _came(cached: Cached) -> list[Sample]:
-    return [(ends, lasted, _flow(row)) for ends, lasted, row in past(cached.scene.window, CacheActivity, cached.key)]
+    return [
+        (ends, lasted, _flow(row)) for ends, lasted, row in past_rows(cached.scene.window, CacheActivity, cached.key)
+    ]
 
 
 def _flow(row: CacheActivity) -> float | None:

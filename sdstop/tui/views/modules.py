@@ -10,8 +10,7 @@ from textual.strip import Strip
 
 from sdstop.collectors.dimms import Dimm, MemorySocket
 from sdstop.finding import Severity
-from sdstop.format import bytes_, decimal_rate, number
-from sdstop.tui.drives import natural, rows
+from sdstop.format import bytes_, decimal_rate, natural, number
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import counted, gauge
@@ -56,9 +55,9 @@ class Looked:
 def boards(scene: Scene) -> list[Board]:
     """Return the sockets in order, then the slots of which nobody knows the socket."""
     slots: dict[str | None, list[Dimm]] = {}
-    for dimm in rows(scene, Dimm)[0].values():
+    for dimm in scene.rows(Dimm)[0].values():
         slots.setdefault(dimm.socket, []).append(dimm)
-    sockets = {row.socket: row for row in rows(scene, MemorySocket)[0].values()}
+    sockets = {row.socket: row for row in scene.rows(MemorySocket)[0].values()}
     names = sorted({*sockets, *(name for name in slots if name is not None)}, key=natural)
     found = [Board(sockets.get(name), f"socket {name}", banks(slots.get(name, ()))) for name in names]
     if None in slots:
@@ -212,14 +211,14 @@ def _beside(drawn: Sequence[Drawn], width: int) -> list[Row]:
 
 
 def _note(scene: Scene) -> str:
-    slots = list(rows(scene, Dimm)[0].values())
+    slots = list(scene.rows(Dimm)[0].values())
     filled = [slot for slot in slots if slot.size]
     facts = [f"{len(filled)} of {counted(len(slots), 'slot')} filled"] if slots else []
     if filled:
         facts.append(bytes_(sum(slot.size or 0 for slot in filled)))
     facts += _kinds(slot.type for slot in filled)
     facts += [f"{said} MT/s" for said in _kinds(_speed(slot) for slot in filled)]
-    if any(row.virtual for row in rows(scene, MemorySocket)[0].values()):
+    if any(row.virtual for row in scene.rows(MemorySocket)[0].values()):
         facts.append("as a hypervisor tells it")
     return f" {scene.palette.dot} ".join(scene.palette.word(fact, 40) for fact in facts)
 

@@ -12,8 +12,7 @@ from sdstop.collectors.links import Bond, InterfaceLink
 from sdstop.collectors.network import Interface, InterfaceActivity, Traffic
 from sdstop.collectors.paths import PathMtu, Softnet, Tcp, TcpActivity
 from sdstop.finding import Severity
-from sdstop.format import duration, number, percent, rate
-from sdstop.tui.drives import natural, rows
+from sdstop.format import duration, natural, number, percent, rate
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import bar_cell, pressed
@@ -192,8 +191,8 @@ def _nothing(scene: Scene, collector: str, what: str) -> str:
 
 
 def _ports(scene: Scene) -> list[Row]:
-    interfaces, stale = rows(scene, Interface)
-    activities, stale_activity = rows(scene, InterfaceActivity)
+    interfaces, stale = scene.rows(Interface)
+    activities, stale_activity = scene.rows(InterfaceActivity)
     worst = scene.worst()
     return [
         Row(
@@ -211,10 +210,10 @@ def _ports(scene: Scene) -> list[Row]:
 
 def tree(scene: Scene) -> Iterator[tuple[str, str]]:
     """Yield every interface once, below what is built upon it: a bridge, its bond, the bond's slaves."""
-    names = sorted({*map(str, rows(scene, Interface)[0]), *map(str, rows(scene, InterfaceActivity)[0])}, key=natural)
+    names = sorted({*map(str, scene.rows(Interface)[0]), *map(str, scene.rows(InterfaceActivity)[0])}, key=natural)
     lowers: dict[str, list[str]] = {}
     carried: set[str] = set()
-    for link in rows(scene, InterfaceLink)[0].values():
+    for link in scene.rows(InterfaceLink)[0].values():
         if link.relation != "veth" and link.interface != link.upper:
             lowers.setdefault(link.upper, []).append(link.interface)
             carried.add(link.interface)
@@ -237,24 +236,24 @@ def tree(scene: Scene) -> Iterator[tuple[str, str]]:
 
 def _about(name: str, scene: Scene) -> str:
     word = scene.palette.word
-    bond = rows(scene, Bond)[0].get(name)
+    bond = scene.rows(Bond)[0].get(name)
     facts: list[str] = []
     if bond is not None:
         facts.extend(word(f, 40) for f in (bond.mode, bond.hash_policy, bond.active_slave) if f)
     facts.extend(
         f"veth to {word(link.upper if link.interface == name else link.interface, 20)}"
-        for link in rows(scene, InterfaceLink)[0].values()
+        for link in scene.rows(InterfaceLink)[0].values()
         if link.relation == "veth" and name in {link.interface, link.upper}
     )
-    interface = rows(scene, Interface)[0].get(name)
+    interface = scene.rows(Interface)[0].get(name)
     if interface is not None and interface.driver:
         facts.append(word(interface.driver, 20))
     return "  ".join(facts)
 
 
 def _stack(scene: Scene) -> Iterator[Row]:
-    activity = next(iter(rows(scene, TcpActivity)[0].values()), None)
-    tcp = next(iter(rows(scene, Tcp)[0].values()), None)
+    activity = next(iter(scene.rows(TcpActivity)[0].values()), None)
+    tcp = next(iter(scene.rows(Tcp)[0].values()), None)
     if activity is not None or tcp is not None:
         sent = number(activity.out_per_second) if activity else "-"
         again = number(activity.retransmitted_per_second) if activity else "-"
@@ -264,14 +263,14 @@ def _stack(scene: Scene) -> Iterator[Row]:
     if tcp is not None:
         more = f"{number(tcp.established)} connections, {number(tcp.timeouts)} timeouts since boot"
         yield words(text(" " * 10, more), "tcp totals", Quote("/proc/net/netstat", scene.now.number, "TcpExt:"))
-    dropped = sum(s.dropped for s in rows(scene, Softnet)[0].values())
-    squeezed = sum(s.squeezed for s in rows(scene, Softnet)[0].values())
-    if rows(scene, Softnet)[0]:
+    dropped = sum(s.dropped for s in scene.rows(Softnet)[0].values())
+    squeezed = sum(s.squeezed for s in scene.rows(Softnet)[0].values())
+    if scene.rows(Softnet)[0]:
         said = f"{number(dropped)} packets dropped, {number(squeezed)} times out of budget since boot"
         line = text((" backlog  ", FAINT), said)
         yield words(line, "softnet", Quote("/proc/net/softnet_stat", scene.now.number))
     run = scene.now.run_of(PathMtu)
-    for path in rows(scene, PathMtu)[0].values():
+    for path in scene.rows(PathMtu)[0].values():
         source = path.source()
         facts = f"{number(path.mtu)} on the path, {number(path.interface_mtu)} on {path.interface or '-'}"
         line = text(
@@ -280,5 +279,5 @@ def _stack(scene: Scene) -> Iterator[Row]:
         line = (*line, *text((f"   forgotten in {duration(path.expires)}", FAINT)))
         quote = Quote(source.key, scene.now.number, source.needle) if source is not None else None
         yield words(line, ("path", path.destination), quote)
-    if run is not None and not rows(scene, PathMtu)[0]:
+    if run is not None and not scene.rows(PathMtu)[0]:
         yield words(text((" path mtu ", FAINT), "no path is known to be narrower than its interface"))

@@ -13,9 +13,8 @@ from sdstop.collectors.network import Interface
 from sdstop.collectors.node import CpuActivity
 from sdstop.collectors.numa import InterfaceNode, NumaActivity, NumaNode
 from sdstop.finding import Severity
-from sdstop.format import bytes_, number, percent
+from sdstop.format import bytes_, natural, number, percent
 from sdstop.model import Reading
-from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import bar_cell, counted, pressed
@@ -80,13 +79,13 @@ def cpus(said: str | None) -> list[int] | None:
 
 def near(scene: Scene) -> list[Near]:
     """Return the nodes by number; last, where there is any, what is near no known one."""
-    nodes = {row.number: row for row in rows(scene, NumaNode)[0].values()}
-    activities, _ = rows(scene, NumaActivity)
-    busy = rows(scene, CpuActivity)[0]
-    paths = list(rows(scene, DiskPath)[0].values())
+    nodes = {row.number: row for row in scene.rows(NumaNode)[0].values()}
+    activities, _ = scene.rows(NumaActivity)
+    busy = scene.rows(CpuActivity)[0]
+    paths = list(scene.rows(DiskPath)[0].values())
     disks = Counter(path.hba for path in paths)
-    hbas = {row.hba: row for row in rows(scene, Hba)[0].values()}
-    cards = sorted(rows(scene, InterfaceNode)[0].values(), key=lambda row: natural(row.interface))
+    hbas = {row.hba: row for row in scene.rows(Hba)[0].values()}
+    cards = sorted(scene.rows(InterfaceNode)[0].values(), key=lambda row: natural(row.interface))
 
     def at(number_: int | None) -> Near:
         row = nodes.get(number_) if number_ is not None else None
@@ -161,7 +160,7 @@ def _drives(item: Near) -> Iterator[str]:
 
 def _cards(item: Near) -> Iterator[str]:
     for card in item.cards:
-        row = rows(item.scene, Interface)[0].get(card.interface)
+        row = item.scene.rows(Interface)[0].get(card.interface)
         speed = f"({number(row.speed * 8 / 1e9)}G)" if row is not None and row.speed and row.carrier else ""
         yield f"{card.interface}{speed}"
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from sdstop.analysis.drives import shown
 from sdstop.collectors.processes import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.format import rate
-from sdstop.tui.drives import drives, rows, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, cut, note_row, told_rows
@@ -97,7 +97,7 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
         Row(("process", p.pid, p.started), Doer(p, scene), None, f"{p.name} {p.pid} {p.user} {p.cmdline}")
         for p in busy_processes(scene)
     ]
-    summary = next(iter(rows(scene, ProcessSummary)[0].values()), None)
+    summary = next(iter(scene.rows(ProcessSummary)[0].values()), None)
     hidden = hiding(summary) if summary is not None else ""
     note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
     if not listed:
@@ -146,7 +146,7 @@ class Overview(View):
         vitals = wide_rows(scene, self.app.size.width) if wide else brief_rows(scene)
         self.vitals.put([*vitals, *running], scene.palette)
         self._show_findings(scene)
-        listed = [d for d in drives(scene).values() if shown(d)]
+        listed = [d for d in scene.drives().values() if shown(d)]
         rows_ = [row(d.name, Spindle(d, scene, abroad=True)) for d in listed]
         self.devices.put(rows_ or [note_row("no block device is known yet", scene)], scene.palette)
         if self.processes.display:

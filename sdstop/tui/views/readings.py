@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -13,7 +13,6 @@ from sdstop.exporters.report.table import heading, notable, shown
 from sdstop.format import NONE, right_aligned
 from sdstop.model import Buckets, Fact, Label, Metric, Reading, Schema, schema
 from sdstop.model import Column as Field
-from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
@@ -32,7 +31,7 @@ class FamilyRow(NamedTuple):
     """A family at a moment: how many rows it has, which sources bring them and how these fare."""
 
     declared: Schema
-    count: int
+    total: int
     sources: str
     state: str
     scene: Scene
@@ -56,8 +55,8 @@ class ReadingRow(NamedTuple):
 FAMILIES = (
     Column("readings", "READINGS", 24, lambda i, _: i.declared.title, lambda i: i.declared.title, widest=44,
            rising=True),
-    Column("rows", "ROWS", 6, lambda i, _: str(i.count), lambda i: i.count, right=True),
-    Column("state", "STATE", 12, lambda i, _: text((i.state, FAINT if i.count else PLAIN)), lambda i: i.state, keep=2),
+    Column("rows", "ROWS", 6, lambda i, _: str(i.total), lambda i: i.total, right=True),
+    Column("state", "STATE", 12, lambda i, _: text((i.state, FAINT if i.total else PLAIN)), lambda i: i.state, keep=2),
     Column("source", "SOURCE", 12, lambda i, _: text((i.scene.palette.word(i.sources, 80), FAINT)),
            lambda i: i.sources, keep=1, widest=40),
 )  # fmt: skip
@@ -78,15 +77,15 @@ def family_rows(scene: Scene) -> list[Row]:
     """Return a row for each of these families; those that have rows come first."""
     found = []
     for family, sources in other_families(scene).items():
-        known, stale = rows(scene, family)
+        known, stale = scene.rows(family)
         runs = [run for name in sources if (run := scene.now.runs.get(name)) is not None]
         brought = scene.now.run_of(family) if known else None
         state = next((run.word for run in runs if not run.ok or run.partial), "ok" if runs else "not answered")
         state = "stale" if stale else state if brought is None else brought.word
         declared, count = schema(family), len(known)
         item = FamilyRow(declared, count, ", ".join(sources), state, scene)
-        found.append(Row(family, item, None, f"{declared.title} {declared.family} {item.sources}"))
-    return sorted(found, key=lambda row: (not row.item.count, row.item.declared.title))
+        found.append(Row(family.family, item, None, f"{declared.title} {declared.family} {item.sources}"))
+    return sorted(found, key=lambda row: (not row.item.total, row.item.declared.title))
 
 
 def columns_of(declared: Schema, known: Sequence[Reading]) -> tuple[Column, ...]:
@@ -121,7 +120,7 @@ class Readings(View):
         """Lay out both tables."""
         self.main = LineTable("Other readings", FAMILIES, id="families")
         self.listed = LineTable("Rows", (), id="family-rows")
-        self.family: Hashable = None
+        self.family = ""
         with Container(id="readings-halves"):
             yield self.main
             yield self.listed
@@ -133,7 +132,7 @@ class Readings(View):
         width, height = self.app.size.width, self.app.size.height - 3
         below = 0 if width >= 160 else max(height // 2, _FEWEST + 2)
         self.main.styles.height = "1fr" if not below else max(min(len(families) + 2, height - below), 3)
-        note = f"{sum(row.item.count > 0 for row in families)} of {len(families)} with rows"
+        note = f"{sum(row.item.total > 0 for row in families)} of {len(families)} with rows"
         self.main.put(families, scene.palette, note)
         self._show_rows()
 
@@ -149,10 +148,10 @@ class Readings(View):
             self.listed.put((), self.scene.palette)
             return
         scene, declared = self.scene, chosen.item.declared
-        known, idle = notable(declared, list(rows(scene, declared.reading)[0].values()))
+        known, idle = notable(declared, list(scene.rows(declared.reading)[0].values()))
         self.listed.title = declared.title
-        self.listed.set_columns(columns_of(declared, known), anew=declared.reading is not self.family)
-        self.family = declared.reading
+        self.listed.set_columns(columns_of(declared, known), anew=declared.family != self.family)
+        self.family = declared.family
         searched = [field.name for field in declared.columns if not isinstance(field.mark, Metric | Buckets)]
         listed = [
             Row((declared.family, declared.key(row)), ReadingRow(row, declared, scene), None,

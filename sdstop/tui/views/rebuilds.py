@@ -9,7 +9,6 @@ from sdstop.analysis.rebuilding import Rebuilding, rebuildings
 from sdstop.finding import Finding
 from sdstop.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
@@ -24,7 +23,7 @@ _SURE = 0.5
 
 def all_rebuilds(scene: Scene) -> list[Rebuild]:
     """Return every rebuild, by what is rebuilt."""
-    return sorted(rows(scene, Rebuild)[0].values(), key=lambda row: (row.array, row.operation))
+    return sorted(scene.rows(Rebuild)[0].values(), key=lambda row: (row.array, row.operation))
 
 
 def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
@@ -52,7 +51,7 @@ def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, 
     When it is done is told last and matters most.
     """
     palette = scene.palette
-    said = [f for f in scene.look.judgement.findings if _about(f, rebuild)]
+    said = [f for f in scene.in_force if _about(f, rebuild)]
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = palette.severity(worst) if worst is not None else PLAIN
     flag = said[0].rule if said else ""

@@ -14,7 +14,6 @@ from sdstop.format import bytes_, duration, number, percent, quantity, rate, wai
 from sdstop.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.limit import Limit, LimitUse
-from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import bar_cell, counted, pressed
@@ -134,7 +133,7 @@ def _mean(volume: ClusterVolume | None) -> float | None:
 
 def held(scene: Scene) -> list[Held]:
     """Return every limit with its use, then the volumes that have none."""
-    volumes = list(rows(scene, ClusterVolume)[0].values())
+    volumes = list(scene.rows(ClusterVolume)[0].values())
     by_name = {row.volume: row for row in volumes}
     worst = scene.worst()
 

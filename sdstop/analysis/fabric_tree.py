@@ -1,4 +1,4 @@
-"""Topology: HBAs, expanders, slots and disks as a tree of knots, made of what sysfs says of each."""
+"""HBAs, expanders, slots and disks as a tree, made of what sysfs says of each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from sdstop.analysis.fabric import KINDS
+from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.scene import Scene
+from sdstop.format import natural
+from sdstop.history import Window
 
 T = TypeVar("T")
 
@@ -97,9 +98,9 @@ class Topology:
         return cast("T", self.memo[key])
 
 
-def topology(scene: Scene) -> Topology:
+def topology(window: Window) -> Topology:
     """Return what hangs on what at a moment."""
-    built = _Builder(scene)
+    built = _Builder(window)
     roots, others = built.roots()
     chains: dict[str, tuple[str, ...]] = {}
 
@@ -119,17 +120,17 @@ def topology(scene: Scene) -> Topology:
 class _Builder:
     """Puts rows together into knots."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.hbas = {row.hba: row for row in rows(scene, Hba)[0].values()}
+    def __init__(self, window: Window) -> None:
+        self.hbas = {row.hba: row for row in latest_rows(window, Hba)[0].values()}
         self.paths: dict[str, list[DiskPath]] = {}
         self.ends: dict[str, list[DiskPath]] = {}
-        for path in rows(scene, DiskPath)[0].values():
+        for path in latest_rows(window, DiskPath)[0].values():
             self.paths.setdefault(path.hba, []).append(path)
             if path.end_device is not None:
                 self.ends.setdefault(path.end_device, []).append(path)
         self.above: dict[str, list[SasDevice]] = {}
-        self.devices = dict(rows(scene, SasDevice)[0])
-        for device in rows(scene, SasDevice)[0].values():
+        self.devices = dict(latest_rows(window, SasDevice)[0])
+        for device in latest_rows(window, SasDevice)[0].values():
             self.above.setdefault(device.above or "", []).append(device)
         self.owned: dict[str, list[SasPhy]] = {}
         self.ports: dict[str, list[SasPhy]] = {}
@@ -137,7 +138,7 @@ class _Builder:
         named: dict[tuple[str, str], str] = {
             (d.above or "", d.address): d.port for d in self.devices.values() if d.address and d.port
         }
-        for phy in rows(scene, SasPhy)[0].values():
+        for phy in latest_rows(window, SasPhy)[0].values():
             self.owned.setdefault(phy.owner or phy.phy, []).append(phy)
             port = phy.port or (named.get((phy.owner, phy.address or "")) if phy.state == "up" else None)
             if port is not None:

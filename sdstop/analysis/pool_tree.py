@@ -1,15 +1,17 @@
-"""ZFS pools as the screen shows them: their vdevs as lines of a tree, their devices beside each other in one scale."""
+"""ZFS pools: their vdevs as a tree, each leaf with its block device."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sdstop.analysis.drives import USABLE, Drive, drives
+from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.pooling import Whole, wholes
-from sdstop.finding import Severity
+from sdstop.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.history import Window
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.readings.zpool import Vdev
-from sdstop.tui.drives import USABLE, Drive, drives, rows
-from sdstop.tui.scene import Scene
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,17 @@ class Tree:
         return self.whole.name
 
 
-def trees(scene: Scene) -> list[Tree]:
-    """Return the pools, by name."""
-    return scene.window.once("tui.pools", lambda: _trees(scene))
+def trees(window: Window, findings: Sequence[Finding]) -> list[Tree]:
+    """Return the pools, by name; `findings` are those in force at the window's end."""
+    return window.once("pool trees", lambda: _trees(window, findings))
 
 
-def _trees(scene: Scene) -> list[Tree]:
-    known = drives(scene)
-    worst = scene.worst()
-    rebuilds, _ = rows(scene, Rebuild)
+def _trees(window: Window, findings: Sequence[Finding]) -> list[Tree]:
+    known = drives(window, findings)
+    worst = worst_by_subject(findings)
+    rebuilds, _ = latest_rows(window, Rebuild)
     found = []
-    for whole in wholes(scene.window):
+    for whole in wholes(window):
         lines = []
         for vdev in whole.vdevs:
             said = worst.get(f"{whole.name}/{vdev.vdev}")
@@ -62,7 +64,7 @@ def _drive(vdev: Vdev, known: dict[str, Drive], said: Severity | None) -> Drive:
     disk = known.get(own.device.parent) if own is not None and own.device is not None and own.device.parent else own
     found = disk or Drive(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, None)
     flag = "" if vdev.state in USABLE else vdev.state.lower()
-    severity = max((s for s in (said, found.severity) if s is not None), key=lambda s: s.rank, default=None)
+    severity = worst_of((said, found.severity))
     if flag and severity is None:
         severity = Severity.WARNING
     return found._replace(severity=severity, flag=flag or found.flag or _errors(vdev))

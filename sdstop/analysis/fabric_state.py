@@ -1,22 +1,18 @@
-"""The fabric at a moment: what moves through each part and what is damaged, and what the disks are part of."""
+"""The fabric at a moment: what moves through each part, what its links carry, and which of them count errors."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop.analysis.fabric import Load, loads, pcie_payload
-from sdstop.collectors.blockdev import BlockLink
+from sdstop.analysis.fabric_tree import Knot, Topology, topology, total
+from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
-from sdstop.finding import Severity
-from sdstop.readings.cluster import ClusterDevice
+from sdstop.finding import Finding, Severity, worst_by_subject
+from sdstop.history import Window
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.zpool import Vdev
-from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
-from sdstop.tui.drives import drives, rows
-from sdstop.tui.scene import Scene
-from sdstop.tui.topology import Knot, Topology, topology, total
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +20,6 @@ class Fabric:
     """The fabric at a moment: the worst that is said of each knot, and of it and all below, and budgets of HBAs."""
 
     topology: Topology
-    scene: Scene
     own: Mapping[str, Severity]
     worst: Mapping[str, Severity]
     loads: Mapping[str, Load]
@@ -89,97 +84,34 @@ class Known:
         self._of: tuple[object, ...] = ()
         self._made = Topology((), {}, 0, 0)
 
-    def at(self, scene: Scene) -> Topology:
+    def at(self, window: Window) -> Topology:
         """Return what hangs on what at a moment."""
         families = (Hba, DiskPath, SasDevice, SasPhy, SasPhyActivity)
-        read = tuple(rows(scene, family)[0] or None for family in families)
+        read = tuple(latest_rows(window, family)[0] or None for family in families)
         if len(read) != len(self._of) or any(a is not b for a, b in zip(read, self._of, strict=True)):
             self._of = read
-            self._made = topology(scene)
+            self._made = topology(window)
         return self._made
 
 
-def fabric(known: Known, scene: Scene) -> Fabric:
-    """Return the fabric at a moment."""
-    tree = known.at(scene)
+def fabric(cache: Known, window: Window, findings: Sequence[Finding], limits: Mapping[str, float]) -> Fabric:
+    """Return the fabric at the end of a window.
+
+    `findings` are those in force; `limits` has what disks move (`disk_rate`, `flash_rate`, bytes per second) and
+    which share of a link is payload (`efficiency`).
+    """
+    tree = cache.at(window)
     own: dict[str, Severity] = {}
     worst: dict[str, Severity] = {}
-    for name, severity in scene.worst().items():
+    for name, severity in worst_by_subject(findings).items():
         chain = tree.chains.get(name, ())
         for key in chain[-1:]:
             own[key] = max(own.get(key, severity), severity, key=lambda s: s.rank)
         for key in chain:
             worst[key] = max(worst.get(key, severity), severity, key=lambda s: s.rank)
-    limits = HBA_OVERSUBSCRIBED.limits(scene.session.diagnosis.configured.get(HBA_OVERSUBSCRIBED.id))
-    found = loads(scene.window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"])
+    found = loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"])
     return Fabric(
-        tree, scene, own, worst, {load.hba.hba: load for load in found}, limits["efficiency"],
-        rows(scene, DiskActivity)[0], rows(scene, SasPhyActivity)[0], any(rows(scene, f)[1] for f in (Hba, SasPhy)),
+        tree, own, worst, {load.hba.hba: load for load in found}, limits["efficiency"],
+        latest_rows(window, DiskActivity)[0], latest_rows(window, SasPhyActivity)[0],
+        any(latest_rows(window, family)[1] for family in (Hba, SasPhy)),
     )  # fmt: skip
-
-
-# -- what a disk is part of -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What a disk carries a part of: an array, a pool of ZFS or of a cluster, and which part."""
-
-    whole: str
-    part: str = ""
-    clustered: bool = False
-
-
-def parts(scene: Scene, disk: str) -> list[Part]:
-    """Return what a disk is part of, through partitions, paths and mappings."""
-    known = drives(scene)
-    given = scene.window.once("tui.given", lambda: _given(scene))
-    found: list[Part] = []
-    for name in _upwards(scene, disk):
-        drive = known.get(name)
-        members = drive.members if drive is not None else ()
-        found += [Part(m.array, f"slot {m.slot}" if m.slot is not None else m.state) for m in members]
-        found += given.get(name, ())
-    return found
-
-
-def _given(scene: Scene) -> dict[str, list[Part]]:
-    """Return what of this node's devices is given to a pool of ZFS or to a cluster, by kernel name."""
-    found: dict[str, list[Part]] = {}
-    for vdev in rows(scene, Vdev)[0].values():
-        if vdev.leaf and vdev.device is not None:
-            found.setdefault(vdev.device, []).append(Part(vdev.pool, vdev.parent or vdev.group))
-    for row in rows(scene, ClusterDevice)[0].values():
-        if row.local is not None:
-            whole = f"{row.cluster}/{row.pool}" if row.pool else row.cluster
-            name = row.device.rpartition("/")[2]
-            found.setdefault(row.local, []).append(Part(whole, "" if name == row.local else name, clustered=True))
-    return found
-
-
-def _upwards(scene: Scene, disk: str) -> Iterator[str]:
-    """Yield a disk and everything that is built upon it, through no array."""
-    above = scene.window.of_run(BlockLink, "tui.above", lambda: _above(scene))
-    known = drives(scene)
-    todo, seen = [disk], {disk}
-    while todo and len(seen) < _MOST:
-        name = todo.pop(0)
-        yield name
-        drive = known.get(name)
-        if drive is not None and drive.members:
-            continue
-        for holder in above.get(name, ()):
-            if holder not in seen:
-                seen.add(holder)
-                todo.append(holder)
-
-
-_MOST = 256
-"""Devices upon a disk that are looked at."""
-
-
-def _above(scene: Scene) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for link in rows(scene, BlockLink)[0].values():
-        found.setdefault(link.below, []).append(link.device)
-    return found
