@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, cast
 
 from sdstop.analysis.latest import rows_of_all_runs
-from sdstop.finding import Finding, Severity, worst_by_subject, worst_of
-from sdstop.history import Window
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, CacheActivity, share
 
 

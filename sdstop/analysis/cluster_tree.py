@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop.analysis.latest import latest_rows
-from sdstop.finding import Finding, Severity, worst_by_subject, worst_of
-from sdstop.format import natural
-from sdstop.history import Window
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.core.format import natural
+from sdstop.core.history import Window
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 MANAGERS = frozenset({"mdm", "tiebreaker", "standby", "mon"})
 """Roles of those that lead, and hold no data by it."""

@@ -9,15 +9,15 @@ from statistics import median
 from typing import NamedTuple
 
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Member
-from sdstop.finding import Finding, Severity, worst_by_subject
-from sdstop.format import natural
-from sdstop.history import Moment, Window
-from sdstop.parsers.dmtable import volume
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.devicemapper.dmtable import volume
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.finding import Finding, Severity, worst_by_subject
+from sdstop.core.format import natural
+from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Vdev
+from sdstop.readings.rebuild import Rebuild
 
 PAST = 60
 """Seconds of the recent past."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sdstop.analysis.fabric import Load, loads, pcie_payload
 from sdstop.analysis.fabric_tree import Knot, Topology, topology, total
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
-from sdstop.finding import Finding, Severity, worst_by_subject
-from sdstop.history import Window
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
+from sdstop.core.finding import Finding, Severity, worst_by_subject
+from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 
 

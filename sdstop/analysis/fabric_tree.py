@@ -8,10 +8,10 @@ from typing import Any, TypeVar, cast
 
 from sdstop.analysis.fabric import KINDS
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy
-from sdstop.format import natural
-from sdstop.history import Window
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy
+from sdstop.core.format import natural
+from sdstop.core.history import Window
 
 T = TypeVar("T")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator, Mapping
 from typing import NamedTuple, TypeVar, cast
 
-from sdstop.history import Window
-from sdstop.model import Reading
-from sdstop.snapshot import Run
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.snapshot import Run
 
 R = TypeVar("R", bound=Reading)
 

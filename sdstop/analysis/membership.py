@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop.analysis.latest import latest_rows
-from sdstop.collectors.blockdev import BlockLink
-from sdstop.collectors.mdraid import Member
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockLink
+from sdstop.collectors.md.readings import Member
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.history import Window
 from sdstop.readings.cluster import ClusterDevice
-from sdstop.readings.zpool import Vdev
 
 
 @dataclass(frozen=True, slots=True)

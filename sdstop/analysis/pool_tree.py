@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from sdstop.analysis.drives import USABLE, Drive, drives
 from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.pooling import Whole, wholes
-from sdstop.finding import Finding, Severity, worst_by_subject, worst_of
-from sdstop.history import Window
-from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Vdev
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.core.history import Window
+from sdstop.readings.rebuild import Rebuild
 
 
 @dataclass(frozen=True, slots=True)

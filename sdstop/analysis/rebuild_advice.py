@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sdstop.readings.mdarray import folder
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild, folder
 
 
 @dataclass(frozen=True, slots=True)

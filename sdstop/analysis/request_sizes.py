@@ -9,10 +9,10 @@ from typing import NamedTuple, cast
 from sdstop.analysis.drives import PAST
 from sdstop.analysis.framing import below
 from sdstop.analysis.latest import past_rows, rows_of_all_runs
-from sdstop.collectors.network import Interface
-from sdstop.format import natural
-from sdstop.history import Window
-from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.format import natural
+from sdstop.core.history import Window
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from sdstop.cli.problem import Problem
-from sdstop.format import duration, safe
+from sdstop.core.format import duration, safe
 
 
 def write(text: str) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli.problem import Problem
-from sdstop.format import safe
+from sdstop.core.format import safe
 
 if TYPE_CHECKING:
     from sdstop.redaction.redactor import Redactor

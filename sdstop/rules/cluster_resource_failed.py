@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.pacemaker import ClusterResource
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.cluster import Cluster
 
 _ID = "cluster-resource-failed"

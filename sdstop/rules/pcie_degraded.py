@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 
 _ID = "pcie-degraded"

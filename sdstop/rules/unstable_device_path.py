@@ -6,9 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.device_names import DevicePath, unstable
 
 _ID = "unstable-device-path"

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from textual.binding import BindingType
 
-from sdstop.session import Session
+from sdstop.core.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.help import sections

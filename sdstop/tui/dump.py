@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sdstop.evidence import dated
-from sdstop.format import moment
-from sdstop.session import Session
+from sdstop.core.evidence import dated
+from sdstop.core.format import moment
+from sdstop.core.session import Session
 
 
 def capture_name(session: Session) -> str:

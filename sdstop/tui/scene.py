@@ -9,13 +9,13 @@ from typing import TypeVar
 
 from sdstop.analysis.drives import Drive, drives
 from sdstop.analysis.latest import latest_rows
-from sdstop.diagnosis import Episode
-from sdstop.evidence import Outcome
-from sdstop.finding import Finding, Severity, by_cause, worst_by_subject
-from sdstop.history import Window
-from sdstop.model import Reading
-from sdstop.session import Look, Session
-from sdstop.snapshot import Run, Snapshot
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import Outcome
+from sdstop.core.finding import Finding, Severity, by_cause, worst_by_subject
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.session import Look, Session
+from sdstop.core.snapshot import Run, Snapshot
 from sdstop.tui.widgets.palette import Palette
 
 R = TypeVar("R", bound=Reading)

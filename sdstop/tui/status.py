@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rich.segment import Segment
 
-from sdstop.finding import Severity
-from sdstop.format import duration, timestamp, utc
+from sdstop.core.finding import Severity
+from sdstop.core.format import duration, timestamp, utc
 from sdstop.tui.scene import Mode, Scene
 from sdstop.tui.views import VIEWS, ViewEntry
 from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.collector import Collector, Need
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Origin
-from sdstop.host import Host
-from sdstop.model import Fact, Kind, Label, Metric, Reading, Source
-from sdstop.session import Session
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import Origin
+from sdstop.core.host import Host
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source
+from sdstop.core.session import Session
 from tests.tui.nodes import Node, refused
 from tests.tui.screens import SMALL, WIDE, Screen, screen
 

@@ -10,10 +10,10 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.history import Window
-from sdstop.model import Reading
-from sdstop.session import Session
-from sdstop.snapshot import Snapshot
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.session import Session
+from sdstop.core.snapshot import Snapshot
 from sdstop.tui.commands import KEYS
 from sdstop.tui.facts import Thing
 from sdstop.tui.views import FIRST, VIEWS, ViewEntry, view_of

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from textual.app import App, ComposeResult
 
-from sdstop.finding import Severity
+from sdstop.core.finding import Severity
 from sdstop.tui.widgets.palette import Palette
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.table import Column

@@ -9,10 +9,10 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.screen import Screen
 
-from sdstop.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.format import duration, quantity, timestamp
 from sdstop.fleet.picture import Picture, short
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
-from sdstop.format import duration, quantity, timestamp
 from sdstop.tui.fleet.tables import TABLES
 from sdstop.tui.widgets.foot import Foot
 from sdstop.tui.widgets.keys import Hint, Section, lines_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sdstop.analysis.fabric import Load
 from sdstop.analysis.fabric_state import Fabric
 from sdstop.analysis.fabric_tree import Knot
-from sdstop.format import percent, rate
+from sdstop.core.format import percent, rate
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.graph import bar
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text

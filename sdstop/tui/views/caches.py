@@ -12,7 +12,7 @@ from textual.containers import Horizontal, Vertical
 from sdstop.analysis.cache_state import caches, split, told
 from sdstop.analysis.mtu_change import Change, Reframed, Side
 from sdstop.analysis.request_sizes import Framing, Sizes, framings, sized, sizes_of
-from sdstop.format import bytes_, duration, number, percent, utc
+from sdstop.core.format import bytes_, duration, number, percent, utc
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes

@@ -10,11 +10,11 @@ from rich.segment import Segment
 
 from sdstop.analysis.cluster_tree import about, pools, rebuilds
 from sdstop.analysis.rebuilding import rebuildings
-from sdstop.collectors.pacemaker import ClusterResource
-from sdstop.finding import Severity
-from sdstop.format import bytes_, done, duration, natural, number, quantity
+from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, done, duration, natural, number, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, gauge

@@ -9,10 +9,10 @@ from typing import NamedTuple
 from textual.app import ComposeResult
 
 from sdstop.analysis.cluster_tree import Twig, forest
-from sdstop.collectors.pacemaker import ClusterResource
-from sdstop.finding import Severity
-from sdstop.format import bytes_, natural, number, wait
-from sdstop.model import Reading
+from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, natural, number, wait
+from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.analysis.drives import Drive
 from sdstop.analysis.membership import parts
-from sdstop.collectors.blockdev import BlockDevice, BlockLink
-from sdstop.collectors.processes import ProcessActivity, ProcessSummary
-from sdstop.format import bytes_, natural, rate
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.system.processes import ProcessActivity, ProcessSummary
+from sdstop.core.format import bytes_, natural, rate
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.palette import FAINT, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words

@@ -10,14 +10,13 @@ from textual.app import ComposeResult
 
 from sdstop.analysis.drives import USABLE, Drive, Group, groups, queue_extent, shown
 from sdstop.analysis.pool_tree import Leaf, Tree, trees
-from sdstop.collectors.blockdev import BlockDevice, BlockLink
-from sdstop.collectors.mdraid import Array
-from sdstop.finding import Severity
-from sdstop.format import bytes_, natural, number, percent, quantity, wait
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev, VdevLoad
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, natural, number, percent, quantity, wait
 from sdstop.readings.disk import Disk, DiskActivity
-from sdstop.readings.mdarray import Member
-from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Pool, PoolState, Vdev, VdevLoad
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, pressed

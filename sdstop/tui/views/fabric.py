@@ -12,12 +12,12 @@ from textual.containers import Horizontal
 from sdstop.analysis.fabric_state import Fabric, Known, fabric
 from sdstop.analysis.fabric_tree import Knot
 from sdstop.analysis.membership import parts
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
-from sdstop.finding import Severity
-from sdstop.format import duration, natural, number, percent, rate, utc
-from sdstop.model import Reading
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
+from sdstop.core.finding import Severity
+from sdstop.core.format import duration, natural, number, percent, rate, utc
+from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.facts import Thing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from sdstop.finding import RuledOut
+from sdstop.core.finding import RuledOut
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, heading, note_row, told_rows
 from sdstop.tui.views.view import View

@@ -9,7 +9,7 @@ from rich.style import Style
 from sdstop.analysis.drives import PAST
 from sdstop.analysis.jumbo import right_mtus
 from sdstop.analysis.request_sizes import LENGTH, Bin, Framing, Sizes, binned
-from sdstop.format import bytes_, duration, number, percent
+from sdstop.core.format import bytes_, duration, number, percent
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cache_row import Cached
 from sdstop.tui.views.cells import block_of

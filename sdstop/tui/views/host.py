@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.collectors.dimms import Dimm, MemorySocket
-from sdstop.collectors.node import CpuActivity, Node, Pressure
-from sdstop.collectors.numa import InterfaceNode, NumaActivity, NumaNode
-from sdstop.finding import Severity
+from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
+from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.collectors.system.node import CpuActivity, Node, Pressure
+from sdstop.core.finding import Severity
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.modules import module_rows

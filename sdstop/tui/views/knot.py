@@ -10,9 +10,9 @@ from rich.style import Style
 from sdstop.analysis.fabric_state import Fabric
 from sdstop.analysis.fabric_tree import Knot, total
 from sdstop.analysis.membership import parts
-from sdstop.collectors.hba import Hba
-from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
-from sdstop.format import bytes_, number, percent, quantity
+from sdstop.collectors.fabric.hba import Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
+from sdstop.core.format import bytes_, number, percent, quantity
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted

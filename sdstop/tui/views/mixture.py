@@ -10,7 +10,7 @@ from rich.style import Style
 from sdstop.analysis.cache_state import Split, split
 from sdstop.analysis.drives import PAST
 from sdstop.analysis.latest import past_rows
-from sdstop.format import bytes_, number, percent
+from sdstop.core.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.views.cache_row import Cached
 from sdstop.tui.views.cells import block_of

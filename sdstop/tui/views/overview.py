@@ -8,8 +8,8 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from sdstop.analysis.drives import shown
-from sdstop.collectors.processes import ProcessActivity, ProcessIo, ProcessSummary
-from sdstop.format import rate
+from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
+from sdstop.core.format import rate
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, cut, note_row, told_rows

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from sdstop.core.format import NONE, right_aligned
+from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Schema, schema
+from sdstop.core.model import Column as Field
 from sdstop.exporters.report.table import heading, notable, shown
-from sdstop.format import NONE, right_aligned
-from sdstop.model import Buckets, Fact, Label, Metric, Reading, Schema, schema
-from sdstop.model import Column as Field
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from textual.containers import Container
 
-from sdstop.model import Reading
+from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.pane import Pane
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from rich.segment import Segment
 
 from sdstop.analysis.drives import PAST, Totals, totals
-from sdstop.collectors.network import InterfaceActivity
-from sdstop.collectors.node import CpuActivity, Node, Pressure
-from sdstop.format import bytes_, duration, number, percent, quantity
-from sdstop.model import Reading
+from sdstop.collectors.network.interfaces import InterfaceActivity
+from sdstop.collectors.system.node import CpuActivity, Node, Pressure
+from sdstop.core.format import bytes_, duration, number, percent, quantity
+from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
 from sdstop.tui.widgets.graph import chart, scale

@@ -1,0 +1,115 @@
+"""What is rebuilt, and how far: one family for md, ZFS, DRBD, Ceph and PowerFlex, of which each collector has rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+
+MDSTAT = "/proc/mdstat"
+
+
+def folder(array: str) -> str:
+    """Return the sysfs folder of an md array."""
+    return f"/sys/block/{array.replace('/', '!')}/md"
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuild(Reading):
+    """What is synchronised, checked or moved, one row each while there is something; progress in bytes.
+
+    `operation`: recovery (onto a new member), resync, check, repair, reshape, resilver, scrub, rebuild (dRAID's
+    sequential one), forward and backward rebuild (PowerFlex's, after a loss and after a return), rebalance. `done` and
+    `total` are what the source measures its own progress by: md per device (the device's size for a recovery and, on
+    raid10, the array's for a resync or check), ZFS over all of a pool, PowerFlex all data of a pool, of which `done` is
+    where it belongs. `speed` and `remaining` are the source's own figures, md's over its last 3 to 30 s, ZFS's since
+    the start: right after a start, and when nothing moves, they mislead.
+    """
+
+    family: ClassVar[str] = "rebuild"
+    title: ClassVar[str] = "Rebuilds"
+    joined: ClassVar[bool] = True
+    remembered: ClassVar[bool] = True
+
+    array: Annotated[
+        str,
+        Label("Array", "What is rebuilt: an array's kernel name, a pool (tank, tank/draid1-0), a resource, a cluster"),
+    ]
+    operation: Annotated[
+        str,
+        Label(
+            "Operation", "recovery, resync, check, repair, reshape, resilver, scrub, rebuild (sequential), rebalance"
+        ),
+    ]
+    state: Annotated[
+        str,
+        State(
+            "State",
+            "running, delayed (another array shares a device), pending, remote, frozen, paused",
+        ),
+    ]
+    done: Annotated[int | None, Metric("Done", "Bytes done", "bytes")] = None
+    total: Annotated[int | None, Metric("Total", "Bytes to do in all", "bytes")] = None
+    speed: Annotated[int | None, Metric("Speed", "Speed that its source reports", "bytes_per_second")] = None
+    remaining: Annotated[int | None, Metric("Remaining", "Remaining time that its source reports", "seconds")] = None
+    speed_min: Annotated[int | None, Metric("Least", "Speed below which it yields to nobody", "bytes_per_second")] = (
+        None
+    )
+    speed_max: Annotated[int | None, Metric("Most", "Speed above which it never goes", "bytes_per_second")] = None
+    speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False)] = None
+    speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False)] = None
+    completed: Annotated[
+        int | None,
+        Metric("Recorded", "Bytes that sync_completed of md admits, in coarse steps", "bytes", export=False),
+    ] = None
+    stop: Annotated[
+        int | None,
+        Metric("Stops at", "sync_max of md: where it will stop; None: it will not", "bytes", export=False),
+    ] = None
+    kind: Annotated[str, Fact("Kind", "What rebuilds: md, zfs, drbd, ceph, powerflex")] = "md"
+    limited_by: Annotated[
+        str | None, Fact("Limited by", "The policy that limits its speed, where the source names one", export=False)
+    ] = None
+    scanned: Annotated[
+        int | None, Metric("Looked at", "Bytes that were looked at ahead of what is done, where that is apart", "bytes")
+    ] = None
+    repaired: Annotated[int | None, Metric("Repaired", "Bytes that were written anew so far", "bytes")] = None
+    step: Annotated[
+        int,
+        Metric(
+            "Step", "Bytes below which its source shows no progress: it tells rounded numbers", "bytes", export=False
+        ),
+    ] = 0
+    errors: Annotated[int | None, Metric("Errors", "Errors that it met and could not repair")] = None
+    devices: Annotated[
+        str | None, Fact("Devices", "Kernel names of the devices that take part, with commas", export=False)
+    ] = None
+    carrier: Annotated[
+        str | None,
+        Fact("Carrier", "The device whose I/O is what others want of it, not the rebuild's own", export=False),
+    ] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from, if not md's", export=False)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+
+    @property
+    def progress(self) -> float | None:
+        """Share that is done, 0..1."""
+        return self.done / self.total if self.done is not None and self.total else None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the evidence of its progress, or of md the attribute that holds the field."""
+        if self.kind != "md":
+            return Source(self.where, self.needle) if self.where else None
+        attribute = _MD_ATTRIBUTES.get(field)
+        if attribute:
+            return Source(f"{folder(self.array)}/{attribute}")
+        if self.done is None or self.total is None:
+            return Source(MDSTAT, f"{self.array} : ")
+        return Source(MDSTAT, f"({self.done >> 10}/{self.total >> 10})")
+
+
+_MD_ATTRIBUTES = {
+    "operation": "sync_action", "completed": "sync_completed", "stop": "sync_max",
+    "speed_min": "sync_speed_min", "speed_max": "sync_speed_max",
+}  # fmt: skip
