@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from sdstop.analysis.latest import last_read, past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.history import Window
+from sdstop.core.session import Look, Session
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, between, not_whole
-
-if TYPE_CHECKING:
-    from sdstop.core.session import Look, Session
 
 
 def mtu_changed(window: Window, interface: str) -> float | None:
