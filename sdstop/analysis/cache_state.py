@@ -70,7 +70,7 @@ _PAST_IT = frozenset({"cache-bypassed", "cache-sub-block-io", "mtu-misaligned"})
 """Rules that speak of requests that go past a cache."""
 
 
-class Split(NamedTuple):
+class RequestSplit(NamedTuple):
     """Which shares of what came hit, missed, and went past; None where that is not counted."""
 
     hit: float | None
@@ -78,7 +78,7 @@ class Split(NamedTuple):
     bypass: float | None
 
 
-def split(activity: CacheActivity) -> Split | None:
+def split(activity: CacheActivity) -> RequestSplit | None:
     """Return how requests were split; None if none came, or none is counted.
 
     What came is what the source says, or where it says nothing, all parts that it counts.
@@ -89,12 +89,12 @@ def split(activity: CacheActivity) -> Split | None:
     whole = max(came, sum(counted))
     if not counted or not whole:
         return None
-    return Split(*(share(part, whole) for part in parts))
+    return RequestSplit(*(share(part, whole) for part in parts))
 
 
-def told(activity: CacheActivity) -> Split:
+def complete_split(activity: CacheActivity) -> RequestSplit:
     """Return the shares of all that came; None where not all of it is counted."""
     found = split(activity)
     if found is not None and None not in found:
         return found
-    return Split(activity.hit_share, None, activity.bypass_share)
+    return RequestSplit(activity.hit_share, None, activity.bypass_share)

@@ -18,7 +18,7 @@ _LED = {"mdm": 0, "tiebreaker": 1, "standby": 2, "mon": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Twig:
+class ClusterEntity:
     """Something of a cluster: itself, its managers, a failure domain, a node with its roles, or a device.
 
     `severity` is the worst that is said of it and of all below; `down` counts what is not well below.
@@ -32,7 +32,7 @@ class Twig:
     nodes: tuple[ClusterNode, ...] = ()
     domains: tuple[FailureDomain, ...] = ()
     device: ClusterDevice | None = None
-    below: tuple[Twig, ...] = ()
+    below: tuple[ClusterEntity, ...] = ()
     here: bool = False
 
     @property
@@ -65,16 +65,16 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def forest(window: Window, findings: Sequence[Finding]) -> list[Twig]:
+def forest(window: Window, findings: Sequence[Finding]) -> list[ClusterEntity]:
     """Return a tree for each cluster; of a single one what hangs on it. `findings` are those in force."""
     worst = worst_by_subject(findings)
     clusters = sorted(latest_rows(window, Cluster)[0].values(), key=lambda row: natural(row.cluster))
     grown = [_grow(row, window, worst) for row in clusters]
-    found = [twig for twig in grown if twig.below]
+    found = [entity for entity in grown if entity.below]
     return list(found[0].below) if len(clusters) == 1 and found else found
 
 
-def _grow(cluster: Cluster, window: Window, worst: Mapping[str, Severity]) -> Twig:
+def _grow(cluster: Cluster, window: Window, worst: Mapping[str, Severity]) -> ClusterEntity:
     name = cluster.cluster
     nodes = [row for row in latest_rows(window, ClusterNode)[0].values() if row.cluster == name]
     devices: dict[str, list[ClusterDevice]] = {}
@@ -99,41 +99,47 @@ def _grow(cluster: Cluster, window: Window, worst: Mapping[str, Severity]) -> Tw
         placed.setdefault(node_name, []).append(node_name)
     below = [_managers(name, managers, worst)] if managers else []
     for domain_name, members in sorted(placed.items(), key=lambda item: natural(item[0])):
-        twigs = [_node(name, m, roles.get(m, []), devices.get(m, []), worst) for m in sorted(members, key=natural)]
+        entities = [_node(name, m, roles.get(m, []), devices.get(m, []), worst) for m in sorted(members, key=natural)]
         if members == [domain_name]:
-            below += twigs
+            below += entities
             continue
-        said = worst_of([worst.get(domain_name), *(twig.severity for twig in twigs)])
+        said = worst_of([worst.get(domain_name), *(entity.severity for entity in entities)])
         rows_ = tuple(by_domain.get(domain_name, ()))
         below.append(
-            Twig((name, "domain", domain_name), "domain", domain_name, said, None, (), rows_, None, tuple(twigs))
+            ClusterEntity(
+                (name, "domain", domain_name), "domain", domain_name, said, None, (), rows_, None, tuple(entities)
+            )
         )
     own = worst.get(name) or (Severity.WARNING if cluster.healthy == 0 else None)
-    severity = worst_of([own, *(twig.severity for twig in below)])
-    return Twig((name,), "cluster", name, severity, cluster, (), (), None, tuple(below))
+    severity = worst_of([own, *(entity.severity for entity in below)])
+    return ClusterEntity((name,), "cluster", name, severity, cluster, (), (), None, tuple(below))
 
 
-def _managers(cluster: str, managers: Sequence[ClusterNode], worst: Mapping[str, Severity]) -> Twig:
-    twigs = tuple(
-        Twig((cluster, row.role, row.node), "manager", row.node, _said(row, worst), None, (row,), here=row.local)
+def _managers(cluster: str, managers: Sequence[ClusterNode], worst: Mapping[str, Severity]) -> ClusterEntity:
+    entities = tuple(
+        ClusterEntity(
+            (cluster, row.role, row.node), "manager", row.node, _said(row, worst), None, (row,), here=row.local
+        )
         for row in managers
     )
-    severity = worst_of([twig.severity for twig in twigs])
-    return Twig((cluster, "managers"), "managers", "managers", severity, None, (), (), None, twigs)
+    severity = worst_of([entity.severity for entity in entities])
+    return ClusterEntity((cluster, "managers"), "managers", "managers", severity, None, (), (), None, entities)
 
 
 def _node(
     cluster: str, name: str, roles: Sequence[ClusterNode], devices: Sequence[ClusterDevice],
     worst: Mapping[str, Severity],
-) -> Twig:  # fmt: skip
+) -> ClusterEntity:  # fmt: skip
     below = tuple(
-        Twig((cluster, name, row.device), "device", row.local or row.device, _said(row, worst), None, (), (), row,
-             here=row.local is not None)
+        ClusterEntity((cluster, name, row.device), "device", row.local or row.device, _said(row, worst), None, (), (),
+                      row, here=row.local is not None)
         for row in sorted(devices, key=lambda row: natural(row.device))
     )  # fmt: skip
-    severity = worst_of([worst.get(name), *(_said(row, worst) for row in roles), *(twig.severity for twig in below)])
-    here = any(row.local for row in roles) or any(twig.here for twig in below)
-    return Twig((cluster, "node", name), "node", name, severity, None, tuple(roles), (), None, below, here)
+    severity = worst_of(
+        [worst.get(name), *(_said(row, worst) for row in roles), *(entity.severity for entity in below)]
+    )
+    here = any(row.local for row in roles) or any(entity.here for entity in below)
+    return ClusterEntity((cluster, "node", name), "node", name, severity, None, tuple(roles), (), None, below, here)
 
 
 def _said(row: ClusterNode | ClusterDevice, worst: Mapping[str, Severity]) -> Severity | None:

@@ -46,7 +46,7 @@ _FLAGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Peers:
+class PeerMedians:
     """What the members of an array have in the middle: queue in requests, wait in seconds, None if none says."""
 
     queue: float | None
@@ -57,7 +57,7 @@ USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
 """States of devices of a pool that are as they should be."""
 
 
-class Drive(NamedTuple):
+class DriveState(NamedTuple):
     """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it.
 
     A named tuple: thousands are made every second.
@@ -74,7 +74,7 @@ class Drive(NamedTuple):
     pools: tuple[str, ...] = ()
 
     @property
-    def pain(self) -> tuple[int, float, float]:
+    def urgency(self) -> tuple[int, float, float]:
         """What the worst is first by: findings, then how much waits for it, then how busy it is."""
         a = self.activity
         rank = -1 if self.severity is None else self.severity.rank
@@ -99,12 +99,12 @@ def kind_of(name: str, device: BlockDevice | None) -> str:
     return next((kind for kind, pattern in _KINDS if pattern.match(name)), "disk")
 
 
-def drives(window: Window, findings: Sequence[Finding]) -> dict[str, Drive]:
+def drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
     """Return every block device by name; `findings` are those in force at the window's end."""
     return window.once("drives", lambda: _drives(window, findings))
 
 
-def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, Drive]:
+def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
     activities, stale = latest_rows(window, DiskActivity)
     devices, _ = latest_rows(window, BlockDevice)
     members: dict[str, list[Member]] = {}
@@ -127,7 +127,7 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, Drive]:
     found = {}
     for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
         device = devices.get(name)
-        found[name] = Drive(
+        found[name] = DriveState(
             name,
             kind_of(name, device),
             activities.get(name),
@@ -141,7 +141,7 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, Drive]:
     return found
 
 
-def shown(drive: Drive) -> bool:
+def shown(drive: DriveState) -> bool:
     """Whether a list of devices shows it unasked: no partitions, and of loops and the like only those in use."""
     if drive.severity is not None:
         return True
@@ -187,7 +187,7 @@ def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[floa
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class DiskTotals:
     """What all disks together did, per second."""
 
     read_bytes: float
@@ -196,7 +196,7 @@ class Totals:
     writes: float
 
 
-def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, float, Totals]]:
+def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, float, DiskTotals]]:
     """Return (ends, seconds, totals) of each run in the window, of devices that are not made of others."""
     names = [d.name for d in drives(window, findings).values() if d.whole]
     found = []
@@ -208,9 +208,9 @@ def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, flo
     return found
 
 
-def _total(rows_of: Iterable[DiskActivity | None]) -> Totals:
+def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
     kept = [row for row in rows_of if row is not None]
-    return Totals(
+    return DiskTotals(
         sum(row.read_bytes_per_second for row in kept),
         sum(row.write_bytes_per_second for row in kept),
         sum(row.reads_per_second for row in kept),
@@ -219,24 +219,24 @@ def _total(rows_of: Iterable[DiskActivity | None]) -> Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ArrayState:
     """An array with its members in the order of slots, what they have in the middle, and what it rebuilds."""
 
     array: Array
-    drive: Drive | None
-    members: tuple[tuple[Member, Drive], ...]
-    peers: Peers
+    drive: DriveState | None
+    members: tuple[tuple[Member, DriveState], ...]
+    peers: PeerMedians
     rebuilds: tuple[Rebuild, ...]
     severity: Severity | None
     convoy: Severity | None
 
 
-def groups(window: Window, findings: Sequence[Finding]) -> list[Group]:
+def array_states(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
     """Return the arrays, by name; `findings` are those in force at the window's end."""
     return window.once("array groups", lambda: _groups(window, findings))
 
 
-def _groups(window: Window, findings: Sequence[Finding]) -> list[Group]:
+def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
     known = drives(window, findings)
     arrays, _ = latest_rows(window, Array)
     members: dict[str, list[Member]] = {}
@@ -253,12 +253,12 @@ def _groups(window: Window, findings: Sequence[Finding]) -> list[Group]:
         )
         own = tuple((m, known[m.device]) for m in listed)
         busy = [d.activity for m, d in own if d.activity is not None and m.slot is not None]
-        peers = Peers(
+        peers = PeerMedians(
             _middle([a.queue for a in busy if a.queue is not None]),
             _middle([a.wait for a in busy if a.wait is not None]),
         )
         found.append(
-            Group(
+            ArrayState(
                 array,
                 known.get(array.array),
                 own,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop.analysis.fabric import Load, loads, pcie_payload
-from sdstop.analysis.fabric_tree import Knot, Topology, topology, total
+from sdstop.analysis.fabric_tree import FabricNode, FabricTree, fabric_tree, total
 from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
@@ -16,10 +16,10 @@ from sdstop.readings.disk import DiskActivity
 
 
 @dataclass(frozen=True, slots=True)
-class Fabric:
-    """The fabric at a moment: the worst that is said of each knot, and of it and all below, and budgets of HBAs."""
+class FabricState:
+    """The fabric at a moment: the worst that is said of each node, and of it and all below, and budgets of HBAs."""
 
-    topology: Topology
+    tree: FabricTree
     own: Mapping[str, Severity]
     worst: Mapping[str, Severity]
     loads: Mapping[str, Load]
@@ -28,40 +28,40 @@ class Fabric:
     fresh: Mapping[Hashable, SasPhyActivity]
     stale: bool
 
-    def moves(self, knot: Knot) -> float | None:
-        """Return bytes per second of the disks in a knot, None where none is known."""
-        known = [row for name in knot.disks if (row := self.activities.get(name)) is not None]
+    def moves(self, node: FabricNode) -> float | None:
+        """Return bytes per second of the disks in a node, None where none is known."""
+        known = [row for name in node.disks if (row := self.activities.get(name)) is not None]
         if not known:
-            return None if knot.disks or not self.activities else 0.0
+            return None if node.disks or not self.activities else 0.0
         return sum(row.read_bytes_per_second + row.write_bytes_per_second for row in known)
 
-    def carries(self, knot: Knot) -> float | None:
+    def carries(self, node: FabricNode) -> float | None:
         """Return bytes per second that its links carry."""
-        if knot.hba is None:
-            return knot.carries
-        load = self.loads.get(knot.hba.hba)
+        if node.hba is None:
+            return node.carries
+        load = self.loads.get(node.hba.hba)
         if load is not None:
             return load.carries
-        if knot.hba.speed is None or knot.hba.width is None:
+        if node.hba.speed is None or node.hba.width is None:
             return None
-        return pcie_payload(knot.hba.speed, knot.hba.width, self.efficiency)
+        return pcie_payload(node.hba.speed, node.hba.width, self.efficiency)
 
-    def share(self, knot: Knot) -> float | None:
+    def share(self, node: FabricNode) -> float | None:
         """Return what moves, of what its links carry."""
-        moves, carries = self.moves(knot), self.carries(knot)
+        moves, carries = self.moves(node), self.carries(node)
         return moves / carries if moves is not None and carries else None
 
-    def new(self, knot: Knot) -> int | None:
+    def new(self, node: FabricNode) -> int | None:
         """Return the errors of its phys between the last two readings, None before there are two."""
-        return self.topology.once(("new", knot.key), lambda: self._new(knot))
+        return self.tree.once(("new", node.key), lambda: self._new(node))
 
-    def _new(self, knot: Knot) -> int | None:
-        known = [row for phy in knot.counted if (row := self.fresh.get(phy.phy)) is not None]
+    def _new(self, node: FabricNode) -> int | None:
+        known = [row for phy in node.counted if (row := self.fresh.get(phy.phy)) is not None]
         return sum(new_errors(row) for row in known) if known else None
 
-    def total(self, knot: Knot) -> int | None:
+    def total(self, node: FabricNode) -> int | None:
         """Return the errors of its phys in all, None where none is counted."""
-        return self.topology.once(("total", knot.key), lambda: _totals(knot.counted))
+        return self.tree.once(("total", node.key), lambda: _totals(node.counted))
 
 
 def _totals(phys: Iterable[SasPhy]) -> int | None:
@@ -76,25 +76,27 @@ def new_errors(row: SasPhyActivity) -> int:
     return damaged + steps["sync_losses"] + steps["reset_problems"]
 
 
-class Known:
+class FabricTreeCache:
     """The topology, made again only when a source has read again."""
 
     def __init__(self) -> None:
         """Start with nothing."""
         self._of: tuple[object, ...] = ()
-        self._made = Topology((), {}, 0, 0)
+        self._made = FabricTree((), {}, 0, 0)
 
-    def at(self, window: Window) -> Topology:
+    def at(self, window: Window) -> FabricTree:
         """Return what hangs on what at a moment."""
         families = (Hba, DiskPath, SasDevice, SasPhy, SasPhyActivity)
         read = tuple(latest_rows(window, family)[0] or None for family in families)
         if len(read) != len(self._of) or any(a is not b for a, b in zip(read, self._of, strict=True)):
             self._of = read
-            self._made = topology(window)
+            self._made = fabric_tree(window)
         return self._made
 
 
-def fabric(cache: Known, window: Window, findings: Sequence[Finding], limits: Mapping[str, float]) -> Fabric:
+def fabric(
+    cache: FabricTreeCache, window: Window, findings: Sequence[Finding], limits: Mapping[str, float]
+) -> FabricState:
     """Return the fabric at the end of a window.
 
     `findings` are those in force; `limits` has what disks move (`disk_rate`, `flash_rate`, bytes per second) and
@@ -110,7 +112,7 @@ def fabric(cache: Known, window: Window, findings: Sequence[Finding], limits: Ma
         for key in chain:
             worst[key] = max(worst.get(key, severity), severity, key=lambda s: s.rank)
     found = loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"])
-    return Fabric(
+    return FabricState(
         tree, own, worst, {load.hba.hba: load for load in found}, limits["efficiency"],
         latest_rows(window, DiskActivity)[0], latest_rows(window, SasPhyActivity)[0],
         any(latest_rows(window, family)[1] for family in (Hba, SasPhy)),

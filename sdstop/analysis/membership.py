@@ -14,7 +14,7 @@ from sdstop.readings.cluster import ClusterDevice
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Membership:
     """What a disk carries a part of: an array, a pool of ZFS or of a cluster, and which part."""
 
     whole: str
@@ -22,28 +22,30 @@ class Part:
     clustered: bool = False
 
 
-def parts(window: Window, disk: str) -> list[Part]:
+def memberships(window: Window, disk: str) -> list[Membership]:
     """Return what a disk is part of, through partitions, paths and mappings."""
     members = window.once("members by device", lambda: _members(window))
     given = window.once("devices of pools", lambda: _given(window))
-    found: list[Part] = []
+    found: list[Membership] = []
     for name in _upwards(window, disk, members):
-        found += [Part(m.array, f"slot {m.slot}" if m.slot is not None else m.state) for m in members.get(name, ())]
+        found += [
+            Membership(m.array, f"slot {m.slot}" if m.slot is not None else m.state) for m in members.get(name, ())
+        ]
         found += given.get(name, ())
     return found
 
 
-def _given(window: Window) -> dict[str, list[Part]]:
+def _given(window: Window) -> dict[str, list[Membership]]:
     """Return what of this node's devices is given to a pool of ZFS or to a cluster, by kernel name."""
-    found: dict[str, list[Part]] = {}
+    found: dict[str, list[Membership]] = {}
     for vdev in latest_rows(window, Vdev)[0].values():
         if vdev.leaf and vdev.device is not None:
-            found.setdefault(vdev.device, []).append(Part(vdev.pool, vdev.parent or vdev.group))
+            found.setdefault(vdev.device, []).append(Membership(vdev.pool, vdev.parent or vdev.group))
     for row in latest_rows(window, ClusterDevice)[0].values():
         if row.local is not None:
             whole = f"{row.cluster}/{row.pool}" if row.pool else row.cluster
             name = row.device.rpartition("/")[2]
-            found.setdefault(row.local, []).append(Part(whole, "" if name == row.local else name, clustered=True))
+            found.setdefault(row.local, []).append(Membership(whole, "" if name == row.local else name, clustered=True))
     return found
 
 

@@ -28,7 +28,7 @@ def mtu_changed(window: Window, interface: str) -> float | None:
     return None
 
 
-class Watched(NamedTuple):
+class PayloadSource(NamedTuple):
     """A number that frames depend on: where it is read, whose it is, and whether it is an MTU or a payload."""
 
     evidence: str
@@ -40,10 +40,10 @@ class Watched(NamedTuple):
         return payload(value) if self.mtu else value
 
 
-class Change(NamedTuple):
+class PayloadChange(NamedTuple):
     """It was `old` before frame `number`, which was `taken` (Unix seconds, and monotonic), and is `new` since."""
 
-    watched: Watched
+    watched: PayloadSource
     number: int
     taken: float
     monotonic: float
@@ -51,7 +51,7 @@ class Change(NamedTuple):
     new: int
 
 
-class Side(NamedTuple):
+class CacheSide(NamedTuple):
     """What a cache did on one side of a change, in `seconds`; None where that cannot be told.
 
     `not_whole` is the share of requests that were no whole number of blocks.
@@ -62,7 +62,7 @@ class Side(NamedTuple):
     seconds: float | None
 
 
-class _Turn(NamedTuple):
+class _ChangeWindows(NamedTuple):
     """The windows that end before a change and with it; the old value was last read at `until`, monotonic."""
 
     before: Window
@@ -71,16 +71,16 @@ class _Turn(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reframed:
+class PayloadHistory:
     """Remembers what was read of AoE paths; frames are looked through once, as they come."""
 
-    _watched: frozenset[Watched] = frozenset()
+    _watched: frozenset[PayloadSource] = frozenset()
     _values: dict[str, int] = field(default_factory=dict)
-    _changes: list[Change] = field(default_factory=list)
+    _changes: list[PayloadChange] = field(default_factory=list)
     _seen: int = 0
-    _turns: dict[Change, _Turn | None] = field(default_factory=dict)
+    _turns: dict[PayloadChange, _ChangeWindows | None] = field(default_factory=dict)
 
-    def change(self, session: Session, look: Look, names: Collection[str]) -> Change | None:
+    def change(self, session: Session, look: Look, names: Collection[str]) -> PayloadChange | None:
         """Return the last change of these interfaces or disks up to a moment, None if none is known."""
         now = watched(look)
         if now != self._watched:
@@ -112,11 +112,11 @@ class Reframed:
                 self._values[item.key] = value
                 if old is not None and old != value:
                     at = (frame.number, frame.taken, frame.monotonic)
-                    self._changes.append(Change(keys[item.key], *at, old, value))
+                    self._changes.append(PayloadChange(keys[item.key], *at, old, value))
 
     def sides(
-        self, change: Change, cache: Cache, sizes: Sequence[RequestSizes], session: Session, window: Window
-    ) -> tuple[Side, Side] | None:
+        self, change: PayloadChange, cache: Cache, sizes: Sequence[RequestSizes], session: Session, window: Window
+    ) -> tuple[CacheSide, CacheSide] | None:
         """Return what a cache did before a change and since; None if what was before is forgotten."""
         if change not in self._turns:
             self._turns[change] = _turn(change, session)
@@ -137,7 +137,7 @@ class Reframed:
         )
 
 
-def watched(look: Look) -> frozenset[Watched]:
+def watched(look: Look) -> frozenset[PayloadSource]:
     """Return the payloads of AoE disks that are seen, and the MTUs of interfaces that AoE is served on."""
     found = []
     evidence = look.host.evidence
@@ -150,7 +150,7 @@ def watched(look: Look) -> frozenset[Watched]:
         if name in interfaces:
             found.append((interfaces[name].row.source("mtu"), name, True))
     return frozenset(
-        Watched(item.key, name, mtu)
+        PayloadSource(item.key, name, mtu)
         for source, name, mtu in found
         if source is not None and (item := evidence(source.key)) is not None
     )
@@ -163,7 +163,7 @@ def _number(item: Evidence) -> int | None:
         return None
 
 
-def _turn(change: Change, session: Session) -> _Turn | None:
+def _turn(change: PayloadChange, session: Session) -> _ChangeWindows | None:
     index = next((at for at, frame in enumerate(session.timeline.frames) if frame.number == change.number), 0)
     if not index:
         return None
@@ -173,10 +173,10 @@ def _turn(change: Change, session: Session) -> _Turn | None:
     family = Interface if change.watched.mtu else AoeTarget
     # A frame that does not say who ran is one of all: what it does not bring was the same.
     until = before.now.monotonic if frames[index - 1].ran is None else last_read(before, family)
-    return _Turn(before, upon, until)
+    return _ChangeWindows(before, upon, until)
 
 
-def _side(ran: Sequence[tuple[float, Cache]], sizes: Sequence[dict[int, int] | None], block: int | None) -> Side:
+def _side(ran: Sequence[tuple[float, Cache]], sizes: Sequence[dict[int, int] | None], block: int | None) -> CacheSide:
     did, seconds = None, None
     if len(ran) > 1:
         seconds = ran[-1][0] - ran[0][0]
@@ -186,7 +186,7 @@ def _side(ran: Sequence[tuple[float, Cache]], sizes: Sequence[dict[int, int] | N
         for size, count in (part or {}).items():
             counts[size] = counts.get(size, 0) + count
     told = bool(sizes) and None not in sizes and bool(block)
-    return Side(did, not_whole(counts, block) if told and block else None, seconds)
+    return CacheSide(did, not_whole(counts, block) if told and block else None, seconds)
 
 
 def _readings(window: Window, row: RequestSizes, until: float) -> list[RequestSizes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sdstop.analysis.drives import USABLE, Drive, drives
+from sdstop.analysis.drives import USABLE, DriveState, drives
 from sdstop.analysis.latest import latest_rows
 from sdstop.analysis.pooling import Whole, wholes
 from sdstop.collectors.zfs.readings import Vdev
@@ -15,20 +15,20 @@ from sdstop.readings.rebuild import Rebuild
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class VdevNode:
     """A line of the tree: an inner vdev has no drive, a device one, if only by its name."""
 
     vdev: Vdev
-    drive: Drive | None
+    drive: DriveState | None
     severity: Severity | None
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
+class PoolTree:
     """A pool with its lines, what it rebuilds, and the worst that is said of it."""
 
     whole: Whole
-    lines: tuple[Leaf, ...]
+    lines: tuple[VdevNode, ...]
     rebuilds: tuple[Rebuild, ...]
     severity: Severity | None
 
@@ -38,12 +38,12 @@ class Tree:
         return self.whole.name
 
 
-def trees(window: Window, findings: Sequence[Finding]) -> list[Tree]:
+def pool_trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
     """Return the pools, by name; `findings` are those in force at the window's end."""
     return window.once("pool trees", lambda: _trees(window, findings))
 
 
-def _trees(window: Window, findings: Sequence[Finding]) -> list[Tree]:
+def _trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
     known = drives(window, findings)
     worst = worst_by_subject(findings)
     rebuilds, _ = latest_rows(window, Rebuild)
@@ -52,17 +52,17 @@ def _trees(window: Window, findings: Sequence[Finding]) -> list[Tree]:
         lines = []
         for vdev in whole.vdevs:
             said = worst.get(f"{whole.name}/{vdev.vdev}")
-            lines.append(Leaf(vdev, _drive(vdev, known, said) if vdev.leaf else None, said))
+            lines.append(VdevNode(vdev, _drive(vdev, known, said) if vdev.leaf else None, said))
         own = tuple(r for r in rebuilds.values() if r.kind == "zfs" and r.array.partition("/")[0] == whole.name)
-        found.append(Tree(whole, tuple(lines), own, worst.get(whole.name)))
+        found.append(PoolTree(whole, tuple(lines), own, worst.get(whole.name)))
     return found
 
 
-def _drive(vdev: Vdev, known: dict[str, Drive], said: Severity | None) -> Drive:
+def _drive(vdev: Vdev, known: dict[str, DriveState], said: Severity | None) -> DriveState:
     """Return the whole disk of a leaf: that is what gets busy. A device that is gone is there by its name alone."""
     own = known.get(vdev.device or "")
     disk = known.get(own.device.parent) if own is not None and own.device is not None and own.device.parent else own
-    found = disk or Drive(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, None)
+    found = disk or DriveState(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, None)
     flag = "" if vdev.state in USABLE else vdev.state.lower()
     severity = worst_of((said, found.severity))
     if flag and severity is None:

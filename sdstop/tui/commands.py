@@ -11,7 +11,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from sdstop.core.session import Session
-from sdstop.tui import FrameFeed
+from sdstop.tui import LiveFrames
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.help import sections
 from sdstop.tui.main import Main
@@ -19,7 +19,7 @@ from sdstop.tui.playhead import Playhead
 from sdstop.tui.sheet import HelpSheet, Sheet
 from sdstop.tui.shell import Shell, stepped
 from sdstop.tui.views import VIEWS
-from sdstop.tui.widgets.foot import Foot, Question
+from sdstop.tui.widgets.foot import Foot, Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained, hints_of, key_of, keys_of
 from sdstop.tui.widgets.palette import plain
 from sdstop.tui.widgets.pane import Pane
@@ -101,7 +101,7 @@ class Commands(Shell):
     ]
 
     session: Session
-    feed: FrameFeed | None
+    feed: LiveFrames | None
     playhead: Playhead
     interval: float
     playing: bool
@@ -204,7 +204,7 @@ class Commands(Shell):
 
         if self.session.timeline.frames:
             self.playing = False
-            self.foot.ask(Question("time, UTC (13:58  -5m  +30s)", "", done))
+            self.foot.ask(Prompt("time, UTC (13:58  -5m  +30s)", "", done))
 
     def action_pace(self, direction: int) -> None:
         """Sample less or more often."""
@@ -229,7 +229,7 @@ class Commands(Shell):
             if answer:
                 self.run_worker(self._write(answer), exclusive=True)
 
-        self.foot.ask(Question(f"write {count} frames to", capture_name(self.session), done))
+        self.foot.ask(Prompt(f"write {count} frames to", capture_name(self.session), done))
 
     async def _write(self, path: str) -> None:
         self.foot.say(f"writing {path} ...")
@@ -282,7 +282,7 @@ class Commands(Shell):
             if answer and answer.strip():
                 self.command(answer.strip())
 
-        self.foot.ask(Question(":", "", done, choices=sorted(self._named())))
+        self.foot.ask(Prompt(":", "", done, choices=sorted(self._named())))
 
     def _named(self) -> dict[str, Callable[[], object]]:
         views = {entry.name: partial(self.call_later, self.action_view, entry.key) for entry in VIEWS}

@@ -14,14 +14,21 @@ from sdstop.tui.widgets.pane import Row, words
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class FactSubject:
     """A thing that can be looked at: its name, and the families and identities of its readings."""
 
     name: str
     parts: tuple[tuple[type[Reading], Hashable], ...]
 
 
-def fact_rows(thing: Thing, scene: Scene, width: int) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class FactLink:
+    """The item of a line that leads to facts and shows nothing else of them."""
+
+    opens: FactSubject
+
+
+def fact_rows(thing: FactSubject, scene: Scene, width: int) -> list[Row]:
     """Return a line per field that the node says."""
     shown: list[Row] = []
     for family, key in thing.parts:

@@ -12,8 +12,8 @@ from textual.screen import Screen
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line, status_line, tabs_line
 from sdstop.tui.views import FIRST, view_of
-from sdstop.tui.views.view import Place, View
-from sdstop.tui.widgets.foot import Foot, Question
+from sdstop.tui.views.view import View, ViewPlace
+from sdstop.tui.widgets.foot import Foot, Prompt
 from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import Palette, text
 from sdstop.tui.widgets.pane import Pane, Row
@@ -109,7 +109,7 @@ class Main(Screen[None]):
             view.show(self.scene)  # for the cursor, which the next key may move; once laid out, it is painted anew
             self.call_after_refresh(self.show, self.scene)
 
-    async def go(self, place: Place) -> None:
+    async def go(self, place: ViewPlace) -> None:
         """Show a view, and a row of it."""
         await self.show_view(place.view)
         self.shown.point(place.key)
@@ -127,7 +127,7 @@ class Main(Screen[None]):
             self._needle = answer or ""
             table.search(answer or "")
 
-        self.foot.ask(Question("filter", table.needle, done, table.search))
+        self.foot.ask(Prompt("filter", table.needle, done, table.search))
 
     def match(self, step: int) -> bool:
         """Go to the next or the previous row that holds what was last searched, filtered or not."""

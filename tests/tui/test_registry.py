@@ -15,7 +15,7 @@ from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.tui.commands import KEYS
-from sdstop.tui.facts import Thing
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.views import FIRST, VIEWS, ViewEntry, view_of
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.keys import key_of
@@ -119,7 +119,7 @@ def opened(view: View) -> Iterator[type[Reading]]:
     for pane in view.query(Pane):
         for row in pane.rows:
             thing = getattr(row.item, "opens", row.item)
-            if isinstance(thing, Thing):
+            if isinstance(thing, FactSubject):
                 yield from (family for family, _ in thing.parts)
 
 

@@ -18,10 +18,10 @@ from sdstop.fleet.watcher import NodePicture, Watcher
 from sdstop.tui.fleet.asking import Asking, Told
 from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet, help_lines
 from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
-from sdstop.tui.fleet.tables import TABLES, Painted, rows_of
+from sdstop.tui.fleet.tables import TABLES, FleetRow, rows_of
 from sdstop.tui.shell import Shell, stepped
 from sdstop.tui.terminal import Options
-from sdstop.tui.widgets.foot import Foot, Question
+from sdstop.tui.widgets.foot import Foot, Prompt
 from sdstop.tui.widgets.keys import Hint, Section, bind, explained, hints_of, key_of
 from sdstop.tui.widgets.palette import FAINT, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
@@ -231,7 +231,7 @@ class FleetDashboard(Shell):
         """Open what stands under the cursor: a node, or how it differs."""
         row = self.main.table().chosen if self.screen is self.main else None
         painted = row.item if row is not None else None
-        if not isinstance(painted, Painted):
+        if not isinstance(painted, FleetRow):
             return
         if painted.key is not None:
             self.asking.node(painted.key)
@@ -254,7 +254,7 @@ class FleetDashboard(Shell):
         """Ask what rows must hold."""
         if self.screen is self.main:
             table = self.main.table()
-            self.foot.ask(Question("filter", table.needle, lambda said: table.search(said or ""), table.search))
+            self.foot.ask(Prompt("filter", table.needle, lambda said: table.search(said or ""), table.search))
 
     def action_match(self, step: int) -> None:
         """Go to the next or the previous row that holds what was searched."""

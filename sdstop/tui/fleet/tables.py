@@ -26,7 +26,7 @@ class FleetTable(NamedTuple):
     columns: tuple[Column, ...]
 
 
-class Painted:
+class FleetRow:
     """An item of a row with what its cells need beside it."""
 
     __slots__ = ("item", "key", "name", "palette", "severity")
@@ -37,22 +37,22 @@ class Painted:
         self.severity: Severity | None = getattr(item, "severity", None)
 
 
-def _cell(paint: Callable[[Any, Palette, int], Cell]) -> Callable[[Painted, int], Cell]:
+def _cell(paint: Callable[[Any, Palette, int], Cell]) -> Callable[[FleetRow, int], Cell]:
     return lambda painted, width: paint(painted.item, painted.palette, width)
 
 
-def _word(get: Callable[[Any], object]) -> Callable[[Painted, int], Cell]:
+def _word(get: Callable[[Any], object]) -> Callable[[FleetRow, int], Cell]:
     return lambda painted, _: painted.palette.word(get(painted.item), 200)
 
 
-def _name(painted: Painted, _: int) -> Cell:
+def _name(painted: FleetRow, _: int) -> Cell:
     unknown = isinstance(painted.item, Node) and painted.item.silence
     if unknown and painted.severity is None:
         return text((painted.palette.word(painted.name, 64), painted.palette.severity(None)))
     return pressed(painted.name, painted.severity, painted.palette)
 
 
-def _count(get: Callable[[Node], int]) -> Callable[[Painted, int], Cell]:
+def _count(get: Callable[[Node], int]) -> Callable[[FleetRow, int], Cell]:
     return lambda painted, _: str(count) if (count := get(painted.item)) else painted.palette.dot
 
 
@@ -205,11 +205,11 @@ def _row(
     claims = (item,) if isinstance(item, Claim) else getattr(item, "claims", (worst,) if worst else ())
     found = " ".join(f"{c.rule} {c.subject}" for c in claims)
     more = " ".join(str(getattr(item, field, "")) for field in ("array", "operation", "volume", "owner", "state"))
-    return Row(row, Painted(item, key, name, palette), None, f"{name} {key[0]} {key[1]} {found} {more} {why}")
+    return Row(row, FleetRow(item, key, name, palette), None, f"{name} {key[0]} {key[1]} {found} {more} {why}")
 
 
 def _differs(finding: Finding, palette: Palette) -> Row:
-    painted = Painted(finding, None, finding.subject, palette)
+    painted = FleetRow(finding, None, finding.subject, palette)
     return Row((finding.id, finding.summary), painted, None, f"{finding.subject} {finding.rule} {finding.summary}")
 
 

@@ -43,7 +43,7 @@ VIEWS = (
     ViewEntry("3", "Caches", "caches.Caches", "caches and request sizes", "Cache"),
     ViewEntry("4", "Network", "network.Network", "interfaces, bonds, path MTUs, TCP", "Net"),
     ViewEntry("5", "Fabric", "fabric.FabricView", "HBAs, expanders, slots and the disks behind them"),
-    ViewEntry("6", "Host", "host.Host", "load, memory modules, NUMA, processes, sources; 6 again: next page"),
+    ViewEntry("6", "Host", "host.HostView", "load, memory modules, NUMA, processes, sources; 6 again: next page"),
     ViewEntry("7", "Cluster", "cluster.ClusterView", "failure domains, nodes, devices, capacity", "Clust"),
     ViewEntry("8", "Volumes", "volumes.Volumes", "volumes and their limits", "Vols"),
     ViewEntry("9", "Readings", "readings.Readings", "what sources tell that no other view shows", "Read", spare=True),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sdstop.analysis.fabric import Load
-from sdstop.analysis.fabric_state import Fabric
-from sdstop.analysis.fabric_tree import Knot
+from sdstop.analysis.fabric_state import FabricState
+from sdstop.analysis.fabric_tree import FabricNode
 from sdstop.core.format import percent, rate
 from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.graph import bar
@@ -15,25 +15,25 @@ _FIXED = 80
 """Cells of a line without its two bars."""
 
 
-def budget_rows(shown: Fabric, scene: Scene, width: int) -> list[Row]:
+def budget_rows(shown: FabricState, scene: Scene, width: int) -> list[Row]:
     """Return a line for each HBA that many disks may hang on, by address."""
-    knots = {knot.hba.hba: knot for knot in shown.topology.roots if knot.hba is not None}
+    nodes = {node.hba.hba: node for node in shown.tree.roots if node.hba is not None}
     listed = sorted(shown.loads.values(), key=lambda load: load.hba.hba)
     top = max([1.0, *(load.share for load in listed if load.share is not None)])
     return [
-        words(_line(load, knots.get(load.hba.hba), shown, scene, top, max((width - _FIXED) // 2, 6))) for load in listed
+        words(_line(load, nodes.get(load.hba.hba), shown, scene, top, max((width - _FIXED) // 2, 6))) for load in listed
     ]
 
 
-def _line(load: Load, knot: Knot | None, shown: Fabric, scene: Scene, top: float, room: int) -> Line:
+def _line(load: Load, node: FabricNode | None, shown: FabricState, scene: Scene, top: float, room: int) -> Line:
     palette = scene.palette
     severity = shown.own.get(f"hba:{load.hba.hba}")
-    node = "-" if load.hba.node is None else f"node{load.hba.node}"
+    near = "-" if load.hba.node is None else f"node{load.hba.node}"
     disks = f"{load.disks:g} disk{'s' * (load.disks != 1)}"
-    now = shown.share(knot) if knot is not None else None
+    now = shown.share(node) if node is not None else None
     style = PLAIN if severity is None else palette.severity(severity)
     return (
-        *text((f" {load.hba.hba:<13}", style), (f"{node:<6}", FAINT), f"{disks:>9}"),
+        *text((f" {load.hba.hba:<13}", style), (f"{near:<6}", FAINT), f"{disks:>9}"),
         *text(("  could move ", FAINT), f"{rate(load.wants):>6}", (" of ", FAINT), f"{rate(load.carries):<6}"),
         *text(f"{percent(load.share):>5} % "),
         *_bar(load.share, top, room, palette),

@@ -6,22 +6,22 @@ from dataclasses import dataclass
 
 from sdstop.analysis.cache_state import CacheState
 from sdstop.readings.cache import Cache, CacheActivity
-from sdstop.tui.facts import Thing
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cached(CacheState):
+class CacheRow(CacheState):
     """A cache at a moment, and the scene that it is painted in."""
 
     scene: Scene
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
-        return Thing(self.cache.cache, ((CacheActivity, self.key), (Cache, self.key)))
+        return FactSubject(self.cache.cache, ((CacheActivity, self.key), (Cache, self.key)))
 
 
-def cache_row(state: CacheState, scene: Scene) -> Cached:
+def cache_row(state: CacheState, scene: Scene) -> CacheRow:
     """Return the row of a cache."""
-    return Cached(state.cache, state.activity, state.severity, state.bypassed, state.stale, scene=scene)
+    return CacheRow(state.cache, state.activity, state.severity, state.bypassed, state.stale, scene=scene)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rich.segment import Segment
 
@@ -15,10 +14,10 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, done, duration, natural, number, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.facts import Thing
+from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, gauge
-from sdstop.tui.why import claim_mark
+from sdstop.tui.why import entry_mark
 from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
 
@@ -28,13 +27,6 @@ _SHADES = ("█", "░", "▒"), ("=", ".", "#")
 _SURE = 0.5
 """Confidence from which an ETA is told without an `about`."""
 _RULE = "spare-below-fault-set"
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A line, with what a choice of it leads to."""
-
-    opens: Thing
 
 
 def summary_rows(scene: Scene, width: int) -> list[Row]:
@@ -48,19 +40,19 @@ def summary_rows(scene: Scene, width: int) -> list[Row]:
             found += _pool(pool, scene, width)
         names = {cluster.cluster, *(pool.name for pool in own)}
         names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
-        found += _claims(names, scene)
+        found += _entries(names, scene)
     for rebuild in rebuilds(scene.window):
         found += _rebuild(rebuild, scene, width)
     return found
 
 
-def _claims(names: set[str], scene: Scene) -> Iterator[Row]:
+def _entries(names: set[str], scene: Scene) -> Iterator[Row]:
     """Yield what is said of a cluster and its pools, but for what is quiet."""
     palette = scene.palette
-    for claim in scene.findings():
-        if claim.subject in names and claim.severity in MARKS:
-            said = text((f" {palette.word(claim.subject, 30)} ", STRONG), palette.word(claim.summary, 400))
-            yield words((*text(" "), *claim_mark(claim, palette), *said), claim.key, claim)
+    for entry in scene.findings():
+        if entry.subject in names and entry.severity in MARKS:
+            said = text((f" {palette.word(entry.subject, 30)} ", STRONG), palette.word(entry.summary, 400))
+            yield words((*text(" "), *entry_mark(entry, palette), *said), entry.key, entry)
 
 
 def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
@@ -68,7 +60,7 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     word = palette.word
     severity = scene.worst().get(cluster.cluster) or (Severity.WARNING if cluster.healthy == 0 else None)
     style = PLAIN if severity is None else palette.severity(severity)
-    thing = Seen(Thing(cluster.cluster, ((Cluster, cluster.cluster),)))
+    thing = FactLink(FactSubject(cluster.cluster, ((Cluster, cluster.cluster),)))
     facts = [word(fact, 60) for fact in (cluster.version or cluster.kind, cluster.state) if fact]
     if cluster.nodes is not None:
         facts.append(f"{_of(cluster.nodes_up, cluster.nodes)} nodes")
@@ -106,7 +98,9 @@ def _resources(cluster: Cluster, scene: Scene) -> Iterator[Row]:
         own = scene.worst().get(f"{cluster.cluster}/{row.resource}")
         style = PLAIN if own is None else palette.severity(own)
         name = palette.word(row.resource, 30)
-        thing = Seen(Thing(f"{cluster.cluster}/{row.resource}", ((ClusterResource, (row.cluster, row.resource)),)))
+        thing = FactLink(
+            FactSubject(f"{cluster.cluster}/{row.resource}", ((ClusterResource, (row.cluster, row.resource)),))
+        )
         where = f" {palette.word(row.where, 60)}" if row.where else ""
         line = text((f" {palette.fit(name, _NAME)} ", FAINT), (row.state, style), where)
         yield words(line, ("resource", row.cluster, row.resource), thing, name)
@@ -122,7 +116,7 @@ def _pool(pool: ClusterPool, scene: Scene, width: int) -> Iterator[Row]:
     style = PLAIN if own is None else palette.severity(own)
     key = (pool.cluster, pool.pool)
     domain = ((FailureDomain, (pool.cluster, pool.pool, pool.largest_domain)),) if pool.largest_domain else ()
-    thing = Seen(Thing(pool.name, ((ClusterPool, key), *domain)))
+    thing = FactLink(FactSubject(pool.name, ((ClusterPool, key), *domain)))
     name = f" {palette.fit(palette.word(pool.pool, 30), _NAME)} "
     said = f" {bytes_(pool.used)} of {bytes_(pool.capacity)} in use"
     said += f", spare {bytes_(pool.spare)}" if pool.spare is not None else ""
@@ -176,7 +170,7 @@ def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
     said = about(scene.in_force, rebuild.array, "rebuild-")
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = PLAIN if worst is None else palette.severity(worst)
-    thing = Seen(Thing(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
+    thing = FactLink(FactSubject(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
     key = ("rebuild", rebuild.array, rebuild.operation)
     where = palette.word(rebuild.array, 30)
     head = f" {palette.fit(palette.word(rebuild.operation, 20), _NAME)} "

@@ -28,7 +28,7 @@ _FEWEST = 8
 """Lines of a table that are worth to be shown."""
 
 
-class Host(View):
+class HostView(View):
     """Two columns where there is room for them, else one of three pages, turned by the view's key."""
 
     families = (CpuActivity, Dimm, InterfaceNode, MemorySocket, Node, NumaActivity, NumaNode, Pressure)

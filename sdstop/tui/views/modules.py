@@ -11,7 +11,7 @@ from textual.strip import Strip
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, decimal_rate, natural, number
-from sdstop.tui.facts import Thing
+from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import counted, gauge
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
@@ -43,13 +43,6 @@ class Board:
     title: str
     banks: tuple[Bank, ...]
     lost: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """A line of the picture leads to what stands in it."""
-
-    opens: Thing
 
 
 def boards(scene: Scene) -> list[Board]:
@@ -113,7 +106,7 @@ def _width(detail: int) -> int:
     return (7, 12, 15)[detail]
 
 
-Drawn = tuple[list[Line], list[Thing]]
+Drawn = tuple[list[Line], list[FactSubject]]
 
 
 def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
@@ -126,7 +119,7 @@ def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
         title = (*title, *text((f"  {palette.word(_model(row.cpu), max(room - len(board.title) - 2, 8))}", FAINT)))
     lines = [title]
     parts = ((MemorySocket, row.socket),) if row is not None else ()
-    things = [Thing(board.title, parts)]
+    things = [FactSubject(board.title, parts)]
     if row is not None and board.banks:
         lines.append(_channels(row, severity, palette, room))
         things.append(things[0])
@@ -143,7 +136,7 @@ def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
         lines.append(tuple(cells))
         named = " ".join(f"channel {bank.channel}" if not bank.named else bank.slots[0].slot for bank in together)
         keys = tuple((Dimm, slot.slot) for bank in together for slot in bank.slots)
-        things.append(Thing(f"{board.title}, {named}", keys))
+        things.append(FactSubject(f"{board.title}, {named}", keys))
     if not board.banks and row is not None:
         lines.append(text(("which slots are its own is not known", FAINT)))
         things.append(things[0])
@@ -198,15 +191,15 @@ def _beside(drawn: Sequence[Drawn], width: int) -> list[Row]:
     found = []
     for at in range(max(len(lines) for lines, _ in drawn)):
         parts: list[Segment] = [Segment(" ", PLAIN)]
-        things: list[Thing] = []
+        things: list[FactSubject] = []
         for lines, known in drawn:
             line = lines[at] if at < len(lines) else ()
             if at < len(known):
                 things.append(known[at])
             parts += Strip(line).adjust_cell_length(width, PLAIN)
         name = ", ".join(dict.fromkeys(thing.name for thing in things))
-        thing = Thing(name, tuple(part for thing in things for part in thing.parts))
-        found.append(words(tuple(parts), ("memory", name, at), Looked(thing), name))
+        thing = FactSubject(name, tuple(part for thing in things for part in thing.parts))
+        found.append(words(tuple(parts), ("memory", name, at), FactLink(thing), name))
     return found
 
 

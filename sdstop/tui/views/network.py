@@ -13,10 +13,10 @@ from sdstop.collectors.network.links import Bond, InterfaceLink
 from sdstop.collectors.network.paths import PathMtu, Softnet, Tcp, TcpActivity
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, natural, number, percent, rate
-from sdstop.tui.facts import Thing
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import bar_cell, pressed
-from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
@@ -25,7 +25,7 @@ from sdstop.tui.widgets.table import Cell, Column, LineTable
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class InterfaceRow:
     """An interface at a moment, `lead` draws what it hangs on."""
 
     name: str
@@ -38,30 +38,27 @@ class Port:
     stale: bool = False
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
-        return Thing(self.name, tuple((f, self.name) for f in (InterfaceActivity, Interface, Bond, Traffic)))
+        return FactSubject(self.name, tuple((f, self.name) for f in (InterfaceActivity, Interface, Bond, Traffic)))
 
 
-def _name(item: Port, width: int) -> Line:
-    del width
+def _name(item: InterfaceRow, _: int) -> Line:
     return (
         *text((item.lead, FAINT)),
         *pressed(item.name, item.severity, item.scene.palette, stale=item.stale),
     )
 
 
-def _fact(field: str) -> Callable[[Port, int], Cell]:
-    def cell(item: Port, width: int) -> Cell:
-        del width
+def _fact(field: str) -> Callable[[InterfaceRow, int], Cell]:
+    def cell(item: InterfaceRow, _: int) -> Cell:
         value = getattr(item.interface, field) if item.interface is not None else None
         return item.scene.palette.word(value, 24) if value is not None else text(("-", FAINT))
 
     return cell
 
 
-def _state(item: Port, width: int) -> Cell:
-    del width
+def _state(item: InterfaceRow, _: int) -> Cell:
     i = item.interface
     if i is None:
         return "-"
@@ -69,26 +66,24 @@ def _state(item: Port, width: int) -> Cell:
     return text((item.scene.palette.word(shown, 16), PLAIN if i.active else FAINT))
 
 
-def _speed(item: Port, width: int) -> Cell:
-    del width
+def _speed(item: InterfaceRow, _: int) -> Cell:
     if item.interface is None or item.interface.speed is None:
         return text(("-", FAINT))
     return f"{number(item.interface.speed * 8 / 1e9)}G"
 
 
-def _share(item: Port) -> float | None:
+def _share(item: InterfaceRow) -> float | None:
     if item.interface is None or not item.interface.speed or item.activity is None:
         return None
     return max(item.activity.rx_bytes_per_second, item.activity.tx_bytes_per_second) / item.interface.speed
 
 
 def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any]:
-    def value(item: Port) -> float | None:
+    def value(item: InterfaceRow) -> float | None:
         found: float | None = getattr(item.activity, field) if item.activity is not None else None
         return found
 
-    def cell(item: Port, width: int) -> Cell:
-        del width
+    def cell(item: InterfaceRow, _: int) -> Cell:
         said = shown(value(item))
         return text((said, FAINT)) if item.stale or said in {"0", "-"} else said
 
@@ -98,11 +93,10 @@ def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any
 def _per_second(*fields: str) -> dict[str, Any]:
     """Return what paints a rate that is bad as such."""
 
-    def value(item: Port) -> float | None:
+    def value(item: InterfaceRow) -> float | None:
         return sum(getattr(item.activity, field) for field in fields) if item.activity is not None else None
 
-    def cell(item: Port, width: int) -> Cell:
-        del width
+    def cell(item: InterfaceRow, _: int) -> Cell:
         found = value(item)
         said = number(found)
         return (
@@ -117,21 +111,19 @@ def _per_second(*fields: str) -> dict[str, Any]:
 def _counted(*fields: str) -> dict[str, Any]:
     """Return what paints a count since boot."""
 
-    def value(item: Port) -> int | None:
+    def value(item: InterfaceRow) -> int | None:
         known = [getattr(item.interface, f) for f in fields] if item.interface is not None else []
         told = [v for v in known if v is not None]
         return sum(told) if told else None
 
-    def cell(item: Port, width: int) -> Cell:
-        del width
+    def cell(item: InterfaceRow, _: int) -> Cell:
         found = value(item)
         return number(found) if found else text((number(found), FAINT))
 
     return {"cell": cell, "value": value, "right": True}
 
 
-def _note(item: Port, width: int) -> Cell:
-    del width
+def _note(item: InterfaceRow, _: int) -> Cell:
     return text((item.note, FAINT))
 
 
@@ -197,7 +189,7 @@ def _ports(scene: Scene) -> list[Row]:
     return [
         Row(
             name,
-            Port(
+            InterfaceRow(
                 name, lead, interfaces.get(name), activities.get(name), scene, _about(name, scene), worst.get(name),
                 stale or stale_activity,
             ),

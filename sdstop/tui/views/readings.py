@@ -13,7 +13,7 @@ from sdstop.core.format import NONE, right_aligned
 from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Schema, schema
 from sdstop.core.model import Column as Field
 from sdstop.exporters.report.table import heading, notable, shown
-from sdstop.tui.facts import Thing
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import View
@@ -45,11 +45,11 @@ class ReadingRow(NamedTuple):
     scene: Scene
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """Every field of the row, each with its evidence."""
         name = " ".join(str(getattr(self.reading, label)) for label in self.declared.labels)
         key = self.declared.key(self.reading)
-        return Thing(name or self.declared.title, ((self.declared.reading, key),))
+        return FactSubject(name or self.declared.title, ((self.declared.reading, key),))
 
 
 FAMILIES = (

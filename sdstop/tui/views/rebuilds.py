@@ -9,7 +9,7 @@ from sdstop.analysis.rebuilding import Rebuilding, rebuildings
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.facts import Thing
+from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
 from sdstop.tui.widgets.palette import PLAIN, Line, text, width_of
@@ -29,20 +29,10 @@ def all_rebuilds(scene: Scene) -> list[Rebuild]:
 def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
     """Return the row of a rebuild; `named` where it does not stand below what is rebuilt. Enter shows all of it."""
     known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
-    thing = _Opened(rebuild)
+    thing = FactLink(FactSubject(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
     key = ("rebuild", rebuild.array, rebuild.operation)
     search = f"{rebuild.array} {rebuild.operation} rebuild"
     return Row(key, thing, lambda width: _line(rebuild, known, scene, width, named=named), search)
-
-
-class _Opened:
-    """A rebuild's row: what a choice of it leads to."""
-
-    __slots__ = ("opens",)
-
-    def __init__(self, rebuild: Rebuild) -> None:
-        """Lead to all fields of the rebuild."""
-        self.opens = Thing(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),))
 
 
 def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, *, named: bool) -> Line:

@@ -13,7 +13,7 @@ from sdstop.tui.widgets.pane import Pane
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ViewPlace:
     """A row of a view, to go to."""
 
     view: str

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rich.segment import Segment
 
-from sdstop.analysis.drives import PAST, Totals, totals
+from sdstop.analysis.drives import PAST, DiskTotals, totals
 from sdstop.collectors.network.interfaces import InterfaceActivity
 from sdstop.collectors.system.node import CpuActivity, Node, Pressure
 from sdstop.core.format import bytes_, duration, number, percent, quantity
@@ -27,8 +27,8 @@ CHART = 5
 class Flow:
     """Reads or writes out of totals: bytes and requests."""
 
-    size: Callable[[Totals], float]
-    count: Callable[[Totals], float]
+    size: Callable[[DiskTotals], float]
+    count: Callable[[DiskTotals], float]
 
 
 _READ = Flow(lambda t: t.read_bytes, lambda t: t.reads)
@@ -57,7 +57,7 @@ def memory_used(n: Node | None) -> float | None:
     return 1 - n.memory_available / n.memory_total
 
 
-def series(scene: Scene, read: Callable[[Totals], float], width: int) -> list[float | None]:
+def series(scene: Scene, read: Callable[[DiskTotals], float], width: int) -> list[float | None]:
     """Return a figure of all disks, one value per second, the newest last."""
     samples = [(ends, seconds, read(total)) for ends, seconds, total in totals(scene.window, scene.in_force)]
     return cells(samples, samples[-1][0], width) if samples else [None] * width

@@ -17,7 +17,7 @@ from sdstop.tui.widgets.pane import Pane, Row
 
 Cell = str | Line
 
-LUXURIES = 2
+LOW_PRIORITY_KEEP = 2
 """Columns that are kept at most so firmly are left out where another column lacks comfort."""
 
 
@@ -49,7 +49,7 @@ def fitted(columns: Sequence[Column], width: int) -> list[tuple[Column, int]]:
     def taken(*, comfortably: bool = False) -> int:
         return sum(max(c.width, c.comfort) if comfortably else c.width for c in chosen) + len(chosen) - 1
 
-    for most, comfortably in ((LUXURIES, True), (math.inf, False)):
+    for most, comfortably in ((LOW_PRIORITY_KEEP, True), (math.inf, False)):
         while len(chosen) > 1 and taken(comfortably=comfortably) > width:
             droppable = [c for c in chosen if 0 < c.keep <= most]
             if not droppable:
