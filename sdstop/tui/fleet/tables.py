@@ -11,7 +11,7 @@ from sdstop.fleet.picture import ArrayRow, Claim, Key, Node, Picture, RebuildRow
 from sdstop.tui.views.cells import bar_cell, pressed, spark_cell
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 _SPARK = 31
 
@@ -23,7 +23,7 @@ class FleetTable(NamedTuple):
     title: str
     shows: str
     empty: str
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
 
 
 class FleetRow:
@@ -72,7 +72,7 @@ def _worst(node: Node, palette: Palette, _: int) -> Cell:
     return _claims([node.worst], palette) if node.worst is not None else ""
 
 
-_NODE = Column("node", "NODE", 12, _name, lambda p: p.name, widest=32, rising=True)
+_NODE = TableColumn("node", "NODE", 12, _name, lambda p: p.name, widest=32, rising=True)
 
 TABLES = (
     FleetTable(
@@ -82,12 +82,12 @@ TABLES = (
         "no node is known",
         (
             _NODE,
-            Column("crit", "CRIT", 5, _count(lambda n: n.critical), lambda p: p.item.critical, right=True),
-            Column("warn", "WARN", 5, _count(lambda n: n.warning), lambda p: p.item.warning, right=True),
-            Column("info", "INFO", 5, _count(lambda n: n.info), lambda p: p.item.info, right=True, keep=1),
-            Column("age", "AGE", 8, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True, keep=2),
-            Column("hour", "LAST HOUR", 15, _cell(_course), keep=4, widest=_SPARK),
-            Column("worst", "WORST", 20, _cell(_worst), widest=70, comfort=30),
+            TableColumn("crit", "CRIT", 5, _count(lambda n: n.critical), lambda p: p.item.critical, right=True),
+            TableColumn("warn", "WARN", 5, _count(lambda n: n.warning), lambda p: p.item.warning, right=True),
+            TableColumn("info", "INFO", 5, _count(lambda n: n.info), lambda p: p.item.info, right=True, keep=1),
+            TableColumn("age", "AGE", 8, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True, keep=2),
+            TableColumn("hour", "LAST HOUR", 15, _cell(_course), keep=4, widest=_SPARK),
+            TableColumn("worst", "WORST", 20, _cell(_worst), widest=70, comfort=30),
         ),
     ),
     FleetTable(
@@ -97,10 +97,10 @@ TABLES = (
         "no array that anything is said of",
         (
             _NODE,
-            Column("array", "ARRAY", 8, _word(lambda a: a.array), lambda p: p.item.array, widest=24, rising=True),
-            Column("skew", "SKEW", 6, _word(lambda a: number(a.skew)), lambda p: p.item.skew, right=True),
-            Column("members", "MEMBERS", 10, _word(lambda a: " ".join(a.members)), keep=1, widest=30),
-            Column("findings", "FINDINGS", 24, _cell(lambda a, p, _: _claims(a.claims, p)), widest=90),
+            TableColumn("array", "ARRAY", 8, _word(lambda a: a.array), lambda p: p.item.array, widest=24, rising=True),
+            TableColumn("skew", "SKEW", 6, _word(lambda a: number(a.skew)), lambda p: p.item.skew, right=True),
+            TableColumn("members", "MEMBERS", 10, _word(lambda a: " ".join(a.members)), keep=1, widest=30),
+            TableColumn("findings", "FINDINGS", 24, _cell(lambda a, p, _: _claims(a.claims, p)), widest=90),
         ),
     ),
     FleetTable(
@@ -110,14 +110,18 @@ TABLES = (
         "nothing is rebuilt",
         (
             _NODE,
-            Column("array", "ARRAY", 8, _word(lambda r: r.array), lambda p: p.item.array, widest=24, rising=True),
-            Column("operation", "OPERATION", 10, _word(lambda r: r.operation), keep=2),
-            Column("state", "STATE", 8, _word(lambda r: r.state), keep=1, widest=16),
-            Column(
+            TableColumn("array", "ARRAY", 8, _word(lambda r: r.array), lambda p: p.item.array, widest=24, rising=True),
+            TableColumn("operation", "OPERATION", 10, _word(lambda r: r.operation), keep=2),
+            TableColumn("state", "STATE", 8, _word(lambda r: r.state), keep=1, widest=16),
+            TableColumn(
                 "done", "DONE %", 14, _cell(lambda r, p, w: bar_cell(r.done, w, p)), lambda p: p.item.done, widest=40
             ),
-            Column("speed", "SPEED/s", 8, _word(lambda r: rate(r.speed)), lambda p: p.item.speed, right=True, keep=3),
-            Column("left", "LEFT", 8, _word(lambda r: duration(r.remaining)), lambda p: p.item.remaining, right=True),
+            TableColumn(
+                "speed", "SPEED/s", 8, _word(lambda r: rate(r.speed)), lambda p: p.item.speed, right=True, keep=3
+            ),
+            TableColumn(
+                "left", "LEFT", 8, _word(lambda r: duration(r.remaining)), lambda p: p.item.remaining, right=True
+            ),
         ),
     ),
     FleetTable(
@@ -127,15 +131,17 @@ TABLES = (
         "no volume at its limit",
         (
             _NODE,
-            Column("volume", "VOLUME", 10, _word(lambda v: v.volume), lambda p: p.item.volume, widest=32, rising=True),
-            Column(
+            TableColumn(
+                "volume", "VOLUME", 10, _word(lambda v: v.volume), lambda p: p.item.volume, widest=32, rising=True
+            ),
+            TableColumn(
                 "owner", "OWNER", 8, _word(lambda v: v.owner), lambda p: p.item.owner, widest=24, keep=2, rising=True
             ),
-            Column(
+            TableColumn(
                 "used", "USED %", 14, _cell(lambda v, p, w: bar_cell(v.used, w, p)), lambda p: p.item.used, widest=30
             ),
-            Column("binds", "LIMIT", 10, _word(lambda v: v.binds), keep=3, widest=18),
-            Column("findings", "FINDINGS", 16, _cell(lambda v, p, _: _claims(v.claims, p)), keep=1, widest=70),
+            TableColumn("binds", "LIMIT", 10, _word(lambda v: v.binds), keep=3, widest=18),
+            TableColumn("findings", "FINDINGS", 16, _cell(lambda v, p, _: _claims(v.claims, p)), keep=1, widest=70),
         ),
     ),
     FleetTable(
@@ -145,9 +151,9 @@ TABLES = (
         "no node is silent",
         (
             _NODE,
-            Column("for", "FOR", 9, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True),
-            Column("why", "WHY", 24, _word(lambda n: n.silence), widest=70),
-            Column("job", "JOB", 8, _word(lambda n: n.key[0]), keep=1, widest=24),
+            TableColumn("for", "FOR", 9, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True),
+            TableColumn("why", "WHY", 24, _word(lambda n: n.silence), widest=70),
+            TableColumn("job", "JOB", 8, _word(lambda n: n.key[0]), keep=1, widest=24),
         ),
     ),
     FleetTable(
@@ -156,9 +162,9 @@ TABLES = (
         "nodes that differ from their peers",
         "no node differs from its peers (or there are too few to tell)",
         (
-            Column("what", "WHAT", 16, _name, lambda p: p.name, widest=40, rising=True),
-            Column("rule", "RULE", 13, _word(lambda f: f.rule), lambda p: p.item.rule, keep=1, rising=True),
-            Column("differs", "HOW IT DIFFERS", 30, _word(lambda f: f.summary), widest=110, comfort=45),
+            TableColumn("what", "WHAT", 16, _name, lambda p: p.name, widest=40, rising=True),
+            TableColumn("rule", "RULE", 13, _word(lambda f: f.rule), lambda p: p.item.rule, keep=1, rising=True),
+            TableColumn("differs", "HOW IT DIFFERS", 30, _word(lambda f: f.summary), widest=110, comfort=45),
         ),
     ),
     FleetTable(
@@ -168,8 +174,8 @@ TABLES = (
         "no finding",
         (
             _NODE,
-            Column("rule", "RULE", 20, _word(lambda c: c.rule), lambda p: p.item.rule, widest=26, rising=True),
-            Column(
+            TableColumn("rule", "RULE", 20, _word(lambda c: c.rule), lambda p: p.item.rule, widest=26, rising=True),
+            TableColumn(
                 "subject", "SUBJECT", 20, _word(lambda c: c.subject), lambda p: p.item.subject, widest=70, rising=True
             ),
         ),

@@ -27,7 +27,7 @@ from sdstop.tui.views.view import View
 from sdstop.tui.why import why_rows
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, Column, LineTable
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,24 +115,24 @@ def _mix(item: CacheRow, width: int) -> Cell:
 
 
 _COLUMNS = (
-    Column("cache", "CACHE", 11, _name, lambda i: i.cache.cache, widest=28, rising=True),
-    Column("kind", "KIND", 11, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True, widest=13),
-    Column("mode", "MODE", 12, _word("mode"), lambda i: i.cache.mode or "", keep=4, rising=True),
-    Column("state", "STATE", 7, _state, lambda i: i.cache.state or "", keep=6, rising=True, widest=12),
-    Column("size", "SIZE", 5, keep=5, **_figure(lambda i: i.cache.size, bytes_)),
-    Column("used", "%USED", 5, keep=7, widest=16, **_part("used")),
-    Column("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
-    Column("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
-    Column("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
-    Column("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
-    Column("hit", "%HIT", 5, **_figure(_share(0), percent)),
-    Column("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13,
-           **_figure(_did("cacheable_hit_share"), percent)),
-    Column("bypass", "%BYPASS", 7, _bypass, _share(2), right=True),
-    Column("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
-    Column("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
-    Column("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
-    Column("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
+    TableColumn("cache", "CACHE", 11, _name, lambda i: i.cache.cache, widest=28, rising=True),
+    TableColumn("kind", "KIND", 11, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True, widest=13),
+    TableColumn("mode", "MODE", 12, _word("mode"), lambda i: i.cache.mode or "", keep=4, rising=True),
+    TableColumn("state", "STATE", 7, _state, lambda i: i.cache.state or "", keep=6, rising=True, widest=12),
+    TableColumn("size", "SIZE", 5, keep=5, **_figure(lambda i: i.cache.size, bytes_)),
+    TableColumn("used", "%USED", 5, keep=7, widest=16, **_part("used")),
+    TableColumn("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
+    TableColumn("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
+    TableColumn("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
+    TableColumn("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
+    TableColumn("hit", "%HIT", 5, **_figure(_share(0), percent)),
+    TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13,
+                **_figure(_did("cacheable_hit_share"), percent)),
+    TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True),
+    TableColumn("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
+    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
+    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
+    TableColumn("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
 )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.table import Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
@@ -133,15 +133,15 @@ def _where(item: ClusterRow, _: int) -> Cell:
 
 
 _COLUMNS = (
-    Column("node", "NODE", 17, _name, lambda i: natural(i.entity.name), widest=34, rising=True),
-    Column("role", "IS", 10, _role, keep=4, widest=16),
-    Column("state", "STATE", 12, _state, keep=9, widest=24),
-    Column("devices", "DEV", 4, _devices, lambda i: i.entity.devices, right=True, keep=5),
-    Column("size", "SIZE", 5, _size, lambda i: i.entity.capacity, right=True, keep=7),
-    Column("used", "%USED", 5, _used, lambda i: i.entity.used, keep=8, widest=20),
-    Column("rwait", "r_ms", 5, _waits("read_wait"), _waited("read_wait"), right=True, keep=2),
-    Column("wwait", "w_ms", 5, _waits("write_wait"), _waited("write_wait"), right=True, keep=2),
-    Column("where", "POOL, ADDRESS", 14, _where, keep=6, widest=60),
+    TableColumn("node", "NODE", 17, _name, lambda i: natural(i.entity.name), widest=34, rising=True),
+    TableColumn("role", "IS", 10, _role, keep=4, widest=16),
+    TableColumn("state", "STATE", 12, _state, keep=9, widest=24),
+    TableColumn("devices", "DEV", 4, _devices, lambda i: i.entity.devices, right=True, keep=5),
+    TableColumn("size", "SIZE", 5, _size, lambda i: i.entity.capacity, right=True, keep=7),
+    TableColumn("used", "%USED", 5, _used, lambda i: i.entity.used, keep=8, widest=20),
+    TableColumn("rwait", "r_ms", 5, _waits("read_wait"), _waited("read_wait"), right=True, keep=2),
+    TableColumn("wwait", "w_ms", 5, _waits("write_wait"), _waited("write_wait"), right=True, keep=2),
+    TableColumn("where", "POOL, ADDRESS", 14, _where, keep=6, widest=60),
 )  # fmt: skip
 
 

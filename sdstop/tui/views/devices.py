@@ -19,7 +19,7 @@ from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.strip import cells, spark
-from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 
 class DeviceRow(NamedTuple):
@@ -151,24 +151,24 @@ def _slot(item: DeviceRow, _: int) -> Cell:
     return text((str(item.member.slot) if item.member.slot is not None else item.member.state[:3], FAINT))
 
 
-DEVICE = Column("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
-ARRAY = Column("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
-SLOT = Column("slot", "SLOT", 4, _slot, right=True, keep=5)
-READS = Column("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
-WRITES = Column("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
-READ = Column("read", "rMB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _megabytes))
-WRITE = Column("write", "wMB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _megabytes))
-SIZE = Column("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
-QUEUE = Column("queue", "aqu", 6, **figure(lambda a: a.queue, number))
-READ_WAIT = Column("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait))
-WRITE_WAIT = Column("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait))
-WAIT = Column("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait))
-IN_FLIGHT = Column("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
-BUSY = Column("busy", "%util", 5, **figure(lambda a: a.busy, percent))
-BAR = Column("bar", "", 6, _bar, keep=1, widest=10)
-QUEUE_FOLD = Column("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
-WAIT_FOLD = Column("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
-FLAG = Column("flag", "FLAG", 9, _flag, keep=10, widest=10)
+DEVICE = TableColumn("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
+ARRAY = TableColumn("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
+SLOT = TableColumn("slot", "SLOT", 4, _slot, right=True, keep=5)
+READS = TableColumn("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
+WRITES = TableColumn("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
+READ = TableColumn("read", "rMB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _megabytes))
+WRITE = TableColumn("write", "wMB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _megabytes))
+SIZE = TableColumn("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
+QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, number))
+READ_WAIT = TableColumn("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait))
+WRITE_WAIT = TableColumn("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait))
+WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait))
+IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
+BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, percent))
+BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
+QUEUE_FOLD = TableColumn("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
+WAIT_FOLD = TableColumn("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
+FLAG = TableColumn("flag", "FLAG", 9, _flag, keep=10, widest=10)
 
 
 def _ruler(width: int) -> str:
@@ -178,9 +178,9 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = Column("pain", _ruler, 30, _heat, lambda i: i.drive.urgency, widest=PAST, comfort=PAST)
+HEAT = TableColumn("pain", _ruler, 30, _heat, lambda i: i.drive.urgency, widest=PAST, comfort=PAST)
 """The last minute in shades, on the scale of the array."""
-SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.urgency, keep=5, widest=PAST, comfort=30)
+SPARK = TableColumn("pain", _ruler, 10, _spark, lambda i: i.drive.urgency, keep=5, widest=PAST, comfort=30)
 """The last minute as a line, on the device's own scale."""
 
 

@@ -29,7 +29,7 @@ from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.table import Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
@@ -162,17 +162,17 @@ def _last(subject: str) -> str:
 
 
 _COLUMNS = (
-    Column("device", "DEVICE", 17, _name, lambda i: natural(i.node.name), widest=28, rising=True),
-    Column("made", "IS", 12, _made, keep=1, widest=30),
-    Column("place", "PLACE", 6, _place, keep=8),
-    Column("link", "LINK/CAN", 13, _link, lambda i: i.fabric.carries(i.node), widest=15, rising=True),
-    Column("disks", "DISKS", 5, _disks, lambda i: len(i.node.disks), right=True, keep=5),
-    Column("moves", "B/s", 5, _moves, lambda i: i.fabric.moves(i.node), right=True),
-    Column("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.node), keep=7, widest=16),
-    Column("new", "NEW", 4, _new, lambda i: i.fabric.new(i.node), right=True, keep=9),
-    Column("errors", "ERR", 5, _total, lambda i: i.fabric.total(i.node), right=True),
-    Column("part", "PART OF", 11, _part, keep=6, widest=24),
-    Column("flag", "FLAG", 10, _flag, keep=2, widest=18),
+    TableColumn("device", "DEVICE", 17, _name, lambda i: natural(i.node.name), widest=28, rising=True),
+    TableColumn("made", "IS", 12, _made, keep=1, widest=30),
+    TableColumn("place", "PLACE", 6, _place, keep=8),
+    TableColumn("link", "LINK/CAN", 13, _link, lambda i: i.fabric.carries(i.node), widest=15, rising=True),
+    TableColumn("disks", "DISKS", 5, _disks, lambda i: len(i.node.disks), right=True, keep=5),
+    TableColumn("moves", "B/s", 5, _moves, lambda i: i.fabric.moves(i.node), right=True),
+    TableColumn("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.node), keep=7, widest=16),
+    TableColumn("new", "NEW", 4, _new, lambda i: i.fabric.new(i.node), right=True, keep=9),
+    TableColumn("errors", "ERR", 5, _total, lambda i: i.fabric.total(i.node), right=True),
+    TableColumn("part", "PART OF", 11, _part, keep=6, widest=24),
+    TableColumn("flag", "FLAG", 10, _flag, keep=2, widest=18),
 )
 
 

@@ -12,7 +12,7 @@ from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.why import WIDEST, entry_mark, figures
 from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.widgets.pane import Row, words
-from sdstop.tui.widgets.table import Cell, Column, LineTable
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ def _rank(item: FindingRow) -> int:
 
 
 COLUMNS = (
-    Column("severity", "", 5, _mark, _rank),
-    Column("subject", "WHERE", 12, _subject, lambda i: i.entry.subject, widest=30, rising=True),
-    Column("finding", "FINDING", 44, _summary, widest=110, comfort=52),
-    Column("figures", "COMPARED", 50, _figures, keep=1, widest=70),
-    Column("since", "SINCE", 8, _since, lambda i: i.entry.since, keep=2),
-    Column("age", "FOR", 7, _age, lambda i: i.entry.lasted(i.scene.now.monotonic), keep=3, rising=True),
+    TableColumn("severity", "", 5, _mark, _rank),
+    TableColumn("subject", "WHERE", 12, _subject, lambda i: i.entry.subject, widest=30, rising=True),
+    TableColumn("finding", "FINDING", 44, _summary, widest=110, comfort=52),
+    TableColumn("figures", "COMPARED", 50, _figures, keep=1, widest=70),
+    TableColumn("since", "SINCE", 8, _since, lambda i: i.entry.since, keep=2),
+    TableColumn("age", "FOR", 7, _age, lambda i: i.entry.lasted(i.scene.now.monotonic), keep=3, rising=True),
 )
 
 

@@ -21,7 +21,7 @@ from sdstop.tui.views.view import View
 from sdstop.tui.why import Quote
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, Column, LineTable
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,23 +128,23 @@ def _note(item: InterfaceRow, _: int) -> Cell:
 
 
 _COLUMNS = (
-    Column("interface", "INTERFACE", 14, _name, lambda i: natural(i.name), widest=26, rising=True),
-    Column("kind", "KIND", 8, _fact("kind"), keep=3),
-    Column("state", "STATE", 7, _state, keep=8),
-    Column("mtu", "MTU", 5, _fact("mtu"), lambda i: i.interface.mtu if i.interface else None, right=True),
-    Column("speed", "bit/s", 6, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6),
-    Column("duplex", "DUPLEX", 6, _fact("duplex"), keep=2),
-    Column("rx", "RX B/s", 7, **_activity("rx_bytes_per_second", rate)),
-    Column("tx", "TX B/s", 7, **_activity("tx_bytes_per_second", rate)),
-    Column("share", "%LINE", 5, lambda i, w: bar_cell(_share(i), w, i.scene.palette), _share, keep=7, widest=16),
-    Column("rxp", "RX p/s", 7, keep=4, **_activity("rx_packets_per_second", number)),
-    Column("txp", "TX p/s", 7, keep=4, **_activity("tx_packets_per_second", number)),
-    Column("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
-    Column("errors", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
-    Column("dropped", "DROPPED", 7, keep=5, **_counted("rx_dropped", "rx_missed", "tx_dropped")),
-    Column("bad", "ERRORS", 7, keep=5, **_counted("rx_errors", "tx_errors")),
-    Column("flaps", "LINKS", 5, keep=1, **_counted("carrier_changes")),
-    Column("note", "", 12, _note, keep=1, widest=60),
+    TableColumn("interface", "INTERFACE", 14, _name, lambda i: natural(i.name), widest=26, rising=True),
+    TableColumn("kind", "KIND", 8, _fact("kind"), keep=3),
+    TableColumn("state", "STATE", 7, _state, keep=8),
+    TableColumn("mtu", "MTU", 5, _fact("mtu"), lambda i: i.interface.mtu if i.interface else None, right=True),
+    TableColumn("speed", "bit/s", 6, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6),
+    TableColumn("duplex", "DUPLEX", 6, _fact("duplex"), keep=2),
+    TableColumn("rx", "RX B/s", 7, **_activity("rx_bytes_per_second", rate)),
+    TableColumn("tx", "TX B/s", 7, **_activity("tx_bytes_per_second", rate)),
+    TableColumn("share", "%LINE", 5, lambda i, w: bar_cell(_share(i), w, i.scene.palette), _share, keep=7, widest=16),
+    TableColumn("rxp", "RX p/s", 7, keep=4, **_activity("rx_packets_per_second", number)),
+    TableColumn("txp", "TX p/s", 7, keep=4, **_activity("tx_packets_per_second", number)),
+    TableColumn("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
+    TableColumn("errors", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
+    TableColumn("dropped", "DROPPED", 7, keep=5, **_counted("rx_dropped", "rx_missed", "tx_dropped")),
+    TableColumn("bad", "ERRORS", 7, keep=5, **_counted("rx_errors", "tx_errors")),
+    TableColumn("flaps", "LINKS", 5, keep=1, **_counted("carrier_changes")),
+    TableColumn("note", "", 12, _note, keep=1, widest=60),
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from sdstop.tui.views.cells import bar_cell, counted, pressed
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.widgets.palette import FAINT, Line, text
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 _MOST_CPUS = 1 << 14
 """Processors of a list that are believed."""
@@ -171,17 +171,18 @@ def _cpus(item: NumaRow, _: int) -> Cell:
 
 
 COLUMNS = (
-    Column("node", "NODE", 9, _name, lambda i: natural(i.name), rising=True),
-    Column("busy", "%CPU", 5, keep=9, widest=11, **_share(lambda i: i.busy)),
-    Column("memory", "MEM", 5, keep=6, **_figure(lambda i: i.node.memory if i.node else None, bytes_)),
-    Column("used", "%USED", 5, keep=7, widest=11, **_share(lambda i: i.used)),
-    Column("remote", "%REMOTE", 7, keep=5, **_figure(lambda i: i.activity.remote if i.activity else None, percent)),
-    Column("missed", "MISS/s", 6, keep=1,
-           **_figure(lambda i: i.activity.missed_per_second if i.activity else None, number)),
-    Column("hbas", "HBAs (DISKS)", 18, _listed(_hbas, _few_hbas), widest=60),
-    Column("cards", "NETWORK", 14, _listed(_cards, lambda i: counted(len(i.cards), "card")), widest=40),
-    Column("drives", "NVMe", 9, _listed(_drives, lambda i: counted(len(i.drives), "drive")), widest=60),
-    Column("cpus", "CPUS", 9, _cpus, keep=2, widest=24),
+    TableColumn("node", "NODE", 9, _name, lambda i: natural(i.name), rising=True),
+    TableColumn("busy", "%CPU", 5, keep=9, widest=11, **_share(lambda i: i.busy)),
+    TableColumn("memory", "MEM", 5, keep=6, **_figure(lambda i: i.node.memory if i.node else None, bytes_)),
+    TableColumn("used", "%USED", 5, keep=7, widest=11, **_share(lambda i: i.used)),
+    TableColumn("remote", "%REMOTE", 7, keep=5,
+                **_figure(lambda i: i.activity.remote if i.activity else None, percent)),
+    TableColumn("missed", "MISS/s", 6, keep=1,
+                **_figure(lambda i: i.activity.missed_per_second if i.activity else None, number)),
+    TableColumn("hbas", "HBAs (DISKS)", 18, _listed(_hbas, _few_hbas), widest=60),
+    TableColumn("cards", "NETWORK", 14, _listed(_cards, lambda i: counted(len(i.cards), "card")), widest=40),
+    TableColumn("drives", "NVMe", 9, _listed(_drives, lambda i: counted(len(i.drives), "drive")), widest=60),
+    TableColumn("cpus", "CPUS", 9, _cpus, keep=2, widest=24),
 )  # fmt: skip
 
 

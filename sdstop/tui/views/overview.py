@@ -37,7 +37,7 @@ from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
 from sdstop.tui.why import why_rows
 from sdstop.tui.widgets.palette import FAINT, text
 from sdstop.tui.widgets.pane import Pane, Row
-from sdstop.tui.widgets.table import Cell, Column, LineTable
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 _DEVICES = (
     DEVICE, ARRAY, READS, WRITES, READ, WRITE, QUEUE, READ_WAIT, WRITE_WAIT, BUSY, BAR,
@@ -72,14 +72,14 @@ def _command(item: ProcessRow, _: int) -> Cell:
 
 
 PROCESSES = (
-    Column("process", "PROCESS", 16, _name, lambda i: i.process.name, widest=20, rising=True),
-    Column("pid", "PID", 7, lambda i, _: str(i.process.pid), lambda i: i.process.pid, right=True, keep=4),
-    Column("user", "USER", 8, _user, lambda i: i.process.user or "", keep=3, rising=True),
-    Column("read", "READ/s", 7, lambda i, _: rate(i.process.read_bytes_per_second),
-           lambda i: i.process.read_bytes_per_second, right=True),
-    Column("write", "WRITE/s", 7, lambda i, _: rate(i.process.write_bytes_per_second),
-           lambda i: i.process.write_bytes_per_second, right=True),
-    Column("command", "COMMAND", 16, _command, keep=2, widest=120),
+    TableColumn("process", "PROCESS", 16, _name, lambda i: i.process.name, widest=20, rising=True),
+    TableColumn("pid", "PID", 7, lambda i, _: str(i.process.pid), lambda i: i.process.pid, right=True, keep=4),
+    TableColumn("user", "USER", 8, _user, lambda i: i.process.user or "", keep=3, rising=True),
+    TableColumn("read", "READ/s", 7, lambda i, _: rate(i.process.read_bytes_per_second),
+                lambda i: i.process.read_bytes_per_second, right=True),
+    TableColumn("write", "WRITE/s", 7, lambda i, _: rate(i.process.write_bytes_per_second),
+                lambda i: i.process.write_bytes_per_second, right=True),
+    TableColumn("command", "COMMAND", 16, _command, keep=2, widest=120),
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from sdstop.tui.views import VIEWS
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.palette import FAINT, PLAIN, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, Column, LineTable
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 _NUMBER, _LONG, _EXACT, _WORD, _WIDEST = 7, 9, 12, 10, 48
 """Cells of a number, of a time (`1088d 12h`), of a number that is shown in full, of a word, and of the longest text."""
@@ -53,12 +53,13 @@ class ReadingRow(NamedTuple):
 
 
 FAMILIES = (
-    Column("readings", "READINGS", 24, lambda i, _: i.declared.title, lambda i: i.declared.title, widest=44,
-           rising=True),
-    Column("rows", "ROWS", 6, lambda i, _: str(i.total), lambda i: i.total, right=True),
-    Column("state", "STATE", 12, lambda i, _: text((i.state, FAINT if i.total else PLAIN)), lambda i: i.state, keep=2),
-    Column("source", "SOURCE", 12, lambda i, _: text((i.scene.palette.word(i.sources, 80), FAINT)),
-           lambda i: i.sources, keep=1, widest=40),
+    TableColumn("readings", "READINGS", 24, lambda i, _: i.declared.title, lambda i: i.declared.title, widest=44,
+                rising=True),
+    TableColumn("rows", "ROWS", 6, lambda i, _: str(i.total), lambda i: i.total, right=True),
+    TableColumn("state", "STATE", 12, lambda i, _: text((i.state, FAINT if i.total else PLAIN)),
+                lambda i: i.state, keep=2),
+    TableColumn("source", "SOURCE", 12, lambda i, _: text((i.scene.palette.word(i.sources, 80), FAINT)),
+                lambda i: i.sources, keep=1, widest=40),
 )  # fmt: skip
 
 
@@ -88,19 +89,19 @@ def family_rows(scene: Scene) -> list[Row]:
     return sorted(found, key=lambda row: (not row.item.total, row.item.declared.title))
 
 
-def columns_of(declared: Schema, known: Sequence[Reading]) -> tuple[Column, ...]:
+def columns_of(declared: Schema, known: Sequence[Reading]) -> tuple[TableColumn, ...]:
     """Return the columns in which any of the rows says something; the last declared are left out first."""
     fields = [field for field in declared.columns if any(getattr(row, field.name) is not None for row in known)]
     return tuple(_column(field, len(fields) - at) for at, field in enumerate(fields or declared.columns))
 
 
-def _column(field: Field, keep: int) -> Column:
+def _column(field: Field, keep: int) -> TableColumn:
     title, right = heading(field), right_aligned(field)
     exact = isinstance(field.mark, Metric) and field.mark.exact
     least = _EXACT if exact else _LONG if field.unit == "seconds" else _NUMBER if right else _WORD
     label = isinstance(field.mark, Label)
     value = None if isinstance(field.mark, Buckets) else partial(_value, field)
-    return Column(field.name, title, max(len(title), least), partial(_cell, field), value, right,
+    return TableColumn(field.name, title, max(len(title), least), partial(_cell, field), value, right,
                   keep=0 if label else keep, widest=0 if right else _WIDEST, rising=not right)  # fmt: skip
 
 

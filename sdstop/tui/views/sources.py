@@ -11,7 +11,7 @@ from sdstop.core.snapshot import Run
 from sdstop.tui.scene import BAD, FindingEntry, Scene
 from sdstop.tui.widgets.palette import FAINT, PLAIN, text
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.table import Cell, Column
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ def _pace(item: SourceRow, _: int) -> Cell:
 
 
 SOURCES = (
-    Column("source", "SOURCE", 11, lambda i, _: i.scene.palette.word(i.run.collector, 30), lambda i: i.run.collector,
-           widest=14, rising=True),
-    Column("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
-    Column("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
-    Column("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4),
-    Column("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
-    Column("reason", "REASON", 16, _reason, widest=120),
+    TableColumn("source", "SOURCE", 11, lambda i, _: i.scene.palette.word(i.run.collector, 30),
+                lambda i: i.run.collector, widest=14, rising=True),
+    TableColumn("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
+    TableColumn("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
+    TableColumn("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4),
+    TableColumn("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
+    TableColumn("reason", "REASON", 16, _reason, widest=120),
 )  # fmt: skip
 
 

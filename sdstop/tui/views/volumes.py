@@ -23,7 +23,7 @@ from sdstop.tui.why import entry_mark
 from sdstop.tui.widgets.graph import layers
 from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text
 from sdstop.tui.widgets.pane import Pane, Row, words
-from sdstop.tui.widgets.table import Cell, Column, LineTable
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
 """Collectors of volumes and limits."""
@@ -238,19 +238,19 @@ def split_bar(
 
 
 _COLUMNS = (
-    Column("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
-    Column("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
-           rising=True),
-    Column("iops", "IOPS", 6, **_figure(lambda i: i.iops, number, most=True)),
-    Column("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
-    Column("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate, most=True)),
-    Column("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
-    Column("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent, most=True)),
-    Column("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
-    Column("wait", "await", 6, keep=8, **_figure(lambda i: i.wait, wait)),
-    Column("own", "limit", 6, keep=7, **_figure(lambda i: i.known.limit_wait if i.known else None, wait)),
-    Column("disks", "disks", 6, keep=7, **_figure(lambda i: i.known.disk_wait if i.known else None, wait)),
-    Column("pain", "WAIT: DISKS, LIMIT", 8, _split, lambda i: i.urgency, keep=1, widest=30),
+    TableColumn("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
+    TableColumn("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
+                rising=True),
+    TableColumn("iops", "IOPS", 6, **_figure(lambda i: i.iops, number, most=True)),
+    TableColumn("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
+    TableColumn("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate, most=True)),
+    TableColumn("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
+    TableColumn("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent, most=True)),
+    TableColumn("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
+    TableColumn("wait", "await", 6, keep=8, **_figure(lambda i: i.wait, wait)),
+    TableColumn("own", "limit", 6, keep=7, **_figure(lambda i: i.known.limit_wait if i.known else None, wait)),
+    TableColumn("disks", "disks", 6, keep=7, **_figure(lambda i: i.known.disk_wait if i.known else None, wait)),
+    TableColumn("pain", "WAIT: DISKS, LIMIT", 8, _split, lambda i: i.urgency, keep=1, widest=30),
 )  # fmt: skip
 
 

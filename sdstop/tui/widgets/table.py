@@ -22,7 +22,7 @@ LOW_PRIORITY_KEEP = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table on the screen.
 
     `cell` paints an item for a width; `value`, where given, is what rows are sorted by (None last). A column with a
@@ -42,7 +42,7 @@ class Column:
     rising: bool = False
 
 
-def fitted(columns: Sequence[Column], width: int) -> list[tuple[Column, int]]:
+def fitted(columns: Sequence[TableColumn], width: int) -> list[tuple[TableColumn, int]]:
     """Choose the columns that fit into `width` cells, with a blank between them, and share out what is left."""
     chosen = list(columns)
 
@@ -81,7 +81,7 @@ class LineTable(Pane):
     def __init__(
         self,
         title: str,
-        columns: Sequence[Column],
+        columns: Sequence[TableColumn],
         *,
         id: str | None = None,  # noqa: A002
         sort: str | None = None,
@@ -95,9 +95,9 @@ class LineTable(Pane):
         self.needle = ""
         self._given: Sequence[Row] = ()
         self._order: dict[Hashable, int] = {}
-        self._fitted: tuple[int, list[tuple[Column, int]]] = (-1, [])
+        self._fitted: tuple[int, list[tuple[TableColumn, int]]] = (-1, [])
 
-    def set_columns(self, columns: Sequence[Column], *, anew: bool) -> None:
+    def set_columns(self, columns: Sequence[TableColumn], *, anew: bool) -> None:
         """Show other columns; `anew`: of other rows, which nothing is remembered of.
 
         Rows are no longer sorted by a column that is gone.
@@ -110,7 +110,7 @@ class LineTable(Pane):
             self.sort, self.needle, self.held, self.top, self.settling = None, "", False, 0, 0
             self._order = {}
 
-    def _column(self, name: str) -> Column:
+    def _column(self, name: str) -> TableColumn:
         return next(c for c in self.columns if c.name == name)
 
     @property
@@ -192,7 +192,7 @@ class LineTable(Pane):
         """The title's rule and the columns' headings."""
         return 2
 
-    def fitted(self, width: int) -> list[tuple[Column, int]]:
+    def fitted(self, width: int) -> list[tuple[TableColumn, int]]:
         """Return the columns that are shown at this width, and their widths."""
         if self._fitted[0] != width:
             self._fitted = (width, fitted(self.columns, width - 1))

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 from sdstop.tui.widgets.keys import Section, bind, explained
 from sdstop.tui.widgets.palette import MARKS, Palette
 from sdstop.tui.widgets.pane import Row
-from sdstop.tui.widgets.table import Column, LineTable
+from sdstop.tui.widgets.table import LineTable, TableColumn
 
 GENEROUS = 2
 """Screens of rows up to which everything is unfolded unasked."""
@@ -47,7 +47,7 @@ class TreeTable(LineTable):
     def __init__(
         self,
         title: str,
-        columns: Sequence[Column],
+        columns: Sequence[TableColumn],
         *,
         id: str | None = None,  # noqa: A002
         bushy: int = BUSHY,
