@@ -128,7 +128,7 @@ async def test_a_node_is_asked_for_when_it_is_opened() -> None:
         ):
             assert part in text
         await pilot.press("r")
-        await until(pilot, lambda: len(app.asking._watcher.asked) == 2)  # type: ignore[attr-defined]
+        await until(pilot, lambda: len(app.poller._watcher.asked) == 2)  # type: ignore[attr-defined]
         await pilot.press("escape")
         assert "NODE" in screen()
 

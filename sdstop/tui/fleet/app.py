@@ -15,7 +15,7 @@ from textual.screen import Screen
 from sdstop.core.finding import Finding
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.watcher import NodePicture, Watcher
-from sdstop.tui.fleet.asking import Asking, Told
+from sdstop.tui.fleet.poller import FleetAnswer, FleetPoller
 from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet, help_lines
 from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
 from sdstop.tui.fleet.tables import TABLES, FleetRow, rows_of
@@ -139,7 +139,7 @@ class FleetDashboard(Shell):
         """Watch a server."""
         super().__init__(options)
         self.url = url
-        self.asking = Asking(watcher, interval, self._told)
+        self.poller = FleetPoller(watcher, interval, self._told)
         self.picture: Picture | None = None
         self.trouble = ""
         self.main = FleetMain(hints_of(self.BINDINGS, LineTable.BINDINGS))
@@ -155,26 +155,26 @@ class FleetDashboard(Shell):
         """Begin to ask, and listen to signals and the terminal."""
         self._loop = asyncio.get_running_loop()
         self.heed_signals()
-        self.asking.start()
+        self.poller.start()
         self.set_interval(1.0, self._watch)
         self.paint()
 
     def on_unmount(self) -> None:
         """Leave the thread behind."""
-        self.asking.end()
+        self.poller.end()
 
     def _watch(self) -> None:
         """Once a second: is the terminal there; and how old is what is shown."""
         if not self.abandoned():
             self.paint()
 
-    def _told(self, told: Told) -> None:
+    def _told(self, told: FleetAnswer) -> None:
         """Hand over an answer from the thread."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self.receive, told)
 
-    def receive(self, told: Told) -> None:
+    def receive(self, told: FleetAnswer) -> None:
         """Take an answer; what is known stays on the screen while the server does not answer."""
         match told:
             case Exception():
@@ -199,7 +199,7 @@ class FleetDashboard(Shell):
         if isinstance(screen, FleetSheet):
             screen.paint(self.palette)
         elif screen is self.main and self.main.is_mounted:
-            condition = Condition(self.url, self.asking.interval, self.asking.paused, self.asking.busy, self.trouble)
+            condition = Condition(self.url, self.poller.interval, self.poller.paused, self.poller.busy, self.trouble)
             self.main.paint(self.picture, condition, self.palette)
 
     @property
@@ -234,7 +234,7 @@ class FleetDashboard(Shell):
         if not isinstance(painted, FleetRow):
             return
         if painted.key is not None:
-            self.asking.node(painted.key)
+            self.poller.node(painted.key)
             await self._lay(NodeSheet(painted.key, painted.name))
         elif isinstance(painted.item, Finding):
             await self._lay(DifferenceSheet(painted.item))
@@ -265,17 +265,17 @@ class FleetDashboard(Shell):
     def action_again(self) -> None:
         """Ask now, of a node that is looked at, too."""
         if isinstance(self.screen, NodeSheet):
-            self.asking.node(self.screen.key)
-        self.asking.now()
+            self.poller.node(self.screen.key)
+        self.poller.now()
         self.foot.say("asked again")
 
     def action_pause(self) -> None:
         """Ask no more, or again."""
-        self.asking.set(paused=not self.asking.paused)
+        self.poller.set(paused=not self.poller.paused)
         self.paint()
 
     def action_pace(self, direction: int) -> None:
         """Ask less or more often."""
-        self.asking.set(interval=stepped(INTERVALS, self.asking.interval, direction))
-        self.foot.say(f"every {self.asking.interval:g} s")
+        self.poller.set(interval=stepped(INTERVALS, self.poller.interval, direction))
+        self.foot.say(f"every {self.poller.interval:g} s")
         self.paint()
