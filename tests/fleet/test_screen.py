@@ -23,7 +23,7 @@ from sdstop.tui.terminal import Options
 from sdstop.tui.widgets.keys import KeyBinding, keys_of
 from sdstop.tui.widgets.pane import Pane
 from sdstop.tui.widgets.table import LineTable
-from tests.fleet.test_picture import ANSWERS, HOSTILE, node
+from tests.fleet.answers import ANSWERS, HOSTILE, node
 
 URL = "http://prometheus.example:9090"
 DIFFERS = tuple(outliers(Trait(f"n{at}", "mtu", "eth2", 1500 if at == 4 else 9000) for at in range(5)))

@@ -18,9 +18,9 @@ from sdstop.tui.widgets.keys import KeyBinding, keys_of
 from sdstop.tui.widgets.pane import Pane
 from sdstop.tui.widgets.table import LineTable
 from sdstop.tui.widgets.tree import TreeTable
-from tests.tui.nodes import Load, Node
+from tests.nodes.block import Load, Node
+from tests.tui.rules import begun_between
 from tests.tui.screens import SMALL, WIDE, FakeFeed, Screen, screen
-from tests.tui.test_playhead import begun_between
 
 DISKS = ("sda", "sdb", "sdc", "nvme0n1")
 

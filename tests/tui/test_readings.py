@@ -12,7 +12,7 @@ from sdstop.core.evidence import Origin
 from sdstop.core.host import Host
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source
 from sdstop.core.session import Session
-from tests.tui.nodes import Node, refused
+from tests.nodes.block import Node, refused
 from tests.tui.screens import SMALL, WIDE, Screen, screen
 
 PUMPS = "/proc/pumps"

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
@@ -20,8 +19,9 @@ from sdstop.tui.views import FIRST, VIEWS, ViewEntry, view_of
 from sdstop.tui.views.view import View
 from sdstop.tui.widgets.keys import key_of
 from sdstop.tui.widgets.pane import Pane
-from tests.tui.hostnode import HostNode
-from tests.tui.nodes import Node
+from tests.fixtures import opened
+from tests.nodes.block import Node
+from tests.nodes.host import HostNode
 from tests.tui.screens import SMALL, WIDE, screen
 
 ROOT = Path(__file__).parents[2]
@@ -100,7 +100,7 @@ LEARNT = '[{"dst":"10.99.2.1","gateway":"10.99.1.2","dev":"a0","flags":[],"cache
 def sessions() -> Iterator[Session]:
     """Yield stories and nodes that together have rows of every family that a view names."""
     for story in STORIES:
-        origin, frames = open_capture(ROOT / "fixtures" / story)
+        origin, frames = opened(story)
         session = Session(origin, BUILTIN, [])
         session.feed_all(frames[:12])
         yield session
@@ -127,7 +127,7 @@ class Asked:
         return ask
 
 
-def opened(view: View) -> Iterator[type[Reading]]:
+def linked(view: View) -> Iterator[type[Reading]]:
     """Yield the families that rows of a view lead to."""
     for pane in view.query(Pane):
         for row in pane.rows:
@@ -145,7 +145,7 @@ async def test_views_show_the_families_that_they_name(monkeypatch: pytest.Monkey
             for entry in (*VIEWS[1:], FIRST):
                 asked.families.clear()
                 await shown.press(key_of(entry.key))
-                shows[entry.key] |= asked.families | set(opened(shown.app.main.shown))
+                shows[entry.key] |= asked.families | set(linked(shown.app.main.shown))
     assert {entry.title: set(entry.made_of.families) - shows[entry.key] for entry in VIEWS} == {
         entry.title: set() for entry in VIEWS
     }
