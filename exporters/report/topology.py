@@ -12,7 +12,7 @@ from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.md.readings import Array
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
-from sdstop.core.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity, worst_by_subject
 from sdstop.core.history import Window
 
 MOST = 36
@@ -50,7 +50,7 @@ class Topology:
 def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
     """Return the node's storage as it stands in a window's newest snapshot."""
     devices = {row.device: row for row in window.rows(BlockDevice).values()}
-    worst = _worst(findings)
+    worst = worst_by_subject(findings)
     above = _above(window, devices)
     used = set(above) | {name for names in above.values() for name in names}
     heights = _heights(above)
@@ -100,16 +100,6 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
             things[key] = Thing(key, last + 1, key, f"AoE on {export.interface}", 1, worst.get(export.interface))
             joins.add((served, key))
     return _bounded(list(things.values()), sorted(joins))
-
-
-def _worst(findings: Iterable[Finding]) -> dict[str, Severity]:
-    found: dict[str, Severity] = {}
-    for finding in findings:
-        for name in {finding.subject, finding.subject.rpartition("/")[2]}:
-            known = found.get(name)
-            if known is None or finding.severity.rank > known.rank:
-                found[name] = finding.severity
-    return found
 
 
 def _above(window: Window, devices: Mapping[str, BlockDevice]) -> dict[str, set[str]]:

@@ -144,6 +144,22 @@ def cites(*found: Cite | None) -> tuple[Cite, ...]:
     return tuple(dict.fromkeys(c for c in found if c is not None))
 
 
+def worst_by_subject(findings: Iterable[Finding]) -> dict[str, Severity]:
+    """Return the worst severity about each thing, by subject and by each part of it (`md2/sdc`: sdc)."""
+    found: dict[str, Severity] = {}
+    for finding in findings:
+        for name in {finding.subject, finding.subject.rpartition("/")[2]}:
+            known = found.get(name)
+            if known is None or known.rank < finding.severity.rank:
+                found[name] = finding.severity
+    return found
+
+
+def worst_of(severities: Iterable[Severity | None]) -> Severity | None:
+    """Return the worst of some severities; None if there is none."""
+    return max((one for one in severities if one is not None), key=lambda one: one.rank, default=None)
+
+
 @dataclass(frozen=True, slots=True)
 class Led:
     """An item of a list by cause; `follows` if it stands below its cause, `severity` is the worst of cause and all."""

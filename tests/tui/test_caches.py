@@ -9,8 +9,8 @@ from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.tui.palette import Palette
 from sdstop.tui.terminal import Options
+from sdstop.tui.widgets.palette import Palette
 from tests.fixtures import opened
 from tests.nodes.block import Node
 from tests.nodes.caches import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story

@@ -49,7 +49,7 @@ def told() -> Session:
 
 
 def names(shown: Screen) -> list[str]:
-    return [row.item.lead + row.item.twig.name for row in shown.app.main.shown.main.rows]
+    return [row.item.lead + row.item.entity.name for row in shown.app.main.shown.main.rows]
 
 
 async def test_one_screen_says_whether_it_survives_and_when_the_rebuild_ends() -> None:

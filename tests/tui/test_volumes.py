@@ -11,9 +11,9 @@ from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.session import Session
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from sdstop.tui.palette import Palette, plain
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar
+from sdstop.tui.widgets.palette import Palette, plain
 from tests.fixtures import replayed
 from tests.nodes.block import Node
 from tests.nodes.cluster import TOLD, cluster, session

@@ -6,11 +6,12 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
-from sdstop.tui.palette import MARKS, Palette
-from sdstop.tui.pane import Row
-from sdstop.tui.table import Column, LineTable
+from sdstop.tui.widgets.keys import Section, bind, explained
+from sdstop.tui.widgets.palette import MARKS, Palette
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import LineTable, TableColumn
 
 GENEROUS = 2
 """Screens of rows up to which everything is unfolded unasked."""
@@ -39,15 +40,14 @@ class TreeTable(LineTable):
     """Branches are sorted among their like; a filter shows what holds it and what that hangs on."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("left,h", "fold", show=False),
-        Binding("right,l", "unfold", show=False),
-        Binding("z", "fold_all", show=False),
+        *explained(Section.ROWS, "of a tree: fold, unfold", bind("h,left", "fold"), bind("l,right", "unfold")),
+        *explained(Section.ROWS, "of a tree: all of it; + folded, but for what is wrong", bind("z", "fold_all")),
     ]
 
     def __init__(
         self,
         title: str,
-        columns: Sequence[Column],
+        columns: Sequence[TableColumn],
         *,
         id: str | None = None,  # noqa: A002
         bushy: int = BUSHY,

@@ -1,29 +1,26 @@
-"""Block devices and arrays as the screen shows them: joined over families, with their recent past."""
+"""Block devices and arrays, joined over families, with their recent past."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
+from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.devicemapper.dmtable import volume
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Vdev
-from sdstop.core.finding import Severity
-from sdstop.core.history import Moment
-from sdstop.core.model import Reading
+from sdstop.core.finding import Finding, Severity, worst_by_subject
+from sdstop.core.format import natural
+from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.scene import Scene
-from sdstop.tui.strip import Sample, heat_top
-
-R = TypeVar("R", bound=Reading)
 
 PAST = 60
-"""Seconds of the past that strips show."""
+"""Seconds of the recent past."""
 
 _STACKED = frozenset(
     {"partition", "md", "dm", "loop", "ram", "zram", "nvme_path", "bcache", "zvol", "drbd", "floppy", "rom", "virtual"}
@@ -48,19 +45,8 @@ _FLAGS = {
 }
 
 
-def rows(scene: Scene, family: type[R]) -> tuple[Mapping[Hashable, R], bool]:
-    """Return a family's rows, and whether they are stale: those of the last good run of a source that fails now."""
-    run = scene.now.run_of(family)
-    if run is not None:
-        return scene.now.rows(family), False
-    for run in scene.now.runs.values():
-        if run.last is not None and family in run.last.tables:
-            return cast("Mapping[Hashable, R]", run.last.tables[family]), True
-    return {}, False
-
-
 @dataclass(frozen=True, slots=True)
-class Peers:
+class PeerMedians:
     """What the members of an array have in the middle: queue in requests, wait in seconds, None if none says."""
 
     queue: float | None
@@ -71,7 +57,7 @@ USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
 """States of devices of a pool that are as they should be."""
 
 
-class Drive(NamedTuple):
+class DriveState(NamedTuple):
     """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it.
 
     A named tuple: thousands are made every second.
@@ -88,7 +74,7 @@ class Drive(NamedTuple):
     pools: tuple[str, ...] = ()
 
     @property
-    def pain(self) -> tuple[int, float, float]:
+    def urgency(self) -> tuple[int, float, float]:
         """What the worst is first by: findings, then how much waits for it, then how busy it is."""
         a = self.activity
         rank = -1 if self.severity is None else self.severity.rank
@@ -113,35 +99,35 @@ def kind_of(name: str, device: BlockDevice | None) -> str:
     return next((kind for kind, pattern in _KINDS if pattern.match(name)), "disk")
 
 
-def drives(scene: Scene) -> dict[str, Drive]:
-    """Return every block device by name."""
-    return scene.window.once("tui.drives", lambda: _drives(scene))
+def drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
+    """Return every block device by name; `findings` are those in force at the window's end."""
+    return window.once("drives", lambda: _drives(window, findings))
 
 
-def _drives(scene: Scene) -> dict[str, Drive]:
-    activities, stale = rows(scene, DiskActivity)
-    devices, _ = rows(scene, BlockDevice)
+def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
+    activities, stale = latest_rows(window, DiskActivity)
+    devices, _ = latest_rows(window, BlockDevice)
     members: dict[str, list[Member]] = {}
-    for member in rows(scene, Member)[0].values():
+    for member in latest_rows(window, Member)[0].values():
         members.setdefault(member.device, []).append(member)
     pools: dict[str, dict[str, str]] = {}
     gone = {member.device: member.state for known in members.values() for member in known if member.state == "faulty"}
-    for vdev in rows(scene, Vdev)[0].values():
+    for vdev in latest_rows(window, Vdev)[0].values():
         if vdev.device and vdev.group != "spares":
             part = devices.get(vdev.device)
             disk = (part.parent if part is not None else None) or vdev.device
             pools.setdefault(disk, {})[vdev.pool] = vdev.vdev
             if vdev.leaf and vdev.state not in USABLE:
                 gone[disk] = vdev.state.lower()
-    worst = scene.worst()
+    worst = worst_by_subject(findings)
     flags: dict[str, str] = {}
-    for finding in reversed(scene.look.judgement.findings):
+    for finding in reversed(findings):
         for name in {finding.subject, finding.subject.rpartition("/")[2]}:
             flags[name] = _FLAGS.get(finding.rule, finding.rule)
     found = {}
     for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
         device = devices.get(name)
-        found[name] = Drive(
+        found[name] = DriveState(
             name,
             kind_of(name, device),
             activities.get(name),
@@ -155,7 +141,7 @@ def _drives(scene: Scene) -> dict[str, Drive]:
     return found
 
 
-def shown(drive: Drive) -> bool:
+def shown(drive: DriveState) -> bool:
     """Whether a list of devices shows it unasked: no partitions, and of loops and the like only those in use."""
     if drive.severity is not None:
         return True
@@ -167,41 +153,41 @@ def shown(drive: Drive) -> bool:
     return True
 
 
-def moments(scene: Scene) -> list[Moment[DiskActivity]]:
+def moments(window: Window) -> list[Moment[DiskActivity]]:
     """Return the runs whose rates the window holds."""
-    return scene.window.once("tui.moments", lambda: scene.window.moments(DiskActivity))
+    return window.moments(DiskActivity)
 
 
 def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
     """Return a device's queue in a run. What a past run said is kept with that run."""
-    known: dict[str, float | None] = moment.memo.setdefault("tui.queue", {})
+    known: dict[str, float | None] = moment.memo.setdefault("queue", {})
     if name not in known:
         row = moment.rows.get(name)
         known[name] = None if row is None else row.queue
     return known[name]
 
 
-def queues(scene: Scene, name: str) -> list[Sample]:
-    """Return a device's queue over the window."""
-    return [(moment.started, moment.seconds or 0.0, _queue(moment, name)) for moment in moments(scene)]
+def queues(window: Window, name: str) -> list[tuple[float, float, float | None]]:
+    """Return (ends, seconds, queue) of a device for each run in the window."""
+    return [(moment.started, moment.seconds or 0.0, _queue(moment, name)) for moment in moments(window)]
 
 
-def queue_top(scene: Scene, group: str, names: Sequence[str]) -> float:
-    """Return the end of the scale of these devices' strips, for a group of that name."""
+def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[float, float]:
+    """Return the largest and the mean queue of these devices over the window; `group` names them."""
     most, total, count = 0.0, 0.0, 0
-    for moment in moments(scene):
-        known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("tui.tops", {})
+    for moment in moments(window):
+        known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("queue extents", {})
         if group not in known:
             found = [queue for name in names if (queue := _queue(moment, name)) is not None]
             known[group] = (max(found, default=0.0), sum(found), len(found))
         most = max(most, known[group][0])
         total += known[group][1]
         count += known[group][2]
-    return heat_top(most, total / count if count else 0.0)
+    return most, total / count if count else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class DiskTotals:
     """What all disks together did, per second."""
 
     read_bytes: float
@@ -210,21 +196,21 @@ class Totals:
     writes: float
 
 
-def totals(scene: Scene) -> list[tuple[float, float, Totals]]:
+def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, float, DiskTotals]]:
     """Return (ends, seconds, totals) of each run in the window, of devices that are not made of others."""
-    names = [d.name for d in drives(scene).values() if d.whole]
+    names = [d.name for d in drives(window, findings).values() if d.whole]
     found = []
-    for moment in moments(scene):
-        known = moment.memo.get("tui.totals")
+    for moment in moments(window):
+        known = moment.memo.get("totals of disks")
         if known is None:
-            known = moment.memo["tui.totals"] = _total([moment.rows.get(name) for name in names])
+            known = moment.memo["totals of disks"] = _total([moment.rows.get(name) for name in names])
         found.append((moment.started, moment.seconds or 0.0, known))
     return found
 
 
-def _total(rows_of: Iterable[DiskActivity | None]) -> Totals:
+def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
     kept = [row for row in rows_of if row is not None]
-    return Totals(
+    return DiskTotals(
         sum(row.read_bytes_per_second for row in kept),
         sum(row.write_bytes_per_second for row in kept),
         sum(row.reads_per_second for row in kept),
@@ -233,32 +219,32 @@ def _total(rows_of: Iterable[DiskActivity | None]) -> Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ArrayState:
     """An array with its members in the order of slots, what they have in the middle, and what it rebuilds."""
 
     array: Array
-    drive: Drive | None
-    members: tuple[tuple[Member, Drive], ...]
-    peers: Peers
+    drive: DriveState | None
+    members: tuple[tuple[Member, DriveState], ...]
+    peers: PeerMedians
     rebuilds: tuple[Rebuild, ...]
     severity: Severity | None
     convoy: Severity | None
 
 
-def groups(scene: Scene) -> list[Group]:
-    """Return the arrays, by name."""
-    return scene.window.once("tui.groups", lambda: _groups(scene))
+def array_states(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
+    """Return the arrays, by name; `findings` are those in force at the window's end."""
+    return window.once("array groups", lambda: _groups(window, findings))
 
 
-def _groups(scene: Scene) -> list[Group]:
-    known = drives(scene)
-    arrays, _ = rows(scene, Array)
+def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
+    known = drives(window, findings)
+    arrays, _ = latest_rows(window, Array)
     members: dict[str, list[Member]] = {}
-    for member in rows(scene, Member)[0].values():
+    for member in latest_rows(window, Member)[0].values():
         members.setdefault(member.array, []).append(member)
-    rebuilds, _ = rows(scene, Rebuild)
-    convoys = {f.subject: f.severity for f in scene.look.judgement.findings if f.rule == "stripe-convoy"}
-    worst = scene.worst()
+    rebuilds, _ = latest_rows(window, Rebuild)
+    convoys = {f.subject: f.severity for f in findings if f.rule == "stripe-convoy"}
+    worst = worst_by_subject(findings)
     found = []
     for array in sorted(arrays.values(), key=lambda a: natural(a.array)):
         listed = sorted(
@@ -267,12 +253,12 @@ def _groups(scene: Scene) -> list[Group]:
         )
         own = tuple((m, known[m.device]) for m in listed)
         busy = [d.activity for m, d in own if d.activity is not None and m.slot is not None]
-        peers = Peers(
+        peers = PeerMedians(
             _middle([a.queue for a in busy if a.queue is not None]),
             _middle([a.wait for a in busy if a.wait is not None]),
         )
         found.append(
-            Group(
+            ArrayState(
                 array,
                 known.get(array.array),
                 own,
@@ -287,8 +273,3 @@ def _groups(scene: Scene) -> list[Group]:
 
 def _middle(values: list[float]) -> float | None:
     return median(values) if len(values) >= 2 else None
-
-
-def natural(name: str) -> tuple[int, str]:
-    """Return what names are sorted by: sdb comes before sdaa."""
-    return (len(name), name)

@@ -6,17 +6,29 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
+from sdstop.analysis.latest import last_read, past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.history import Window
+from sdstop.core.session import Look, Session
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, between, not_whole
-from sdstop.tui.cached import known, past, seen_before
-from sdstop.tui.scene import Scene
 
 
-class Watched(NamedTuple):
+def mtu_changed(window: Window, interface: str) -> float | None:
+    """Return when the MTU of an interface was first seen as it is now (monotonic); None if it was so all along."""
+    now = window.get(Interface, interface)
+    first = None
+    for moment in reversed(window.moments(Interface)):
+        row = moment.rows.get(interface)
+        if now is None or row is None or row.mtu != now.mtu:
+            return first if row is not None else None
+        first = moment.started
+    return None
+
+
+class PayloadSource(NamedTuple):
     """A number that frames depend on: where it is read, whose it is, and whether it is an MTU or a payload."""
 
     evidence: str
@@ -28,10 +40,10 @@ class Watched(NamedTuple):
         return payload(value) if self.mtu else value
 
 
-class Change(NamedTuple):
+class PayloadChange(NamedTuple):
     """It was `old` before frame `number`, which was `taken` (Unix seconds, and monotonic), and is `new` since."""
 
-    watched: Watched
+    watched: PayloadSource
     number: int
     taken: float
     monotonic: float
@@ -39,7 +51,7 @@ class Change(NamedTuple):
     new: int
 
 
-class Side(NamedTuple):
+class CacheSide(NamedTuple):
     """What a cache did on one side of a change, in `seconds`; None where that cannot be told.
 
     `not_whole` is the share of requests that were no whole number of blocks.
@@ -50,7 +62,7 @@ class Side(NamedTuple):
     seconds: float | None
 
 
-class _Turn(NamedTuple):
+class _ChangeWindows(NamedTuple):
     """The windows that end before a change and with it; the old value was last read at `until`, monotonic."""
 
     before: Window
@@ -59,21 +71,21 @@ class _Turn(NamedTuple):
 
 
 @dataclass(slots=True)
-class Reframed:
+class PayloadHistory:
     """Remembers what was read of AoE paths; frames are looked through once, as they come."""
 
-    _watched: frozenset[Watched] = frozenset()
+    _watched: frozenset[PayloadSource] = frozenset()
     _values: dict[str, int] = field(default_factory=dict)
-    _changes: list[Change] = field(default_factory=list)
+    _changes: list[PayloadChange] = field(default_factory=list)
     _seen: int = 0
-    _turns: dict[Change, _Turn | None] = field(default_factory=dict)
+    _turns: dict[PayloadChange, _ChangeWindows | None] = field(default_factory=dict)
 
-    def change(self, scene: Scene, names: Collection[str]) -> Change | None:
-        """Return the last change of these interfaces or disks up to the moment looked at, None if none is known."""
-        now = watched(scene)
+    def change(self, session: Session, look: Look, names: Collection[str]) -> PayloadChange | None:
+        """Return the last change of these interfaces or disks up to a moment, None if none is known."""
+        now = watched(look)
         if now != self._watched:
             self._watched, self._seen, self._values, self._changes = now, 0, {}, []
-        timeline = scene.session.timeline
+        timeline = session.timeline
         if not now or not timeline.frames:
             return None
         if not self._seen:
@@ -89,7 +101,7 @@ class Reframed:
         first = timeline.frames[0].number
         self._changes = [change for change in self._changes if change.number > first]
         self._turns = {change: turn for change, turn in self._turns.items() if change in self._changes}
-        past_ = (c for c in reversed(self._changes) if c.number <= scene.now.number)
+        past_ = (c for c in reversed(self._changes) if c.number <= look.now.number)
         return next((c for c in past_ if c.watched.name in names), None)
 
     def _take(self, frame: Frame) -> None:
@@ -100,45 +112,45 @@ class Reframed:
                 self._values[item.key] = value
                 if old is not None and old != value:
                     at = (frame.number, frame.taken, frame.monotonic)
-                    self._changes.append(Change(keys[item.key], *at, old, value))
+                    self._changes.append(PayloadChange(keys[item.key], *at, old, value))
 
     def sides(
-        self, change: Change, cache: Cache, sizes: Sequence[RequestSizes], scene: Scene
-    ) -> tuple[Side, Side] | None:
+        self, change: PayloadChange, cache: Cache, sizes: Sequence[RequestSizes], session: Session, window: Window
+    ) -> tuple[CacheSide, CacheSide] | None:
         """Return what a cache did before a change and since; None if what was before is forgotten."""
         if change not in self._turns:
-            self._turns[change] = _turn(change, scene)
+            self._turns[change] = _turn(change, session)
         turn = self._turns[change]
         if turn is None:
             return None
         key, block = (cache.cache, cache.kind), cache.block_size
-        ran = [(ends, row) for ends, _, row in past(turn.before, Cache, key) if ends <= turn.until]
-        upon = past(turn.upon, Cache, key)
-        now = past(scene.window, Cache, key)
+        ran = [(ends, row) for ends, _, row in past_rows(turn.before, Cache, key) if ends <= turn.until]
+        upon = past_rows(turn.upon, Cache, key)
+        now = past_rows(window, Cache, key)
         return (
             _side(ran, [_sized(turn.before, row, turn.until) for row in sizes], block),
             _side(
                 [(ends, row) for ends, _, row in (*upon[-1:], *now[-1:])],
-                [_since(turn.upon, scene.window, row) for row in sizes],
+                [_since(turn.upon, window, row) for row in sizes],
                 block,
             ),
         )
 
 
-def watched(scene: Scene) -> frozenset[Watched]:
+def watched(look: Look) -> frozenset[PayloadSource]:
     """Return the payloads of AoE disks that are seen, and the MTUs of interfaces that AoE is served on."""
     found = []
-    evidence = scene.look.host.evidence
-    for row, _ in known(scene, AoeTarget).values():
+    evidence = look.host.evidence
+    for row, _ in rows_of_all_runs(look.window, AoeTarget).values():
         target = cast("AoeTarget", row)
         found.append((target.source("payload"), target.device, False))
-    interfaces = known(scene, Interface)
-    for row, _ in known(scene, AoeExport).values():
+    interfaces = rows_of_all_runs(look.window, Interface)
+    for row, _ in rows_of_all_runs(look.window, AoeExport).values():
         name = cast("AoeExport", row).interface
         if name in interfaces:
             found.append((interfaces[name].row.source("mtu"), name, True))
     return frozenset(
-        Watched(item.key, name, mtu)
+        PayloadSource(item.key, name, mtu)
         for source, name, mtu in found
         if source is not None and (item := evidence(source.key)) is not None
     )
@@ -151,8 +163,7 @@ def _number(item: Evidence) -> int | None:
         return None
 
 
-def _turn(change: Change, scene: Scene) -> _Turn | None:
-    session = scene.session
+def _turn(change: PayloadChange, session: Session) -> _ChangeWindows | None:
     index = next((at for at, frame in enumerate(session.timeline.frames) if frame.number == change.number), 0)
     if not index:
         return None
@@ -161,11 +172,11 @@ def _turn(change: Change, scene: Scene) -> _Turn | None:
     upon = session.look(index).window
     family = Interface if change.watched.mtu else AoeTarget
     # A frame that does not say who ran is one of all: what it does not bring was the same.
-    until = before.now.monotonic if frames[index - 1].ran is None else seen_before(before, family)
-    return _Turn(before, upon, until)
+    until = before.now.monotonic if frames[index - 1].ran is None else last_read(before, family)
+    return _ChangeWindows(before, upon, until)
 
 
-def _side(ran: Sequence[tuple[float, Cache]], sizes: Sequence[dict[int, int] | None], block: int | None) -> Side:
+def _side(ran: Sequence[tuple[float, Cache]], sizes: Sequence[dict[int, int] | None], block: int | None) -> CacheSide:
     did, seconds = None, None
     if len(ran) > 1:
         seconds = ran[-1][0] - ran[0][0]
@@ -175,12 +186,12 @@ def _side(ran: Sequence[tuple[float, Cache]], sizes: Sequence[dict[int, int] | N
         for size, count in (part or {}).items():
             counts[size] = counts.get(size, 0) + count
     told = bool(sizes) and None not in sizes and bool(block)
-    return Side(did, not_whole(counts, block) if told and block else None, seconds)
+    return CacheSide(did, not_whole(counts, block) if told and block else None, seconds)
 
 
 def _readings(window: Window, row: RequestSizes, until: float) -> list[RequestSizes]:
     key = (row.counter, row.device, row.direction)
-    return [r for ends, _, r in past(window, RequestSizes, key) if ends <= until]
+    return [r for ends, _, r in past_rows(window, RequestSizes, key) if ends <= until]
 
 
 def _sized(window: Window, row: RequestSizes, until: float) -> dict[int, int] | None:

@@ -1,4 +1,4 @@
-"""Strips: numbers over time as one cell each, bars and charts. Pure functions of numbers.
+"""Strips: numbers over time as one cell each. Pure functions of numbers.
 
 A sample covers the time since the one before it, `(ends, seconds, value)` in monotonic seconds. Cells are of one
 length; a cell shows the sample that covers its middle, so an interval of 5 s fills five cells of a second and
@@ -11,17 +11,15 @@ from collections.abc import Iterable, Sequence
 from statistics import median
 
 from sdstop.core.format import NONE
+from sdstop.tui.widgets.graph import BAR
 
 Sample = tuple[float, float, float | None]
 
 _SPARK = ("▁▂▃▄▅▆▇█", "_.:-=+*#")
 _HEAT = (" ·░▒▓█", " .:=*#")
 _GAP = ("╎", "|")
-_BAR = (("━", "╸", "─"), ("#", "", "."))
-_STACK = ("█▒░", "#=.")
-_EIGHTHS = " ▁▂▃▄▅▆▇█"
 
-_DRAWN = frozenset("".join((*_SPARK, *_HEAT, *_GAP, *map("".join, _BAR))))
+_DRAWN = frozenset("".join((*_SPARK, *_HEAT, *_GAP, *map("".join, BAR))))
 
 HOT = 3
 """Levels of heat from which a cell is one of those that matter."""
@@ -93,56 +91,3 @@ def heat_top(most: float, mean: float) -> float:
     looks even, and at least one request, so that idle is calm.
     """
     return max(most / 2, 4 * mean, 1.0)
-
-
-def bar(ratio: float | None, width: int, *, ascii: bool = False) -> tuple[str, str]:  # noqa: A002
-    """Return a bar's full and empty part, together `width` cells; what is over 1 is full, None is blank."""
-    if ratio is None or width <= 0:
-        return "", " " * width
-    full, half, rest = _BAR[ascii]
-    halves = round(min(max(ratio, 0.0), 1.0) * width * 2)
-    if ratio > 0 and not halves:
-        halves = 1
-    whole = halves // 2 if half else (halves + 1) // 2
-    shown = full * whole + (half if halves % 2 else "")
-    return shown, rest * (width - len(shown))
-
-
-def chart(values: Sequence[float | None], top: float, height: int, *, ascii: bool = False) -> list[str]:  # noqa: A002
-    """Return `height` lines, the highest first, of columns that reach from 0 to `top`."""
-    glyphs = " .:#" if ascii else _EIGHTHS
-    steps = len(glyphs) - 1
-    full = [0 if v is None or top <= 0 else max(1, round(min(v / top, 1.0) * height * steps)) for v in values]
-    return ["".join(glyphs[min(max(f - row * steps, 0), steps)] for f in full) for row in range(height - 1, -1, -1)]
-
-
-def layers(*, ascii: bool = False) -> str:  # noqa: A002
-    """Return the glyphs of stacked parts, the lowest first."""
-    return _STACK[ascii]
-
-
-def stacked(parts: Sequence[float | None], height: int) -> list[int]:
-    """Return how many of `height` cells each part of a whole takes; parts are shares, together at most 1.
-
-    What is there at all takes a cell, if there are as many as parts.
-    """
-    known = [min(max(part or 0.0, 0.0), 1.0) for part in parts]
-    total = min(round(sum(known) * height), height)
-    taken = [max(int(part * height + 1e-9), 1 if part >= _SEEN else 0) for part in known]
-    while sum(taken) > max(total, sum(1 for part in known if part >= _SEEN)):
-        taken[max(range(len(taken)), key=lambda at: (taken[at], taken[at] - known[at] * height))] -= 1
-    while sum(taken) < total:
-        taken[max(range(len(taken)), key=lambda at: known[at] * height - taken[at])] += 1
-    return taken
-
-
-_SEEN = 0.005
-"""Share of a whole from which it is shown."""
-
-
-def scale(value: float) -> float:
-    """Return where a chart of `value` ends: the next power of two, so that its scale seldom changes."""
-    end = 1.0
-    while end < value:
-        end *= 2
-    return end

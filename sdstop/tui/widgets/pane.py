@@ -13,14 +13,15 @@ from typing import Any, ClassVar, NamedTuple
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, width_of
-from sdstop.tui.strip import drawn
+from sdstop.tui.widgets.keys import Section, bind, explained
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.widgets.strip import drawn
 
 SETTLE = 3
 """Updates for which rows keep their places after the cursor was moved, so that they do not slip away under it."""
@@ -64,12 +65,10 @@ class Pane(Widget, can_focus=True):
 
     DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", show=False),
-        Binding("pagedown,ctrl+f", "page(1)", show=False),
-        Binding("g,home", "edge(-1)", show=False),
-        Binding("G,end", "edge(1)", show=False),
+        *explained(Section.ROWS, "down and up", bind("j,down", "move(1)"), bind("k,up", "move(-1)")),
+        *explained(Section.ROWS, "first and last", bind("g,home", "edge(-1)"), bind("G,end", "edge(1)")),
+        *explained(Section.ROWS, "a page down", bind("pagedown,ctrl+f", "page(1)")),
+        *explained(Section.ROWS, "a page up", bind("pageup,ctrl+b", "page(-1)")),
     ]
 
     class Moved(Message):

@@ -8,20 +8,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rich.segment import Segment
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.message import Message
 
-from sdstop.tui.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
-from sdstop.tui.pane import Pane, Row
+from sdstop.tui.widgets.keys import Section, bind, explained
+from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, width_of
+from sdstop.tui.widgets.pane import Pane, Row
 
 Cell = str | Line
 
-LUXURIES = 2
+LOW_PRIORITY_KEEP = 2
 """Columns that are kept at most so firmly are left out where another column lacks comfort."""
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table on the screen.
 
     `cell` paints an item for a width; `value`, where given, is what rows are sorted by (None last). A column with a
@@ -41,14 +42,14 @@ class Column:
     rising: bool = False
 
 
-def fitted(columns: Sequence[Column], width: int) -> list[tuple[Column, int]]:
+def fitted(columns: Sequence[TableColumn], width: int) -> list[tuple[TableColumn, int]]:
     """Choose the columns that fit into `width` cells, with a blank between them, and share out what is left."""
     chosen = list(columns)
 
     def taken(*, comfortably: bool = False) -> int:
         return sum(max(c.width, c.comfort) if comfortably else c.width for c in chosen) + len(chosen) - 1
 
-    for most, comfortably in ((LUXURIES, True), (math.inf, False)):
+    for most, comfortably in ((LOW_PRIORITY_KEEP, True), (math.inf, False)):
         while len(chosen) > 1 and taken(comfortably=comfortably) > width:
             droppable = [c for c in chosen if 0 < c.keep <= most]
             if not droppable:
@@ -70,8 +71,8 @@ class LineTable(Pane):
     """Rows of columns. A row that paints itself (`Row.line`) heads those that follow; it is never sorted away."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "sort", show=False),
-        Binding("S,I", "reverse", show=False),
+        *explained(Section.ROWS, "sort by the next column", bind("s", "sort"), hint="sort", rank=3),
+        *explained(Section.ROWS, "sort the other way round", bind("S,I", "reverse")),
     ]
 
     class Sorted(Message):
@@ -80,7 +81,7 @@ class LineTable(Pane):
     def __init__(
         self,
         title: str,
-        columns: Sequence[Column],
+        columns: Sequence[TableColumn],
         *,
         id: str | None = None,  # noqa: A002
         sort: str | None = None,
@@ -94,9 +95,22 @@ class LineTable(Pane):
         self.needle = ""
         self._given: Sequence[Row] = ()
         self._order: dict[Hashable, int] = {}
-        self._fitted: tuple[int, list[tuple[Column, int]]] = (-1, [])
+        self._fitted: tuple[int, list[tuple[TableColumn, int]]] = (-1, [])
 
-    def _column(self, name: str) -> Column:
+    def set_columns(self, columns: Sequence[TableColumn], *, anew: bool) -> None:
+        """Show other columns; `anew`: of other rows, which nothing is remembered of.
+
+        Rows are no longer sorted by a column that is gone.
+        """
+        if [(c.name, c.width) for c in columns] != [(c.name, c.width) for c in self.columns]:
+            self.columns, self._fitted = tuple(columns), (-1, [])
+            if self.sort not in self.sortable:
+                self.sort = None
+        if anew:
+            self.sort, self.needle, self.held, self.top, self.settling = None, "", False, 0, 0
+            self._order = {}
+
+    def _column(self, name: str) -> TableColumn:
         return next(c for c in self.columns if c.name == name)
 
     @property
@@ -178,7 +192,7 @@ class LineTable(Pane):
         """The title's rule and the columns' headings."""
         return 2
 
-    def fitted(self, width: int) -> list[tuple[Column, int]]:
+    def fitted(self, width: int) -> list[tuple[TableColumn, int]]:
         """Return the columns that are shown at this width, and their widths."""
         if self._fitted[0] != width:
             self._fitted = (width, fitted(self.columns, width - 1))

@@ -1,4 +1,4 @@
-"""Topology: HBAs, expanders, slots and disks as a tree of knots, made of what sysfs says of each."""
+"""HBAs, expanders, slots and disks as a tree, made of what sysfs says of each."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from sdstop.analysis.fabric import KINDS
+from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.scene import Scene
+from sdstop.core.format import natural
+from sdstop.core.history import Window
 
 T = TypeVar("T")
 
@@ -26,7 +27,7 @@ def total(phy: SasPhy) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Knot:
+class FabricNode:
     """Something of the fabric.
 
     An HBA, a SCSI host whose HBA is not known, an expander, a disk, a device without one, or a phy that is not up
@@ -44,7 +45,7 @@ class Knot:
     path: DiskPath | None = None
     phys: tuple[SasPhy, ...] = ()
     owned: tuple[SasPhy, ...] = ()
-    below: tuple[Knot, ...] = ()
+    below: tuple[FabricNode, ...] = ()
     disks: tuple[str, ...] = ()
 
     @property
@@ -65,9 +66,9 @@ class Knot:
             yield from self.phys
             return
         yield from self.phys if self.kind != "expander" else self.owned
-        for knot in self.below:
-            if knot.kind == "expander":
-                yield from knot.counted
+        for node in self.below:
+            if node.kind == "expander":
+                yield from node.counted
 
     @property
     def carries(self) -> float | None:
@@ -77,14 +78,14 @@ class Knot:
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class FabricTree:
     """All that is known of what hangs on what.
 
     `chains` leads from a name to the keys of what has it, outermost first; `others` are functions of storage without
     disks on which none can be expected.
     """
 
-    roots: tuple[Knot, ...]
+    roots: tuple[FabricNode, ...]
     chains: Mapping[str, tuple[str, ...]]
     others: int
     expanders: int
@@ -97,39 +98,39 @@ class Topology:
         return cast("T", self.memo[key])
 
 
-def topology(scene: Scene) -> Topology:
+def fabric_tree(window: Window) -> FabricTree:
     """Return what hangs on what at a moment."""
-    built = _Builder(scene)
+    built = _FabricBuilder(window)
     roots, others = built.roots()
     chains: dict[str, tuple[str, ...]] = {}
 
-    def trace(knot: Knot, above: tuple[str, ...]) -> int:
-        chain = (*above, knot.key)
-        for name in knot.names:
+    def trace(node: FabricNode, above: tuple[str, ...]) -> int:
+        chain = (*above, node.key)
+        for name in node.names:
             chains.setdefault(name, chain)
-        below = sum(trace(part, chain) for part in knot.below)
-        for phy in knot.owned:  # those that lead to something are called after it
+        below = sum(trace(part, chain) for part in node.below)
+        for phy in node.owned:  # those that lead to something are called after it
             chains.setdefault(phy.phy, chain)
-        return below + (knot.kind == "expander")
+        return below + (node.kind == "expander")
 
-    expanders = sum(trace(knot, ()) for knot in roots)
-    return Topology(tuple(roots), chains, others, expanders)
+    expanders = sum(trace(node, ()) for node in roots)
+    return FabricTree(tuple(roots), chains, others, expanders)
 
 
-class _Builder:
-    """Puts rows together into knots."""
+class _FabricBuilder:
+    """Puts rows together into nodes."""
 
-    def __init__(self, scene: Scene) -> None:
-        self.hbas = {row.hba: row for row in rows(scene, Hba)[0].values()}
+    def __init__(self, window: Window) -> None:
+        self.hbas = {row.hba: row for row in latest_rows(window, Hba)[0].values()}
         self.paths: dict[str, list[DiskPath]] = {}
         self.ends: dict[str, list[DiskPath]] = {}
-        for path in rows(scene, DiskPath)[0].values():
+        for path in latest_rows(window, DiskPath)[0].values():
             self.paths.setdefault(path.hba, []).append(path)
             if path.end_device is not None:
                 self.ends.setdefault(path.end_device, []).append(path)
         self.above: dict[str, list[SasDevice]] = {}
-        self.devices = dict(rows(scene, SasDevice)[0])
-        for device in rows(scene, SasDevice)[0].values():
+        self.devices = dict(latest_rows(window, SasDevice)[0])
+        for device in latest_rows(window, SasDevice)[0].values():
             self.above.setdefault(device.above or "", []).append(device)
         self.owned: dict[str, list[SasPhy]] = {}
         self.ports: dict[str, list[SasPhy]] = {}
@@ -137,14 +138,14 @@ class _Builder:
         named: dict[tuple[str, str], str] = {
             (d.above or "", d.address): d.port for d in self.devices.values() if d.address and d.port
         }
-        for phy in rows(scene, SasPhy)[0].values():
+        for phy in latest_rows(window, SasPhy)[0].values():
             self.owned.setdefault(phy.owner or phy.phy, []).append(phy)
             port = phy.port or (named.get((phy.owner, phy.address or "")) if phy.state == "up" else None)
             if port is not None:
                 self.ports.setdefault(port, []).append(phy)
         self.done: set[str] = set()
 
-    def roots(self) -> tuple[list[Knot], int]:
+    def roots(self) -> tuple[list[FabricNode], int]:
         """Return HBAs, then hosts whose HBA is not known; and how many functions are left out."""
         found, others = [], 0
         of_host = {path.host: path.hba for paths in self.paths.values() for path in paths if path.host is not None}
@@ -166,8 +167,8 @@ class _Builder:
         hba = self.hbas.get(name)
         return _ORDER.get(hba.kind, len(_ORDER)) if hba is not None else len(_ORDER)
 
-    def _hba(self, name: str, hba: Hba | None, hosts: tuple[str, ...], paths: Sequence[DiskPath]) -> Knot:
-        parts = [knot for host in hosts for knot in self._attached(host)]
+    def _hba(self, name: str, hba: Hba | None, hosts: tuple[str, ...], paths: Sequence[DiskPath]) -> FabricNode:
+        parts = [node for host in hosts for node in self._attached(host)]
         # Disks that SAS says nothing of hang where the way to them leads.
         lost: dict[str | None, list[DiskPath]] = {}
         for path in paths:
@@ -178,13 +179,15 @@ class _Builder:
             parts += disks if expander is None else [self._group(expander, disks)]
         phys = tuple(phy for host in hosts for phy in sorted(self.owned.get(host, ()), key=_number))
         kind = "hba" if hba is not None or paths else "host"
-        return Knot(f"{kind}:{name}", kind, name, hba, hosts, None, None, phys, (), tuple(parts), _all_disks(parts))
+        return FabricNode(
+            f"{kind}:{name}", kind, name, hba, hosts, None, None, phys, (), tuple(parts), _all_disks(parts)
+        )
 
-    def _group(self, expander: str, disks: Sequence[Knot]) -> Knot:
+    def _group(self, expander: str, disks: Sequence[FabricNode]) -> FabricNode:
         owned = tuple(sorted(self.owned.get(expander, ()), key=_number))
-        return Knot(expander, "expander", expander, owned=owned, below=tuple(disks), disks=_all_disks(disks))
+        return FabricNode(expander, "expander", expander, owned=owned, below=tuple(disks), disks=_all_disks(disks))
 
-    def _attached(self, owner: str, depth: int = 0) -> Iterator[Knot]:
+    def _attached(self, owner: str, depth: int = 0) -> Iterator[FabricNode]:
         """Yield what is attached to a host or expander: expanders, then slots, then links that do not come up."""
         devices = sorted(self.above.get(owner, ()), key=lambda d: (not _expands(d), d.bay is None, d.bay or 0, _num(d)))
         for device in devices:
@@ -196,17 +199,17 @@ class _Builder:
                 known = tuple(self._attached(device.device, depth + 1)) if depth < _DEEPEST else ()
                 below = (*known, *map(self._disk, self._stray(device.device)))
                 owned = tuple(sorted(self.owned.get(device.device, ()), key=_number))
-                yield Knot(device.device, "expander", device.device, None, (), device, None, phys, owned, below,
+                yield FabricNode(device.device, "expander", device.device, None, (), device, None, phys, owned, below,
                            _all_disks(below))  # fmt: skip
                 continue
             paths = self.ends.get(device.device, [])
             for path in paths:
                 yield self._disk(path, device=device, phys=phys)
             if not paths:
-                yield Knot(device.device, "device", device.device, None, (), device, None, phys)
+                yield FabricNode(device.device, "device", device.device, None, (), device, None, phys)
         for phy in sorted(self.owned.get(owner, ()), key=_number):
             if phy.state not in _IDLE and total(phy) != 0:  # that nothing was received at all is usual without a cable
-                yield Knot(phy.phy, "phy", phy.phy, phys=(phy,))
+                yield FabricNode(phy.phy, "phy", phy.phy, phys=(phy,))
 
     def _stray(self, expander: str) -> list[DiskPath]:
         """Return the ways to disks of an expander whose end devices nobody told of."""
@@ -220,9 +223,11 @@ class _Builder:
         hosts: tuple[str, ...] = (),
         device: SasDevice | None = None,
         phys: tuple[SasPhy, ...] = (),
-    ) -> Knot:
+    ) -> FabricNode:
         self.done.add(path.device)
-        return Knot(f"disk:{path.device}", "disk", path.device, hba, hosts, device, path, phys, (), (), (path.device,))
+        return FabricNode(
+            f"disk:{path.device}", "disk", path.device, hba, hosts, device, path, phys, (), (), (path.device,)
+        )
 
 
 _DEEPEST = 8
@@ -245,5 +250,5 @@ def _slot(path: DiskPath) -> tuple[int, tuple[int, str]]:
     return (path.bay if path.bay is not None else 1 << 16, natural(path.device))
 
 
-def _all_disks(parts: Iterable[Knot]) -> tuple[str, ...]:
+def _all_disks(parts: Iterable[FabricNode]) -> tuple[str, ...]:
     return tuple(name for part in parts for name in part.disks)

@@ -1,15 +1,16 @@
-"""Clusters as the screen shows them: failure domains, their nodes and devices as a tree, and what is said of each."""
+"""Clusters as trees: failure domains, their nodes and devices, and how bad each is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop.core.finding import Finding, Severity
+from sdstop.analysis.latest import latest_rows
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.core.format import natural
+from sdstop.core.history import Window
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.scene import Scene
 
 MANAGERS = frozenset({"mdm", "tiebreaker", "standby", "mon"})
 """Roles of those that lead, and hold no data by it."""
@@ -17,7 +18,7 @@ _LED = {"mdm": 0, "tiebreaker": 1, "standby": 2, "mon": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class Twig:
+class ClusterEntity:
     """Something of a cluster: itself, its managers, a failure domain, a node with its roles, or a device.
 
     `severity` is the worst that is said of it and of all below; `down` counts what is not well below.
@@ -31,7 +32,7 @@ class Twig:
     nodes: tuple[ClusterNode, ...] = ()
     domains: tuple[FailureDomain, ...] = ()
     device: ClusterDevice | None = None
-    below: tuple[Twig, ...] = ()
+    below: tuple[ClusterEntity, ...] = ()
     here: bool = False
 
     @property
@@ -64,24 +65,24 @@ def _sum(values: Iterable[int | None]) -> int | None:
     return sum(known) if known else None
 
 
-def forest(scene: Scene) -> list[Twig]:
-    """Return a tree for each cluster; of a single one what hangs on it."""
-    clusters = sorted(rows(scene, Cluster)[0].values(), key=lambda row: natural(row.cluster))
-    grown = [_grow(row, scene) for row in clusters]
-    found = [twig for twig in grown if twig.below]
+def forest(window: Window, findings: Sequence[Finding]) -> list[ClusterEntity]:
+    """Return a tree for each cluster; of a single one what hangs on it. `findings` are those in force."""
+    worst = worst_by_subject(findings)
+    clusters = sorted(latest_rows(window, Cluster)[0].values(), key=lambda row: natural(row.cluster))
+    grown = [_grow(row, window, worst) for row in clusters]
+    found = [entity for entity in grown if entity.below]
     return list(found[0].below) if len(clusters) == 1 and found else found
 
 
-def _grow(cluster: Cluster, scene: Scene) -> Twig:
+def _grow(cluster: Cluster, window: Window, worst: Mapping[str, Severity]) -> ClusterEntity:
     name = cluster.cluster
-    worst = scene.worst()
-    nodes = [row for row in rows(scene, ClusterNode)[0].values() if row.cluster == name]
+    nodes = [row for row in latest_rows(window, ClusterNode)[0].values() if row.cluster == name]
     devices: dict[str, list[ClusterDevice]] = {}
-    for device in rows(scene, ClusterDevice)[0].values():
+    for device in latest_rows(window, ClusterDevice)[0].values():
         if device.cluster == name:
             devices.setdefault(device.node, []).append(device)
     by_domain: dict[str, list[FailureDomain]] = {}
-    for domain in rows(scene, FailureDomain)[0].values():
+    for domain in latest_rows(window, FailureDomain)[0].values():
         if domain.cluster == name:
             by_domain.setdefault(domain.domain, []).append(domain)
     managers = sorted(
@@ -98,62 +99,65 @@ def _grow(cluster: Cluster, scene: Scene) -> Twig:
         placed.setdefault(node_name, []).append(node_name)
     below = [_managers(name, managers, worst)] if managers else []
     for domain_name, members in sorted(placed.items(), key=lambda item: natural(item[0])):
-        twigs = [_node(name, m, roles.get(m, []), devices.get(m, []), worst) for m in sorted(members, key=natural)]
+        entities = [_node(name, m, roles.get(m, []), devices.get(m, []), worst) for m in sorted(members, key=natural)]
         if members == [domain_name]:
-            below += twigs
+            below += entities
             continue
-        said = _worst([worst.get(domain_name), *(twig.severity for twig in twigs)])
+        said = worst_of([worst.get(domain_name), *(entity.severity for entity in entities)])
         rows_ = tuple(by_domain.get(domain_name, ()))
         below.append(
-            Twig((name, "domain", domain_name), "domain", domain_name, said, None, (), rows_, None, tuple(twigs))
+            ClusterEntity(
+                (name, "domain", domain_name), "domain", domain_name, said, None, (), rows_, None, tuple(entities)
+            )
         )
     own = worst.get(name) or (Severity.WARNING if cluster.healthy == 0 else None)
-    severity = _worst([own, *(twig.severity for twig in below)])
-    return Twig((name,), "cluster", name, severity, cluster, (), (), None, tuple(below))
+    severity = worst_of([own, *(entity.severity for entity in below)])
+    return ClusterEntity((name,), "cluster", name, severity, cluster, (), (), None, tuple(below))
 
 
-def _managers(cluster: str, managers: Sequence[ClusterNode], worst: dict[str, Severity]) -> Twig:
-    twigs = tuple(
-        Twig((cluster, row.role, row.node), "manager", row.node, _said(row, worst), None, (row,), here=row.local)
+def _managers(cluster: str, managers: Sequence[ClusterNode], worst: Mapping[str, Severity]) -> ClusterEntity:
+    entities = tuple(
+        ClusterEntity(
+            (cluster, row.role, row.node), "manager", row.node, _said(row, worst), None, (row,), here=row.local
+        )
         for row in managers
     )
-    severity = _worst([twig.severity for twig in twigs])
-    return Twig((cluster, "managers"), "managers", "managers", severity, None, (), (), None, twigs)
+    severity = worst_of([entity.severity for entity in entities])
+    return ClusterEntity((cluster, "managers"), "managers", "managers", severity, None, (), (), None, entities)
 
 
 def _node(
-    cluster: str, name: str, roles: Sequence[ClusterNode], devices: Sequence[ClusterDevice], worst: dict[str, Severity]
-) -> Twig:  # fmt: skip
+    cluster: str, name: str, roles: Sequence[ClusterNode], devices: Sequence[ClusterDevice],
+    worst: Mapping[str, Severity],
+) -> ClusterEntity:  # fmt: skip
     below = tuple(
-        Twig((cluster, name, row.device), "device", row.local or row.device, _said(row, worst), None, (), (), row,
-             here=row.local is not None)
+        ClusterEntity((cluster, name, row.device), "device", row.local or row.device, _said(row, worst), None, (), (),
+                      row, here=row.local is not None)
         for row in sorted(devices, key=lambda row: natural(row.device))
     )  # fmt: skip
-    severity = _worst([worst.get(name), *(_said(row, worst) for row in roles), *(twig.severity for twig in below)])
-    here = any(row.local for row in roles) or any(twig.here for twig in below)
-    return Twig((cluster, "node", name), "node", name, severity, None, tuple(roles), (), None, below, here)
+    severity = worst_of(
+        [worst.get(name), *(_said(row, worst) for row in roles), *(entity.severity for entity in below)]
+    )
+    here = any(row.local for row in roles) or any(entity.here for entity in below)
+    return ClusterEntity((cluster, "node", name), "node", name, severity, None, tuple(roles), (), None, below, here)
 
 
-def _said(row: ClusterNode | ClusterDevice, worst: dict[str, Severity]) -> Severity | None:
+def _said(row: ClusterNode | ClusterDevice, worst: Mapping[str, Severity]) -> Severity | None:
     name = row.node if isinstance(row, ClusterNode) else row.local or row.device
     return worst.get(name) or (Severity.WARNING if row.healthy == 0 else None)
 
 
-def _worst(said: Iterable[Severity | None]) -> Severity | None:
-    return max((one for one in said if one is not None), key=lambda one: one.rank, default=None)
-
-
-def pools(scene: Scene) -> list[ClusterPool]:
+def pools(window: Window) -> list[ClusterPool]:
     """Return the pools of all clusters, by name."""
-    return sorted(rows(scene, ClusterPool)[0].values(), key=lambda row: (row.cluster, natural(row.pool)))
+    return sorted(latest_rows(window, ClusterPool)[0].values(), key=lambda row: (row.cluster, natural(row.pool)))
 
 
-def rebuilds(scene: Scene) -> list[Rebuild]:
+def rebuilds(window: Window) -> list[Rebuild]:
     """Return what clusters rebuild."""
-    found = [row for row in rows(scene, Rebuild)[0].values() if row.kind in {"powerflex", "ceph", "drbd"}]
+    found = [row for row in latest_rows(window, Rebuild)[0].values() if row.kind in {"powerflex", "ceph", "drbd"}]
     return sorted(found, key=lambda row: (row.array, row.operation))
 
 
-def about(scene: Scene, subject: str, prefix: str = "") -> list[Finding]:
+def about(findings: Sequence[Finding], subject: str, prefix: str = "") -> list[Finding]:
     """Return what rules, those whose id begins with `prefix`, find wrong with a subject."""
-    return [f for f in scene.look.judgement.findings if f.subject == subject and f.rule.startswith(prefix)]
+    return [f for f in findings if f.subject == subject and f.rule.startswith(prefix)]

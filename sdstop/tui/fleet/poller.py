@@ -1,4 +1,4 @@
-"""Asking: the thread that waits for the server, so that the screen never does."""
+"""The thread that waits for the server, so that the screen never does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Callable
 from sdstop.fleet.picture import Key, Picture
 from sdstop.fleet.watcher import NodePicture, Watcher
 
-Told = Picture | NodePicture | Exception
+FleetAnswer = Picture | NodePicture | Exception
 
 
-class Asking:
+class FleetPoller:
     """One question at a time; whoever quits does not wait for an answer."""
 
-    def __init__(self, watcher: Watcher, interval: float, tell: Callable[[Told], None]) -> None:
+    def __init__(self, watcher: Watcher, interval: float, tell: Callable[[FleetAnswer], None]) -> None:
         """Ask nothing yet; `tell` is called from the thread."""
         self.interval = interval
         self.paused = False
@@ -84,7 +84,7 @@ class Asking:
     def _is_due(self) -> bool:
         return not self.paused and time.monotonic() >= self._due
 
-    def _asked(self, wanted: Key | None) -> Told:
+    def _asked(self, wanted: Key | None) -> FleetAnswer:
         try:
             return self._watcher.refresh() if wanted is None else self._watcher.node(wanted)
         except Exception as error:  # noqa: BLE001  # a thread's errors are seen by nobody unless they are handed over

@@ -10,16 +10,15 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from sdstop.core.format import safe
-from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
-
-Hint = tuple[str, str]
+from sdstop.tui.widgets.keys import Hint
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 LINGER = 8.0
 """Seconds that a message stays."""
 
 
 @dataclass(slots=True)
-class Question:
+class Prompt:
     """A line that is asked for.
 
     `done` gets the text, or None if it was given up; `typed`, where given, every intermediate text. Tab completes
@@ -44,7 +43,7 @@ class Foot(Widget):
         super().__init__()
         self.hints = tuple(hints)
         self.palette = Palette()
-        self.question: Question | None = None
+        self.question: Prompt | None = None
         self._message: tuple[str, bool] | None = None
 
     def show(self, palette: Palette) -> None:
@@ -70,7 +69,7 @@ class Foot(Widget):
             self._message = None
             self.refresh()
 
-    def ask(self, question: Question) -> None:
+    def ask(self, question: Prompt) -> None:
         """Let the user type a line."""
         question.at = len(question.text)
         self.question = question
@@ -121,13 +120,13 @@ class Foot(Widget):
             q.text, q.at = q.text[: q.at] + first + q.text[q.at :], q.at + len(first)
             self._typed(q, before)
 
-    def _typed(self, question: Question, before: str) -> None:
+    def _typed(self, question: Prompt, before: str) -> None:
         self.refresh()
         if self.question is question and question.text != before and question.typed is not None:
             question.typed(question.text)
 
     @staticmethod
-    def _complete(question: Question) -> None:
+    def _complete(question: Prompt) -> None:
         fits = [choice for choice in question.choices if choice.startswith(question.text)]
         if fits:
             common = fits[0]
@@ -160,7 +159,7 @@ class Foot(Widget):
             line.extend(more)
         return tuple(line)
 
-    def _question_line(self, q: Question, width: int) -> Line:
+    def _question_line(self, q: Prompt, width: int) -> Line:
         before, under, after = (
             safe(part, 4096) for part in (q.text[: q.at], q.text[q.at : q.at + 1], q.text[q.at + 1 :])
         )
