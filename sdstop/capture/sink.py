@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sdstop.capture.bounds import LIMITS
+from sdstop.output_file import rename_new
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2
@@ -97,19 +98,10 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _rename_new(source: Path, target: Path) -> None:
-    """Give a file a name that nobody has. Raises FileExistsError."""
-    try:
-        os.link(source, target)  # unlike a rename it never replaces
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "", target) from None
-        source.rename(target)
-    else:
-        source.unlink()
+    """Give a file of the same folder a name that nothing has yet. Raises FileExistsError."""
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        rename_new(source.name, target.name, folder)
         os.fsync(folder)
     finally:
         os.close(folder)

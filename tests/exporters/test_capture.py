@@ -258,7 +258,7 @@ def test_what_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_file_system_without_hard_links(tmp_path: Path, frames: list[Frame], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
