@@ -110,7 +110,8 @@ def text(said: Compared, width: int = 100) -> str:
         for finding in said.findings:
             lines.append(f"  {finding.severity.upper():<8}  {safe(finding.rule)}  {safe(finding.subject)}")
             lines += table.wrapped(safe(finding.summary, 2000), width, "    ")
-            lines += [line for advice in finding.advice for line in table.wrapped(f"Do: {safe(advice)}", width, "    ")]
+            for advice in finding.advice:
+                lines += table.wrapped(f"Do: {safe(advice)}", width, "    ", pasted=True)
         sections.append(lines)
     rows = [(safe(each.what, 60), safe(value, 60), safe(", ".join(nodes), 400)) for each in said.differences
             for value, nodes in each.values]  # fmt: skip

@@ -23,7 +23,7 @@ MOST_COMMANDS = 60
 HEAD_LINES = 40
 """Lines of a command's output that are quoted."""
 _MOST_GOOD = 60
-_SPECIAL = re.compile(r"([\\`*_{}\[\]|<>~&])")
+_SPECIAL = re.compile(r"\\(?P<next>[!-/:-@\[-`{-~])|[\\`*_{}\[\]|<>~&]")
 
 
 def postmortem(session: Session, note: str = "", ran: Sequence[Asked] | None = None) -> str:
@@ -53,8 +53,15 @@ def postmortem(session: Session, note: str = "", ran: Sequence[Asked] | None = N
 
 
 def escaped(text: object, limit: int = 1000) -> str:
-    r"""Return a foreign text of one line that Markdown shows as it is: `md_0` becomes `md\_0`."""
-    return _SPECIAL.sub(r"\\\1", safe(text, limit))
+    r"""Return a foreign text of one line that Markdown shows as it is: `md_0` becomes `md\_0`.
+
+    A backslash before a sign stays one for a shell, too, into which somebody pastes the source: `\;` becomes `\\\;`.
+    """
+    return _SPECIAL.sub(_literal, safe(text, limit))
+
+
+def _literal(found: re.Match[str]) -> str:
+    return f"\\\\\\{found['next']}" if found["next"] else f"\\{found[0]}"
 
 
 def _head(host: dict[str, object], session: Session) -> list[str]:

@@ -28,12 +28,16 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     return fill + text if right else text + fill
 
 
-def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
-    """Break a text into lines; `hanging` begins all but the first (default: as the first)."""
+def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None, *, pasted: bool = False) -> list[str]:
+    """Break a text into lines; `hanging` begins all but the first (default: as the first).
+
+    Of what is `pasted` into a shell no word is broken: its rest would be a command of its own.
+    """
     hanging = indent if hanging is None else hanging
     found = textwrap.wrap(
-        text, max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False
-    )
+        text, max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False,
+        break_long_words=not pasted,
+    )  # fmt: skip
     return found or [indent.rstrip()]
 
 

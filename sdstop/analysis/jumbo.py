@@ -10,6 +10,7 @@ from sdstop.collectors.aoe import AoePort
 from sdstop.collectors.network import Interface
 from sdstop.history import Window
 from sdstop.readings.aoe import HEADERS, SECTOR, good_mtus, whole_share
+from sdstop.shell import quoted
 
 BLOCK = 4096
 JUMBO = 9216
@@ -109,7 +110,7 @@ def commands(
     right = {nic.interface for nic in nics if nic.mtu is not None and better.low <= nic.mtu <= better.high}
     for name in names:
         if name not in right:
-            yield f"ip link set dev {human.safe(name)} mtu {better.mtu}   # {better.low} to {better.high} are right"
+            yield f"ip link set dev {quoted(name)} mtu {better.mtu}   # {better.low} to {better.high} are right"
     if set(names) - right:
         yield "set it where the network is configured, too, or it is gone after a reboot"
 

@@ -20,6 +20,7 @@ from sdstop.collectors.processes import StorageThreadActivity
 from sdstop.history import Window
 from sdstop.model import Reading
 from sdstop.readings.zpool import Tuning
+from sdstop.shell import quoted
 
 PASSES = 3
 """Times that a byte of a rebuild crosses memory: from the HBA, for its checksum, for parity."""
@@ -144,7 +145,10 @@ def _processors(window: Window, known: Rebuilding) -> Iterator[Suspect]:
         text, advice = f"one processor: {row.name} takes {human.percent(busy)} % of it", "top -H; perf top"
         if row.name.endswith(_PARITY):
             text = f"{text}, and computes all parity alone"
-            advice = f"cat /sys/block/{known.name}/md/group_thread_cnt: with more than 0, others compute parity for it"
+            advice = (
+                f"cat /sys/block/{quoted(known.name)}/md/group_thread_cnt: with more than 0, others compute "
+                "parity for it"
+            )
         yield Suspect(text, "proven", advice, (row,))
     elif overall >= CPUS_FULL:
         share = math.fsum(busy for _, busy in threads)

@@ -11,6 +11,7 @@ from sdstop.history import Window
 from sdstop.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 from sdstop.readings.scaleio import Gateway
+from sdstop.shell import operand, quoted
 
 _ID = "cluster-degraded"
 PACEMAKER = "pacemaker"
@@ -158,10 +159,11 @@ def _advice(
     said = []
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
-        said.append(f"ping {address}; on it: systemctl --failed; journalctl -b -p err | tail -40")
+        said.append(f"ping {operand(address)}; on it: systemctl --failed; journalctl -b -p err | tail -40")
     if devices:
         said.append(
-            f"on {devices[0].node}: journalctl -k | grep -i -E 'I/O error|reset'; smartctl -x {devices[0].device}"
+            f"on {quoted(devices[0].node)}: journalctl -k | grep -i -E 'I/O error|reset'; "
+            f"smartctl -x {operand(devices[0].device)}"
         )
     if lacking:
         said.append("touch no other node or disk until all data has its copies again: rebuild-running says when")

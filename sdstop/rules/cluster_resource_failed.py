@@ -8,6 +8,7 @@ from sdstop.collectors.pacemaker import ClusterResource
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.readings.cluster import Cluster
+from sdstop.shell import operand, quoted
 
 _ID = "cluster-resource-failed"
 _BAD = {"blocked": Severity.CRITICAL, "failed": Severity.WARNING, "stopped": Severity.WARNING}
@@ -52,8 +53,8 @@ def _found(window: Window, row: ClusterResource) -> Finding:
         ),
         cites(window.cite(row), window.cite(row, "failures") if row.failures else None),
         (
-            f"crm_mon -1 -f; journalctl -u pacemaker | grep -w {row.resource}",
-            f"once the cause is mended: crm_resource --cleanup --resource {row.resource}",
+            f"crm_mon -1 -f; journalctl -u pacemaker | grep -w {operand(row.resource)}",
+            f"once the cause is mended: crm_resource --cleanup --resource {quoted(row.resource)}",
         ),
         "active on a node, and no instance of it failed or blocked",
     )

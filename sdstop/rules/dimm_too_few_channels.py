@@ -12,6 +12,7 @@ from sdstop.evidence import Cite
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
+from sdstop.shell import phrase
 
 _ID = "dimm-too-few-channels"
 _RATED = "decimal_bytes_per_second"
@@ -87,7 +88,7 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
         return RuledOut(_ID, _SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
     # Where sockets differ dimm-unequal-sockets is as loud about it; here the best of them counts.
     best = max((row.used or 0) / (row.channels or 1) for row in sockets)
-    few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {row.socket}" for row in sockets)
+    few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {phrase(row.socket)}" for row in sockets)
     few = few.replace(" at socket", " memory channels have a module at socket", 1)
     peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
     demand = _demand(window, limits)
@@ -179,7 +180,7 @@ def _cited(window: Window, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm
 
 def _advice(sockets: Sequence[MemorySocket]) -> tuple[str, ...]:
     missing = [
-        f"{row.channels - row.used} at socket {row.socket}"
+        f"{row.channels - row.used} at socket {phrase(row.socket)}"
         for row in sockets
         if row.used is not None and row.channels is not None and row.used < row.channels
     ]

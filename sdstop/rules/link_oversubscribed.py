@@ -10,6 +10,7 @@ from sdstop.collectors.clients import StorageClient, StorageClientActivity
 from sdstop.collectors.network import Interface, InterfaceActivity
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
+from sdstop.shell import quoted
 
 _ID = "link-oversubscribed"
 _GB = 1e9
@@ -125,7 +126,7 @@ def _finding(
         ),
         (
             "a faster link, or one more with clients spread over both (a bond gives one client no more than one slave)",
-            f"ss -tinO state established   # who takes most: {', '.join(first)}",
+            f"ss -tinO state established   # who takes most: {', '.join(map(quoted, first))}",
         ),
         "clients that get no more over a faster link: then disks or they themselves are the limit",
         explains=(f"link-saturated:{name}",),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.readings.cluster import Cluster, ClusterNode
+from sdstop.shell import quoted
 
 _ID = "mdm-no-redundancy"
 _WITHOUT = frozenset({"drbd", "pacemaker"})
@@ -77,7 +78,7 @@ def _advice(cluster: Cluster, gone: list[ClusterNode], *, single: bool) -> tuple
     who = gone[0].node if gone else "the one that is missing"
     return (
         "scli --query_cluster",
-        f"bring {who} back: is its node up, and its service (systemctl status mdm)?",
+        f"bring {quoted(who)} back: is its node up, and its service (systemctl status mdm)?",
         "if it does not come back: put a standby MDM in its place (scli --replace_cluster_mdm)",
     )
 

@@ -8,6 +8,7 @@ from sdstop.collectors.hba import DiskPath, Hba
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.readings.disk import DiskActivity
+from sdstop.shell import quoted
 
 _ID = "pcie-degraded"
 _VIRTIO = "1af4:"
@@ -83,7 +84,7 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
             )
         ),
         (
-            f"lspci -vv -s {row.hba} | grep -E 'LnkCap|LnkSta'   # and of the port above, {row.port}",
+            f"lspci -vv -s {quoted(row.hba)} | grep -E 'LnkCap|LnkSta'   # and of the port above, {quoted(row.port)}",
             "seat the card anew, try another slot; in a slot that is shared or wired narrower the board sets the limit",
         ),
         "a board that wires fewer lanes to this slot than its port can: its manual says so, the port does not",

@@ -10,6 +10,7 @@ from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked,
 from sdstop.history import Window
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.scaleio import ScaleioPool
+from sdstop.shell import quoted
 
 _ID = "rmcache-on-flash"
 _FLASH = frozenset({"SSD", "NVMe", "NVME"})
@@ -60,7 +61,10 @@ def _found(window: Window, pool: ScaleioPool, media: str) -> Finding:
         ),
         cites(window.cite(pool, "rmcache")),
         (
-            f"scli --set_rmcache_usage --protection_domain_name DOMAIN --storage_pool_name {area} --dont_use_rmcache",
+            (
+                f"scli --set_rmcache_usage --protection_domain_name DOMAIN --storage_pool_name {quoted(area)} "
+                "--dont_use_rmcache"
+            ),
             "measure before and after, with the same load, for some minutes: what is lost shows once the cache is full",
         ),
         "a load that is slower without it",

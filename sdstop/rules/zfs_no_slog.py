@@ -9,6 +9,7 @@ from sdstop.analysis.pooling import Whole, disk_of, rotates, wholes
 from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.history import Window
 from sdstop.readings.zpool import Dataset, DatasetActivity, DatasetSettings, IntentLog, PoolState, Vdev, VdevLoad
+from sdstop.shell import operand
 
 _ID = "zfs-no-slog"
 SECONDS = 60.0
@@ -97,8 +98,11 @@ def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
             window.cite(disk, "rotational") if disk is not None else None,
         ),
         (
-            f"zpool add {whole.name} log mirror /dev/disk/by-id/A /dev/disk/by-id/B   # with power-loss protection",
-            *((f"is sync=always meant? zfs get sync {forced[0]}",) if forced else ()),
+            (
+                f"zpool add {operand(whole.name)} log mirror /dev/disk/by-id/A /dev/disk/by-id/B"
+                "   # with power-loss protection"
+            ),
+            *((f"is sync=always meant? zfs get sync {operand(forced[0])}",) if forced else ()),
             "who writes so? NFS and iSCSI wait for what their clients flush; sync=disabled would lose it",
         ),
         "the same wait of the applications with a log device",

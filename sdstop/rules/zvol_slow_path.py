@@ -11,6 +11,7 @@ from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold,
 from sdstop.history import Window
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.zpool import DatasetActivity, DatasetSettings, Vdev, draid
+from sdstop.shell import operand
 
 _ID = "zvol-slow-path"
 SECONDS = 60.0
@@ -124,7 +125,8 @@ def _judge(
             f"{human.bytes_(whole_row)}"
         )
         advice.append(
-            f"zfs create -V SIZE -o volblocksize={_power(whole_row)} {row.pool}/NEW   # and copy it: the block of a "
+            f"zfs create -V SIZE -o volblocksize={_power(whole_row)} {operand(row.pool)}/NEW"
+            "   # and copy it: the block of a "
             "volume is fixed"
         )
         values += [
