@@ -18,13 +18,13 @@ import time
 from statistics import mean
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.dmcache import DMCACHE
-from sdstop.diagnosis import Diagnosis, providers_of
-from sdstop.evidence import Evidence, Frame, command_key
-from sdstop.history import History
-from sdstop.parsers.dmsetup import FLASHCACHES, INFO, PARTITIONS, STATUS, TABLE
+from sdstop.collectors.devicemapper.dmcache import DMCACHE
+from sdstop.collectors.devicemapper.dmsetup import FLASHCACHES, INFO, PARTITIONS, STATUS, TABLE
+from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.evidence import Evidence, Frame, command_key
+from sdstop.core.history import History
+from sdstop.core.replay import Replay
 from sdstop.readings.cache import Cache, CacheActivity
-from sdstop.replay import Replay
 from sdstop.rules import RULES
 
 SETTLED = 70

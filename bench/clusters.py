@@ -19,13 +19,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from sdstop.collectors.scaleio import SCALEIO
-from sdstop.diagnosis import Diagnosis, providers_of
-from sdstop.evidence import Evidence, Frame, http_key
-from sdstop.history import History
-from sdstop.parsers.powerflex import QUERY
-from sdstop.readings.scaleio import INSTANCES, STATISTICS
-from sdstop.replay import Replay
+from sdstop.collectors.powerflex.cluster import SCALEIO
+from sdstop.collectors.powerflex.objects import QUERY
+from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS
+from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.evidence import Evidence, Frame, http_key
+from sdstop.core.history import History
+from sdstop.core.replay import Replay
 from sdstop.rules import RULES
 from sdstop.sampler import wire
 from sdstop.sampler.rounds import Delta

@@ -24,17 +24,17 @@ from pathlib import Path
 from statistics import median
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.dimms import DIMMS, TABLE
-from sdstop.collectors.edac import EDAC
-from sdstop.collectors.hba import HBA
-from sdstop.collectors.interrupts import INTERRUPTS
-from sdstop.collectors.numa import NUMA
-from sdstop.collectors.sas import PHYS, SAS
-from sdstop.diagnosis import Diagnosis, providers_of
-from sdstop.evidence import Evidence, Frame
-from sdstop.history import History
-from sdstop.live import LiveHost
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.collectors.fabric.hba import HBA
+from sdstop.collectors.fabric.interrupts import INTERRUPTS
+from sdstop.collectors.fabric.numa import NUMA
+from sdstop.collectors.fabric.sas import PHYS, SAS
+from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.memory.edac import EDAC
+from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.history import History
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
 from sdstop.sampler.flight import sample
 from sdstop.sampler.rounds import Delta

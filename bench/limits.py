@@ -19,16 +19,16 @@ from pathlib import Path
 from statistics import mean
 
 from sdstop.collectors import BUILTIN
-from sdstop.diagnosis import Diagnosis, providers_of
-from sdstop.evidence import Evidence, Frame, command_key
-from sdstop.history import History
-from sdstop.live import LiveHost
-from sdstop.parsers.ceph import DUMP, HEALTH, PERF, STATUS, TREE
+from sdstop.collectors.ceph.answers import DUMP, HEALTH, PERF, STATUS, TREE
+from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.evidence import Evidence, Frame, command_key
+from sdstop.core.history import History
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import Replay
+from sdstop.node.live import LiveHost
+from sdstop.node.throttled import LIMITED, ControlGroups
 from sdstop.readings.limit import Limit, LimitUse
-from sdstop.recording import RecordingHost
-from sdstop.replay import Replay
 from sdstop.rules import RULES
-from sdstop.throttled import LIMITED, ControlGroups
 
 SETTLED = 30
 """Frames that are not counted: the windows of rules fill."""

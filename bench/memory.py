@@ -16,9 +16,9 @@ import seconds
 
 from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Origin
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.session import Session
 
 SETTLED = 90
 """Seconds after which the windows of rules are full."""

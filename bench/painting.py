@@ -19,9 +19,9 @@ import seconds
 from sdstop import tui
 from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Frame, Origin
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.session import RING_SECONDS, Look, Session
 from sdstop.rules import RULES
-from sdstop.session import RING_SECONDS, Look, Session
 
 PACE = 0.1
 WARM = 10

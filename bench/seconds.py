@@ -10,12 +10,12 @@ from pathlib import Path
 
 from tree import Counters
 
-from sdstop.collector import LIVE, Collector
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, RunMark
-from sdstop.host import Host
-from sdstop.live import LiveHost
-from sdstop.recording import RecordingHost
+from sdstop.core.collector import LIVE, Collector
+from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.host import Host
+from sdstop.core.recording import RecordingHost
+from sdstop.node.live import LiveHost
 from sdstop.sampler.flight import run
 from sdstop.sampler.rounds import Delta, Sent
 from sdstop.sampler.wire import Assembly, packets

@@ -19,17 +19,17 @@ from tree import Counters
 
 from sdstop.cli.command import collect_seldom
 from sdstop.collectors import BUILTIN
-from sdstop.diagnosis import Diagnosis, providers_of
-from sdstop.evidence import Frame, Origin
+from sdstop.core.diagnosis import Diagnosis, providers_of
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.history import History
+from sdstop.core.replay import Replay
+from sdstop.core.session import RING_SECONDS, Look, Session, Timeline
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.prometheus.metrics import Exposition
-from sdstop.history import History
-from sdstop.live import LiveHost
-from sdstop.replay import Replay
+from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
 from sdstop.sampler.rounds import Delta
 from sdstop.sampler.wire import Assembly
-from sdstop.session import RING_SECONDS, Look, Session, Timeline
 
 SETTLED = 75
 """Frames that are not counted, unless told otherwise: the windows of rules fill."""

@@ -20,7 +20,7 @@ from statistics import median
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from sdstop.session import Session
+from sdstop.core.session import Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.terminal import Options
 from tests.tui import clusternode

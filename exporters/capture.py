@@ -24,14 +24,14 @@ from sdstop.capture.bounds import LIMITS
 from sdstop.capture.layout import Place, Slugs, lay_out
 from sdstop.capture.manifest import SCHEMA
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
-from sdstop.evidence import Evidence, Frame, RunMark, dated, slug
+from sdstop.core.evidence import Evidence, Frame, RunMark, dated, slug
+from sdstop.core.format import safe
+from sdstop.core.session import Session
 from sdstop.exporters.report.asked import asked
 from sdstop.exporters.report.course import Course, course_of
 from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
-from sdstop.format import safe
-from sdstop.session import Session
 
 ARCHIVES = (".tar.gz", ".tgz")
 """A path that ends so becomes an archive, any other a folder."""

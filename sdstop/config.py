@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sdstop.finding import NodeRule, Rule
+    from sdstop.core.finding import NodeRule, Rule
     from sdstop.gateway.settings import Settings
 
 _LARGEST = 1e18

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sdstop.collector import Collector
-from sdstop.finding import Rule
-from sdstop.host import Host
-from sdstop.model import Derivation, Reading, schema
-from sdstop.readings.aoe import AoeExport
+from sdstop.collectors.aoe.readings import AoeExport
+from sdstop.core.collector import Collector
+from sdstop.core.finding import Rule
+from sdstop.core.host import Host
+from sdstop.core.model import Derivation, Reading, schema
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, cumulative
 from tests.frames import Judged

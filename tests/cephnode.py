@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sdstop.parsers import ceph
+from sdstop.collectors.ceph import answers as ceph
 
 FSID = "7b1f2c0e-5a4d-4c6b-9d7e-2f6a8b3c1d90"
 NAME = "ceph-7b1f2c0e"

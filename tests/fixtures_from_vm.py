@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sdstop.capture.reader import PACKED
-from sdstop.evidence import Evidence, Frame, Outcome
+from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.exporters.capture import CaptureWriter
 
 HOST = "sdsvm"  # what the machine calls itself

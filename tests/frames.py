@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sdstop.collector import Collector
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.finding import Finding, Rule, RuledOut, Unchecked, Verdict
-from sdstop.session import Session
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, Verdict
+from sdstop.core.session import Session
 
 Files = Mapping[str, str]
 START = 1_700_000_000.0

@@ -28,6 +28,7 @@ from pathlib import Path
 
 from sdstop.capture.reader import Unopenable, open_capture
 from sdstop.collectors import BUILTIN
+from sdstop.core.session import Session
 from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.html.page import page
@@ -37,7 +38,6 @@ from sdstop.redaction import credentials
 from sdstop.redaction.pseudonym import Pseudonyms
 from sdstop.redaction.redactor import Redactor
 from sdstop.rules import RULES
-from sdstop.session import Session
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 FRAMES = 4

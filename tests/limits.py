@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sdstop.collector import Collector, Need
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.finding import Rule
-from sdstop.host import Host
-from sdstop.model import Reading
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.core.collector import Collector, Need
+from sdstop.core.finding import Rule
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
 from sdstop.readings.limit import USE, Limit
 from tests.frames import Files, Judged
 

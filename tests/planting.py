@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 
 HOST, DOMAIN, PEER = "stor-zurich9", "kappelhof.example", "peer-basel4"
 FQDN, OTHER = f"{HOST}.{DOMAIN}", f"backup7.{DOMAIN}"

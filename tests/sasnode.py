@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sdstop.collectors.sas import DEVICES, EXPANDERS, PHYS, PORTS
+from sdstop.collectors.fabric.sas import DEVICES, EXPANDERS, PHYS, PORTS
 
 ROOT = "../../devices/pci0000:80/0000:80:02.0/0000:82:00.0/host1"
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Origin
-from sdstop.live import LiveHost
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
+from sdstop.node.live import LiveHost
 from sdstop.readings.disk import Disk
-from sdstop.readings.mdarray import Array, Member
 from sdstop.rules import RULES
 from sdstop.sampler import sample
-from sdstop.session import Session
 
 BENCH = Path(__file__).parent.parent / "bench"
 

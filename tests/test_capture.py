@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from sdstop.capture.bounds import Limits, Refused
 from sdstop.capture.folder import read_folder
 from sdstop.capture.reader import Unopenable, open_capture
-from sdstop.evidence import UNDATED, Evidence, Frame, Outcome, RunMark
-from sdstop.host import LARGEST, Absent, Denied, Failed, TimedOut
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, RunMark
+from sdstop.core.host import LARGEST, Absent, Denied, Failed, TimedOut
+from sdstop.core.replay import EvidenceHost
 
 Files = dict[str, Any]
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import sdstop.collectors
-from sdstop import commands
-from sdstop.commands import COMMANDS, Command, CommandRunner
-from sdstop.host import LARGEST, Absent, Denied, Failed, TimedOut
+from sdstop.core.host import LARGEST, Absent, Denied, Failed, TimedOut
+from sdstop.node import commands
+from sdstop.node.commands import COMMANDS, Command, CommandRunner
 
 LONG = 600.0
 """Seconds that a test's command would sleep: whoever waited for it would not end."""

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.config import Config, ConfigError, load
-from sdstop.finding import Rule, Severity, Threshold
+from sdstop.core.finding import Rule, Severity, Threshold
 
 RULES = (Rule("too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (), (Threshold("degrees", 40.0, "h"),)),)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.commands import COMMANDS
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.report import catalogue
+from sdstop.node.commands import COMMANDS
 from sdstop.rules import RULES
 from tests.exporters.meters import METERS, TOO_LOUD
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.evidence import Evidence, Outcome
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.replay import EvidenceHost
 from tests.fixtures_from_vm import convert, frames
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

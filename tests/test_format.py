@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop import format as human
-from sdstop.evidence import dated
-from sdstop.model import Column, Metric
+from sdstop.core import format as human
+from sdstop.core.evidence import dated
+from sdstop.core.model import Column, Metric
 
 HOSTILE = "\x1b]0;owned\x07\x9b5n\u202e[red]x[/red]\u2028\ud800\udc9b\x00"
 

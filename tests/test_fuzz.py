@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from sdstop.diagnosis import Diagnosis
-from sdstop.replay import Replay
+from sdstop.core.diagnosis import Diagnosis
+from sdstop.core.replay import Replay
 from tests import fuzz
 
 
@@ -41,7 +41,7 @@ class TestWhatBreaksIsFound:
         def broken(text: str) -> Iterator[Any]:
             raise IndexError(text[:3])
 
-        monkeypatch.setattr("sdstop.parsers.mdstat.parse", broken)
+        monkeypatch.setattr("sdstop.collectors.md.mdstat.parse", broken)
         path = tmp_path / "pasted.txt"
         path.write_text("$ cat /proc/mdstat\nPersonalities : [raid1]\nunused devices: <none>\n")
         with pytest.raises(fuzz.Escaped, match=r"collector md\w+: IndexError: "):

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collector import Collector
-from sdstop.diagnosis import Diagnosis, judge
-from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
-from sdstop.history import EXCERPT, History, Window
-from sdstop.host import Host
-from sdstop.model import Reading, Source
-from sdstop.session import Session, Timeline
+from sdstop.core.collector import Collector
+from sdstop.core.diagnosis import Diagnosis, judge
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
+from sdstop.core.history import EXCERPT, History, Window
+from sdstop.core.host import Host
+from sdstop.core.model import Reading, Source
+from sdstop.core.session import Session, Timeline
 from tests.test_replay import Meter, Reader, Speed, collector
 
 
@@ -385,7 +385,7 @@ def test_a_live_ring_forgets_frames_but_not_what_they_established() -> None:
 
 
 def test_a_timeline_keeps_within_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.session.RING_BYTES", 100)
+    monkeypatch.setattr("sdstop.core.session.RING_BYTES", 100)
     timeline = Timeline(900.0)
     for n in range(1, 50):
         timeline.append(Frame(n, float(n), float(n), (Evidence("/m", data=b"x" * 20),)))

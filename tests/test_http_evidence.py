@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.evidence import Evidence, Frame, Outcome, http_key, http_slug, json_excerpt
+from sdstop.core.evidence import Evidence, Frame, Outcome, http_key, http_slug, json_excerpt
+from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut
-from sdstop.live import LiveHost
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost
+from sdstop.node.live import LiveHost
 
 ASK = "/api/instances"
 

@@ -15,8 +15,8 @@ import pytest
 
 import sdstop.collectors
 import sdstop.rules
-from sdstop.collector import Collector
-from sdstop.finding import Rule
+from sdstop.core.collector import Collector
+from sdstop.core.finding import Rule
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,11 @@ import pyudev  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop import answers
-from sdstop.answers import QUESTIONS, Processes, hotplug, shortened
-from sdstop.host import LARGEST, Absent, Denied, Failed, Unreadable
-from sdstop.live import LiveHost, unreadable
-from sdstop.machines import DRIVES
+from sdstop.core.host import LARGEST, Absent, Denied, Failed, Unreadable
+from sdstop.node import answers
+from sdstop.node.answers import QUESTIONS, Processes, hotplug, shortened
+from sdstop.node.live import LiveHost, unreadable
+from sdstop.node.machines import DRIVES
 
 NODE = LiveHost()
 
@@ -114,8 +114,8 @@ def test_what_needs_root_is_denied_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir(0)
     code = """
 import os
-from sdstop.live import LiveHost
-from sdstop.host import Denied
+from sdstop.node.live import LiveHost
+from sdstop.core.host import Denied
 if os.geteuid() == 0:
     os.setgroups([])
     os.setresgid(65534, 65534, 65534)

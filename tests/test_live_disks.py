@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.collectors.blockdev import BLOCKDEV, BlockDevice, BlockLink, fingerprint
-from sdstop.collectors.diskstats import parse
-from sdstop.collectors.iostat import activity_of, parse_json, parse_text
-from sdstop.live import LiveHost
+from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice, BlockLink, fingerprint
+from sdstop.collectors.block.diskstats import parse
+from sdstop.collectors.block.iostat import activity_of, parse_json, parse_text
+from sdstop.node.live import LiveHost
 from sdstop.readings.disk import WRAP, Disk, DiskActivity, activity
 
 pytestmark = pytest.mark.live

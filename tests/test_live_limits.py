@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.collectors.cgroups import CGROUPS
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.evidence import Frame, Origin
-from sdstop.finding import Finding, Severity
-from sdstop.live import LiveHost
-from sdstop.recording import RecordingHost
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.limits.cgroups import CGROUPS
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.recording import RecordingHost
+from sdstop.core.session import Session
+from sdstop.node.live import LiveHost
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from sdstop.session import Session
 from tests.frames import check, value
 
 pytestmark = pytest.mark.live

@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from sdstop.collector import Collector
-from sdstop.collectors.links import LINKS
-from sdstop.collectors.network import INTERFACES, NETWORK
-from sdstop.collectors.paths import PATHS, TCP
-from sdstop.evidence import Frame, Origin
-from sdstop.host import Malformed, Unreadable
-from sdstop.live import LiveHost
-from sdstop.recording import RecordingHost
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.collectors.network.links import LINKS
+from sdstop.collectors.network.paths import PATHS, TCP
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.host import Malformed, Unreadable
+from sdstop.core.recording import RecordingHost
+from sdstop.core.session import Session
+from sdstop.node.live import LiveHost
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
-from sdstop.session import Session
 
 pytestmark = pytest.mark.live
 

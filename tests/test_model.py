@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 import pytest
 
-from sdstop.model import Fact, Kind, Label, Metric, Reading, State, metric_name, schema, swift
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, State, metric_name, schema, swift
 
 
 class Mood(enum.StrEnum):

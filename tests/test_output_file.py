@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from sdstop.output_file import READABLE, OutputFile, rename_new
+from sdstop.core.output_file import READABLE, OutputFile, rename_new
 
 
 @pytest.fixture(params=["nameless", "named"])
@@ -200,7 +200,9 @@ def test_a_disk_is_never_overwritten(tmp_path: Path) -> None:
         OutputFile(path)
 
 
-WRITING = "import sys; from sdstop.output_file import OutputFile\nwith OutputFile(sys.argv[1]) as f: f.write(b'new ')"
+WRITING = (
+    "import sys; from sdstop.core.output_file import OutputFile\nwith OutputFile(sys.argv[1]) as f: f.write(b'new ')"
+)
 
 
 @pytest.mark.parametrize("path", ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "/proc/thread-self/fd/1"])

@@ -9,17 +9,17 @@ import pytest
 
 from sdstop.cli.check import verdict
 from sdstop.cli.doctor import examination
-from sdstop.collector import Collector
-from sdstop.collectors.processes import PROCESSES, ProcessIo, ProcessSummary
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.collectors.system.processes import PROCESSES, ProcessIo, ProcessSummary
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.finding import Rule, RuledOut, Severity
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.core.replay import Replay
+from sdstop.core.session import Session
+from sdstop.core.snapshot import Run
 from sdstop.exporters.report.document import document
 from sdstop.exporters.report.text import text_report
-from sdstop.finding import Rule, RuledOut, Severity
-from sdstop.host import Host
-from sdstop.model import Reading
-from sdstop.replay import Replay
-from sdstop.session import Session
-from sdstop.snapshot import Run
 from tests.exporters.meters import Meter, Mood
 
 PROC = "answer:psutil.processes"

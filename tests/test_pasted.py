@@ -19,16 +19,16 @@ from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.capture.reader import Unopenable, open_capture, open_pasted
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import UNDATED, dated
+from sdstop.core.evidence import UNDATED, dated
+from sdstop.core.format import clock, utc
+from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import document
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.exporters.report.text import text_report
-from sdstop.format import clock, utc
 from sdstop.rules import RULES
-from sdstop.session import Session
 from sdstop.tui.dump import capture_name
 
 MDSTAT = """Personalities : [raid1]

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.evidence import Evidence, Outcome
-from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost
 
 
 class Scripted(Host):

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.parsers import smbios
+from sdstop.collectors.memory import smbios
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.session import Session
 from sdstop.redaction.identity import IPV4, usable
 from sdstop.redaction.leak import leaks
 from sdstop.redaction.learning import learnt
@@ -25,7 +26,6 @@ from sdstop.redaction.pseudonym import Kind, Pseudonyms
 from sdstop.redaction.redactor import Redactor
 from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.stories.expected import FIXTURES
 
 KEY = b"a key of thirty-two bytes, or so"

@@ -19,17 +19,17 @@ from hypothesis import strategies as st
 from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
-from sdstop.diagnosis import Judgement, judge
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.collectors.memory import smbios
+from sdstop.core.diagnosis import Judgement, judge
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.parsers import smbios
 from sdstop.redaction import credentials, firmware, sockets
 from sdstop.redaction.leak import leaks
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 from sdstop.redaction.redactor import Redactor
 from sdstop.redaction.vocabulary import ordinary
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests import planting
 from tests.stories.expected import FIXTURES, STORIES
 

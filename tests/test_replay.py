@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collector import SLOW, Collector
-from sdstop.evidence import Evidence, Frame, Outcome, RunMark, slug
-from sdstop.host import Absent, Denied, Failed, Host, Malformed, TimedOut
-from sdstop.model import Derivation, Kind, Label, Metric, Reading
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.core.collector import SLOW, Collector
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark, slug
+from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, TimedOut
+from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
+from sdstop.core.replay import EvidenceHost, Replay
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,17 +18,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.node import Pressure
-from sdstop.diagnosis import judge
+from sdstop.collectors.system.node import Pressure
+from sdstop.core.collector import Collector
+from sdstop.core.diagnosis import judge
+from sdstop.core.format import safe
+from sdstop.core.model import Fact, Label, Reading, schema
+from sdstop.core.session import Session
+from sdstop.core.shell import operand, phrase, quoted
 from sdstop.exporters.report import table
 from sdstop.exporters.report.postmortem import escaped
-from sdstop.format import safe
-from sdstop.model import Fact, Label, Reading, schema
 from sdstop.rules import RULES
-from sdstop.session import Session
-from sdstop.shell import operand, phrase, quoted
 from tests.stories.expected import FIXTURES, STORIES
 
 MARKER = "pwned"

@@ -22,11 +22,11 @@ from sdstop.capture.sosreport import unmangled
 from sdstop.capture.sostold import told
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.evidence import UNDATED, Evidence
-from sdstop.readings.mdarray import Array
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array
+from sdstop.core.evidence import UNDATED, Evidence
+from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.stories.expected import FIXTURES
 from tests.vm import scenario
 from tests.vm.fixture import SOSREPORT

@@ -18,15 +18,15 @@ from prometheus_client.parser import text_string_to_metric_families
 from sdstop.capture.reader import open_capture
 from sdstop.cli.command import execute
 from sdstop.collectors import BUILTIN
-from sdstop.diagnosis import Judgement
-from sdstop.evidence import Frame, Outcome, readable
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Frame, Outcome, readable
+from sdstop.core.finding import Severity
+from sdstop.core.replay import EvidenceHost
+from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.finding import Severity
 from sdstop.readings.disk import DiskActivity
-from sdstop.replay import EvidenceHost
 from sdstop.rules import RULES
 from sdstop.sampler import sample
-from sdstop.session import Session
 from sdstop.tui.scene import BAD
 from tests.make_fixtures import STORIES as SYNTHETIC
 from tests.make_fixtures import write

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from sdstop import tracing
-from sdstop.tracing import Counting, sweep, trigger
+from sdstop.node import tracing
+from sdstop.node.tracing import Counting, sweep, trigger
 
 EVENTS = ("block_rq_issue", "block_bio_queue")
 FORMAT = "\tfield:dev_t dev;\toffset:8;\n\tfield:unsigned int nr_sector;\toffset:24;\n"

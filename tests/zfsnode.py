@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sdstop.collectors.zfs import LIST, TEXT
-from sdstop.collectors.zfs_settings import GET
-from sdstop.evidence import command_key
-from sdstop.readings.zpool import KSTATS, PARAMETERS
+from sdstop.collectors.zfs.pools import LIST, TEXT
+from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS
+from sdstop.collectors.zfs.settings import GET
+from sdstop.core.evidence import command_key
 
 STATUS = command_key(TEXT)
 SIZES = command_key(LIST)

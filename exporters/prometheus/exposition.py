@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sdstop.format import safe
+from sdstop.core.format import safe
 
 Type = Literal["gauge", "counter", "info", "histogram"]
 

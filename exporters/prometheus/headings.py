@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from sdstop.collector import Collector
+from sdstop.core.collector import Collector
+from sdstop.core.model import Buckets, Column, Fact, Kind, Label, Metric, Reading, Schema, State, metric_name, schema
 from sdstop.exporters.prometheus.exposition import Heading
-from sdstop.model import Buckets, Column, Fact, Kind, Label, Metric, Reading, Schema, State, metric_name, schema
 
 
 def source_of(family: type[Reading], column: Column, collector: Collector) -> str:

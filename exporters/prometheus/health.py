@@ -10,13 +10,13 @@ from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import sdstop
-from sdstop.collector import Collector
-from sdstop.diagnosis import Judgement
-from sdstop.evidence import Outcome, dated
+from sdstop.core.collector import Collector
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Outcome, dated
+from sdstop.core.finding import Rule, Severity
+from sdstop.core.session import Look
+from sdstop.core.snapshot import Run, Snapshot
 from sdstop.exporters.prometheus.exposition import Heading, Sample, label
-from sdstop.finding import Rule, Severity
-from sdstop.session import Look
-from sdstop.snapshot import Run, Snapshot
 
 MOST_FINDINGS = 100
 """Findings that are exported one by one, the worst first."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sdstop.collectors.blockdev import BlockLink
-from sdstop.collectors.mdraid import Member
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockLink
+from sdstop.collectors.md.readings import Member
+from sdstop.core.history import Window
 from sdstop.readings.cache import Cache
 
 _PARTITION = "partition"

@@ -14,9 +14,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from sdstop.collector import Collector
-from sdstop.diagnosis import Judgement, providers_of
-from sdstop.evidence import Frame
+from sdstop.core.collector import Collector
+from sdstop.core.diagnosis import Judgement, providers_of
+from sdstop.core.evidence import Frame
+from sdstop.core.finding import Limits
+from sdstop.core.model import Reading
+from sdstop.core.session import Look, Session
+from sdstop.core.snapshot import Run
 from sdstop.exporters.prometheus import tallies
 from sdstop.exporters.prometheus.choice import ALL, MEMBERS, Choice
 from sdstop.exporters.prometheus.exposition import Heading, lines
@@ -36,11 +40,7 @@ from sdstop.exporters.prometheus.members import Members
 from sdstop.exporters.prometheus.repeats import OTHERS
 from sdstop.exporters.prometheus.series import Series, Text
 from sdstop.exporters.prometheus.tallies import Tallies
-from sdstop.finding import Limits
-from sdstop.model import Reading
 from sdstop.readings.disk import Disk
-from sdstop.session import Look, Session
-from sdstop.snapshot import Run
 
 if TYPE_CHECKING:
     from prometheus_client.core import Metric

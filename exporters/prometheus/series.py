@@ -16,7 +16,8 @@ import zlib
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from sdstop.collector import Collector
+from sdstop.core.collector import Collector
+from sdstop.core.model import Buckets, Column, Fact, Label, Metric, Reading, State, schema
 from sdstop.exporters.prometheus.choice import MOST_ROWS
 from sdstop.exporters.prometheus.exposition import (
     Heading,
@@ -30,7 +31,6 @@ from sdstop.exporters.prometheus.exposition import (
     wholes,
 )
 from sdstop.exporters.prometheus.headings import headings
-from sdstop.model import Buckets, Column, Fact, Label, Metric, Reading, State, schema
 
 
 class _Block(Protocol):

@@ -14,10 +14,10 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.stripe import StripeLimits, crowd
 from sdstop.analysis.striped import PARITY, Striped, striped_arrays
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Member
-from sdstop.history import Moment, Window
-from sdstop.model import Kind, Label, Metric, Reading, Source
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.history import Moment, Window
+from sdstop.core.model import Kind, Label, Metric, Reading, Source
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
 

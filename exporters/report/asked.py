@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sdstop.evidence import Evidence, Frame, Outcome, http_keys, slug
+from sdstop.core.evidence import Evidence, Frame, Outcome, http_keys, slug
 
 _KINDS = {"link": "link", "list": "folder", "cmd": "command", "slug": "command", "answer": "answer", "http": "request",
           "http-slug": "request"}  # fmt: skip

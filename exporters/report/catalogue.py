@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from sdstop.collector import Collector
-from sdstop.commands import COMMANDS
+from sdstop.core.collector import Collector
+from sdstop.core.finding import NodeRule, Rule, Threshold
+from sdstop.core.format import duration, number
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.exporters.report.table import listing, wrapped
-from sdstop.finding import NodeRule, Rule, Threshold
-from sdstop.format import duration, number
+from sdstop.node.commands import COMMANDS
 
 _GENERATED = (
     "Written by `scripts/docs` from the declarations in the code; a test fails when this page is not up to date."

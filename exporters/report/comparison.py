@@ -9,7 +9,10 @@ from typing import Any
 
 from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, Peer, differences, judged
-from sdstop.diagnosis import Episode
+from sdstop.core.diagnosis import Episode
+from sdstop.core.finding import Finding, RuledOut, Severity, Verdict, by_cause
+from sdstop.core.format import safe, timestamp
+from sdstop.core.session import Session
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import finding_of, host_of, unix
 from sdstop.exporters.report.html.document import document as html_document
@@ -17,9 +20,6 @@ from sdstop.exporters.report.html.markup import Markup, block, el, fold
 from sdstop.exporters.report.html.markup import table as html_table
 from sdstop.exporters.report.postmortem import escaped
 from sdstop.exporters.report.text import counted, outlook, plural
-from sdstop.finding import Finding, RuledOut, Severity, Verdict, by_cause
-from sdstop.format import safe, timestamp
-from sdstop.session import Session
 
 SCHEMA = "sdstop.comparison/1"
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from sdstop.collectors.mdraid import Member
-from sdstop.collectors.sas import COUNTERS, SasPhyActivity
-from sdstop.history import Window
-from sdstop.model import Reading
+from sdstop.collectors.fabric.sas import COUNTERS, SasPhyActivity
+from sdstop.collectors.md.readings import Member
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes, between
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.snapshot import Snapshot
 
 MOST = 360
 """Moments that are kept at least, once there were as many; with twice as many, two become one."""

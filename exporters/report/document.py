@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from sdstop.collectors.node import Node
-from sdstop.diagnosis import Episode
-from sdstop.evidence import dated
+from sdstop.collectors.system.node import Node
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import dated
+from sdstop.core.finding import Unchecked
+from sdstop.core.format import duration
+from sdstop.core.model import Reading, schema
+from sdstop.core.session import Session
+from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.prometheus.exposition import number
-from sdstop.finding import Unchecked
-from sdstop.format import duration
-from sdstop.model import Reading, schema
-from sdstop.session import Session
-from sdstop.snapshot import Snapshot
 
 SCHEMA = "sdstop.report/1"
 

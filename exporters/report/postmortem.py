@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from sdstop.diagnosis import Episode
-from sdstop.evidence import UNDATED
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import UNDATED
+from sdstop.core.finding import Severity, by_cause
+from sdstop.core.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.core.session import Look, Session
 from sdstop.exporters.report.asked import Asked, asked
 from sdstop.exporters.report.document import host_of, reason_of
 from sdstop.exporters.report.text import outlook, plural
 from sdstop.exporters.report.topology import Thing, topology
-from sdstop.finding import Severity, by_cause
-from sdstop.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
-from sdstop.session import Look, Session
 
 FILL = "_to fill in_"
 MOST_COMMANDS = 60

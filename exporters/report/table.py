@@ -6,8 +6,8 @@ import textwrap
 import unicodedata
 from collections.abc import Iterable, Sequence
 
-from sdstop.format import NONE, cell, right_aligned, safe, timestamp
-from sdstop.model import Column, Label, Metric, Reading, Schema
+from sdstop.core.format import NONE, cell, right_aligned, safe, timestamp
+from sdstop.core.model import Column, Label, Metric, Reading, Schema
 
 MOST_ROWS = 200
 """Rows of readings that a table shows; data formats have them all."""

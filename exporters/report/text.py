@@ -6,15 +6,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from sdstop.diagnosis import Episode
-from sdstop.evidence import Outcome, dated
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import Outcome, dated
+from sdstop.core.finding import Finding, Severity, Value, by_cause
+from sdstop.core.format import NOT_DATED, duration, lasting, percent, quantity, safe, safe_block, timestamp, utc, wait
+from sdstop.core.model import Column, Kind, Metric, Reading, State, schema
+from sdstop.core.session import Session
+from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import NOT_YET, by_reason, families_of, host_of
-from sdstop.finding import Finding, Severity, Value, by_cause
-from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, safe, safe_block, timestamp, utc, wait
-from sdstop.model import Column, Kind, Metric, Reading, State, schema
-from sdstop.session import Session
-from sdstop.snapshot import Snapshot
 
 WIDTH = 100
 """Columns where no terminal says otherwise."""

@@ -6,14 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sdstop.collectors.blockdev import BlockDevice, BlockLink
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.mdraid import Array
-from sdstop.finding import Finding, Severity
-from sdstop.history import Window
-from sdstop.parsers.dmtable import volume
-from sdstop.readings.aoe import AoeExport
-from sdstop.readings.zpool import Pool, PoolState, Vdev
+from sdstop.collectors.aoe.readings import AoeExport
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.devicemapper.dmtable import volume
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.md.readings import Array
+from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.history import Window
 
 MOST = 36
 """Things of one column; what is more is counted."""

@@ -15,14 +15,14 @@ from typing import Any, Protocol
 
 import sdstop
 from sdstop.config import ConfigError
-from sdstop.evidence import Frame
+from sdstop.core.evidence import Frame
+from sdstop.core.format import safe
+from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, Part
 from sdstop.exporters.web.guard import Web
 from sdstop.exporters.web.http import Answer, Connection, Connections, Reply, Request, preferences
 from sdstop.exporters.web.notifier import Notifier
-from sdstop.format import safe
-from sdstop.output_file import READABLE, OutputFile
 
 TEXTFILE_SECONDS = 15.0
 """Seconds between two writings of a textfile."""

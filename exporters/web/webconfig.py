@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sdstop.format import safe
+from sdstop.core.format import safe
 
 
 class WebConfigError(Exception):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop import format as human
-from sdstop.collectors.network import Interface
-from sdstop.history import Moment, Window
-from sdstop.readings.aoe import AoeExport
+from sdstop.collectors.aoe.readings import AoeExport
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core import format as human
+from sdstop.core.history import Moment, Window
 from sdstop.readings.cache import COUNTERS, Cache, counted, share
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from sdstop.collectors.dimms import Dimm
-from sdstop.collectors.edac import MemoryErrors
-from sdstop.history import Window
+from sdstop.collectors.memory.dimms import Dimm
+from sdstop.collectors.memory.edac import MemoryErrors
+from sdstop.core.history import Window
 
 _SOURCE = re.compile(r"CPU_SrcID#(\d{1,3})_")
 

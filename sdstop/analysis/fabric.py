@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import SasPhy
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import SasPhy
+from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 
 KINDS = frozenset({"sas", "raid", "scsi"})

@@ -9,9 +9,9 @@ from typing import cast
 
 from sdstop.analysis.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
 from sdstop.analysis.jumbo import BLOCK
-from sdstop.collectors.blockdev import BlockLink
-from sdstop.history import Moment, Window
-from sdstop.readings.aoe import SECTOR, AoeExport, pieces, whole_share
+from sdstop.collectors.aoe.readings import SECTOR, AoeExport, pieces, whole_share
+from sdstop.collectors.block.devices import BlockLink
+from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import Disk
 from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
 

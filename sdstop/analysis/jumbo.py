@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sdstop import format as human
-from sdstop.collectors.aoe import AoePort
-from sdstop.collectors.network import Interface
-from sdstop.history import Window
-from sdstop.readings.aoe import HEADERS, SECTOR, good_mtus, whole_share
-from sdstop.shell import quoted
+from sdstop.collectors.aoe.readings import HEADERS, SECTOR, good_mtus, whole_share
+from sdstop.collectors.aoe.targets import AoePort
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core import format as human
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 BLOCK = 4096
 JUMBO = 9216

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import cast
 
 from sdstop.analysis.limit_samples import BANDWIDTH, IOPS, Sample, by_devices, by_source, mean, weighted
-from sdstop.evidence import Cite
-from sdstop.history import Moment, Window
+from sdstop.core.evidence import Cite
+from sdstop.core.history import Moment, Window
+from sdstop.core.snapshot import Run
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.limit import CGROUP, QEMU, Bucket, Limit, LimitUse
-from sdstop.snapshot import Run
 
 READINGS, SECONDS = 5, 10.0
 """How far back is looked: so many readings at least, and so many seconds."""

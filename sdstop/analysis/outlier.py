@@ -15,9 +15,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, Limits, NodeRule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.format import quantity
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import (
+    Finding,
+    Limits,
+    NodeRule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
+from sdstop.core.format import quantity
 
 THRESHOLDS = (
     Threshold("peers", 3, "peers that a node must have to be held against them; fewer only disagree"),

@@ -20,17 +20,17 @@ from sdstop.analysis.outlier import (
     shown,
     what,
 )
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.dimms import Dimm, MemorySocket
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.mdraid import Array
-from sdstop.collectors.network import Interface
-from sdstop.collectors.node import Node
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, NodeRule, Severity, Unchecked, Value, Verdict, cites
-from sdstop.format import bytes_
-from sdstop.history import Window
-from sdstop.model import Reading
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.md.readings import Array
+from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.system.node import Node
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import Finding, NodeRule, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.format import bytes_
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
 
 PATH_MISSING = NodeRule(
     "path-missing", "a node has fewer ways to disks of a model than its peers", Severity.WARNING, THRESHOLDS

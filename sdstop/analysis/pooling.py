@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
+from sdstop.core.history import Window
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Pool, PoolState, Vdev
 
 GOOD = frozenset({"ONLINE", "AVAIL", "INUSE"})
 _RAIDZ = re.compile(r"(?:raidz|draid)([123]?)", re.ASCII)

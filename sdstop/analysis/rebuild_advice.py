@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sdstop.readings.mdarray import folder
-from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.shell import operand, quoted
+from sdstop.core.shell import operand, quoted
+from sdstop.readings.rebuild_progress import Rebuild, folder
 
 
 @dataclass(frozen=True, slots=True)

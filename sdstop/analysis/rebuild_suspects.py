@@ -8,19 +8,19 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sdstop import format as human
 from sdstop.analysis.fabric import Load as HbaLoad
 from sdstop.analysis.fabric import loads
 from sdstop.analysis.rebuilding import LOAD_SECONDS, Rebuilding
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.dimms import MemorySocket
-from sdstop.collectors.hba import DiskPath
-from sdstop.collectors.node import CpuActivity
-from sdstop.collectors.processes import StorageThreadActivity
-from sdstop.history import Window
-from sdstop.model import Reading
-from sdstop.readings.zpool import Tuning
-from sdstop.shell import quoted
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.fabric.hba import DiskPath
+from sdstop.collectors.memory.dimms import MemorySocket
+from sdstop.collectors.system.node import CpuActivity
+from sdstop.collectors.system.processes import StorageThreadActivity
+from sdstop.collectors.zfs.readings import Tuning
+from sdstop.core import format as human
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.shell import quoted
 
 PASSES = 3
 """Times that a byte of a rebuild crosses memory: from the HBA, for its checksum, for parity."""

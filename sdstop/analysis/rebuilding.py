@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from sdstop import format as human
 from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
 from sdstop.analysis.rebuild_advice import Advice, advice, filled
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Member
-from sdstop.history import Moment, Window
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.zfs.readings import DatasetActivity
+from sdstop.core import format as human
+from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.mdarray import folder
-from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import DatasetActivity
+from sdstop.readings.rebuild_progress import Rebuild, folder
 
 SECONDS = 75.0
 """How far back progress is looked at; of a source that is seldom read, as far as it takes (history.COURSE runs)."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop import format as human
 from sdstop.analysis.caching import Caching, Course, mtu_changed, recent
 from sdstop.analysis.framing import Arrived, arrived, below, caches_below
 from sdstop.analysis.jumbo import BLOCK, Proposal, harm, mend, mtus_of, named
-from sdstop.collectors.network import Interface
-from sdstop.history import Window
-from sdstop.readings.aoe import SECTOR, AoeExport, payload
+from sdstop.collectors.aoe.readings import SECTOR, AoeExport, payload
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core import format as human
+from sdstop.core.history import Window
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, fields, replace
 
 from sdstop.analysis import stripe
 from sdstop.analysis.stripe import Column, Second, StripeLimits, Verdict
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Member
-from sdstop.finding import Threshold
-from sdstop.history import Moment, Window
-from sdstop.model import swift
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.finding import Threshold
+from sdstop.core.history import Moment, Window
+from sdstop.core.model import swift
 from sdstop.readings.disk import DiskActivity
 
 SECONDS = 10.0

@@ -14,7 +14,7 @@ from sdstop.capture.bounds import LIMITS, Ended, Limits, Refused, fault_of_name,
 from sdstop.capture.guest import Body, Guest, Left, Link, take
 from sdstop.capture.tarheader import BLOCK, LONGEST, MORE, extend, parse_header, parse_size
 from sdstop.capture.unpacking import Source
-from sdstop.format import safe
+from sdstop.core.format import safe
 
 _KINDS: Mapping[bytes, str] = {
     b"1": "a hard link",

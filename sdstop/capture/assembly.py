@@ -12,9 +12,9 @@ from sdstop.capture.archive import Contents
 from sdstop.capture.index import Index, Line
 from sdstop.capture.layout import DOCUMENTS, layout_key, read_layer
 from sdstop.capture.manifest import MOST_FRAMES, Manifest, Moment, clocked
-from sdstop.evidence import Evidence, Frame, Outcome
-from sdstop.format import safe
-from sdstop.host import LARGEST, LARGEST_REPLY
+from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.format import safe
+from sdstop.core.host import LARGEST, LARGEST_REPLY
 
 _MEMBER = re.compile(r"(?:frames/([0-9]{1,9})|static)(?:/(.*))?")
 

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from sdstop.capture.archive import Contents
 from sdstop.capture.bounds import LIMITS, Limits, Refused, fault_of_name
 from sdstop.capture.guest import Guest
-from sdstop.format import safe
+from sdstop.core.format import safe
 
 _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO in its place must not block
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sdstop.capture.bounds import Limits, Refused, fault_of_name
 from sdstop.capture.tarheader import BLOCK
 from sdstop.capture.unpacking import Source
-from sdstop.format import safe
+from sdstop.core.format import safe
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from typing import Any
 
 from sdstop.capture.layout import as_outcome, parse_json, usable_key
 from sdstop.capture.manifest import Moment, number, read_moment
-from sdstop.evidence import Evidence
+from sdstop.core.evidence import Evidence
 
 _PART = re.compile(r"index/([0-9]{1,9})\.jsonl")
 _LONGEST_LINE = 1 << 20

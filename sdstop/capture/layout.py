@@ -22,8 +22,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from sdstop.capture.bounds import LIMITS, fault_of_name, folded
-from sdstop.evidence import Evidence, Outcome, http_slug, slug
-from sdstop.format import safe
+from sdstop.core.evidence import Evidence, Outcome, http_slug, slug
+from sdstop.core.format import safe
 
 LONGEST_JSON = 16 << 20
 """Bytes of a JSON document at most; a hostile one takes about twenty times as much memory."""

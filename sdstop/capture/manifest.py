@@ -18,8 +18,8 @@ from typing import Any
 
 from sdstop.capture.bounds import Refused
 from sdstop.capture.layout import parse_json
-from sdstop.evidence import UNDATED, Evidence, Frame, RunMark, dated
-from sdstop.format import safe
+from sdstop.core.evidence import UNDATED, Evidence, Frame, RunMark, dated
+from sdstop.core.format import safe
 
 SCHEMA = "sdstop.capture/1"
 NAMES = ("manifest.json", "manifest-final.json")

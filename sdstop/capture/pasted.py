@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from sdstop.capture import dates
 from sdstop.capture.bounds import Refused
-from sdstop.evidence import UNDATED, Evidence, Frame, Origin
-from sdstop.format import safe
+from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin
+from sdstop.core.format import safe
 
 LONGEST = 16 << 20
 """Bytes of text that are read."""

@@ -19,8 +19,8 @@ from sdstop.capture.folder import read_folder
 from sdstop.capture.index import read_index
 from sdstop.capture.manifest import read_manifest
 from sdstop.capture.pasted import LONGEST, read_pasted
-from sdstop.evidence import Frame, Origin
-from sdstop.format import safe
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.format import safe
 
 PACKED = "capture.tar.gz"
 """A folder may hold its capture in this one file, as large fixtures do."""

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sdstop.capture.bounds import LIMITS
-from sdstop.output_file import rename_new
+from sdstop.core.output_file import rename_new
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2

@@ -25,8 +25,8 @@ from sdstop.capture.bounds import Limits
 from sdstop.capture.guest import Guest
 from sdstop.capture.layout import parse_json, usable_key
 from sdstop.capture.sostold import told
-from sdstop.evidence import UNDATED, Evidence, Frame, Origin
-from sdstop.host import LARGEST
+from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin
+from sdstop.core.host import LARGEST
 
 ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "version.txt", "date", "hostname")
 """What of an unpacked sosreport is read."""

@@ -13,7 +13,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
-from sdstop.evidence import Evidence, Outcome
+from sdstop.core.evidence import Evidence, Outcome
 
 _UNAME = re.compile(r"Linux (\S+) (\S+) #")
 _REPORT = re.compile(

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 from sdstop.cli import output
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
-from sdstop.collectors.blockdev import BlockDevice, BlockLink
-from sdstop.evidence import Frame
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.core.evidence import Frame
+from sdstop.core.format import safe
+from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
 from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.text import plural
-from sdstop.format import safe
 from sdstop.readings.cache import Cache
-from sdstop.session import Session
 
 if TYPE_CHECKING:
     from sdstop.redaction.redactor import Redactor

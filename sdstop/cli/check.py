@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from sdstop.cli import output
 from sdstop.cli.report import seen, whole
 from sdstop.cli.watch import begin
-from sdstop.diagnosis import Judgement
-from sdstop.evidence import Outcome
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Outcome
+from sdstop.core.finding import Finding, Severity, Unchecked, by_cause
+from sdstop.core.format import safe
+from sdstop.core.session import Session
 from sdstop.exporters.report.document import NOT_YET, by_reason
 from sdstop.exporters.report.text import plural
-from sdstop.finding import Finding, Severity, Unchecked, by_cause
-from sdstop.format import safe
-from sdstop.session import Session
 
 SECONDS = 12.0
 """How long a live node is watched: the windows of the rules, and a frame before them."""

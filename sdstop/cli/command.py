@@ -53,7 +53,7 @@ def execute(argv: Sequence[str]) -> int:
     except Exception as error:
         if os.environ.get("SDSTOP_TRACEBACK"):
             raise
-        from sdstop.format import safe
+        from sdstop.core.format import safe
 
         said = f"internal error: {type(error).__name__}: {safe(error)}; please report it, with SDSTOP_TRACEBACK=1 set"
         return _tell(said, 1, judge=judge)

@@ -24,7 +24,7 @@ def run(options: argparse.Namespace) -> int:
             output.write(report.text(session, coloured=output.colours(options)))
             return 0
         from sdstop import tui  # after the sampler's process: what it imports is large
-        from sdstop.session import RING_SECONDS
+        from sdstop.core.session import RING_SECONDS
 
         session = watch.session(None if watch.sampler is None else RING_SECONDS)
         if watch.sampler is None:

@@ -7,14 +7,14 @@ import argparse
 from sdstop.cli import output
 from sdstop.cli.report import whole
 from sdstop.cli.watch import begin
-from sdstop.collector import Collector
-from sdstop.evidence import Outcome
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Outcome
+from sdstop.core.format import safe, wait
+from sdstop.core.session import Session
+from sdstop.core.snapshot import Run
 from sdstop.exporters.report.document import NOT_YET
 from sdstop.exporters.report.table import listing
 from sdstop.exporters.report.text import WIDTH, plural
-from sdstop.format import safe, wait
-from sdstop.session import Session
-from sdstop.snapshot import Run
 
 
 def run(options: argparse.Namespace) -> int:

@@ -13,9 +13,9 @@ from sdstop.cli.arguments import ONCE_SECONDS
 from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin, configured, exported
 from sdstop.collectors import BUILTIN
+from sdstop.core.format import safe
+from sdstop.core.output_file import READABLE
 from sdstop.exporters.prometheus.metrics import Exposition
-from sdstop.format import safe
-from sdstop.output_file import READABLE
 
 LISTEN = ("127.0.0.1", 10042)
 

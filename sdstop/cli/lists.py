@@ -7,7 +7,7 @@ import argparse
 from sdstop.analysis.peers import BETWEEN
 from sdstop.cli import output
 from sdstop.cli.watch import chosen, configured
-from sdstop.diagnosis import providers_of
+from sdstop.core.diagnosis import providers_of
 from sdstop.exporters.report import catalogue
 from sdstop.exporters.report.text import WIDTH
 from sdstop.rules import RULES

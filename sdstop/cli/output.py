@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Self, TextIO
 
 from sdstop.cli.problem import Problem
-from sdstop.format import duration, safe
-from sdstop.output_file import PRIVATE, OutputFile
+from sdstop.core.format import duration, safe
+from sdstop.core.output_file import PRIVATE, OutputFile
 
 
 def write(text: str) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli.problem import Problem
-from sdstop.format import safe
-from sdstop.output_file import OutputFile
+from sdstop.core.format import safe
+from sdstop.core.output_file import OutputFile
 
 if TYPE_CHECKING:
     from sdstop.redaction.redactor import Redactor

@@ -10,7 +10,7 @@ from sdstop.cli import output
 from sdstop.cli.watch import Watch, begin, configured, watched
 
 if TYPE_CHECKING:
-    from sdstop.session import Look, Session
+    from sdstop.core.session import Look, Session
 
 
 def run(options: argparse.Namespace) -> int:

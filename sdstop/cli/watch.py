@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 
 from sdstop.cli.arguments import DASHBOARD
 from sdstop.cli.problem import Problem
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.io_sizes import IO_SIZES
-from sdstop.collectors.sas import SAS, often, unasked
+from sdstop.collectors.block.io_sizes import IO_SIZES
+from sdstop.collectors.fabric.sas import SAS, often, unasked
 from sdstop.config import Config, ConfigError, load
-from sdstop.evidence import Frame, Origin
-from sdstop.format import safe
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.format import safe
 
 if TYPE_CHECKING:
-    from sdstop.diagnosis import Judgement
+    from sdstop.core.diagnosis import Judgement
+    from sdstop.core.finding import Rule
+    from sdstop.core.history import Window
+    from sdstop.core.session import Look, Session
     from sdstop.exporters.prometheus.choice import Choice
-    from sdstop.finding import Rule
     from sdstop.gateway.client import Client
-    from sdstop.history import Window
-    from sdstop.live import LiveHost
+    from sdstop.node.live import LiveHost
+    from sdstop.node.tracing import Counting
     from sdstop.redaction.redactor import Redactor
     from sdstop.sampler import Sampler
-    from sdstop.session import Look, Session
-    from sdstop.tracing import Counting
 
 PATIENCE = 10.0
 """Seconds that are waited, at most, for the first answer of slow sources."""
@@ -81,8 +81,8 @@ class Watch:
 
     def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
         """Return a session before its first frame, which remembers so many seconds of frames (None: all)."""
+        from sdstop.core.session import Session
         from sdstop.rules import RULES  # after the sampler's process, which reads the node meanwhile
-        from sdstop.session import Session
 
         judges = RULES if rules is None else rules
         return Session(self.origin, self.collectors, judges, self.config.thresholds, remember=remember)
@@ -90,13 +90,13 @@ class Watch:
     @property
     def frames_kept(self) -> float | None:
         """How many seconds of frames one remembers who quotes them afterwards (None: all, they are in memory)."""
-        from sdstop.session import RING_SECONDS
+        from sdstop.core.session import RING_SECONDS
 
         return None if self.sampler is None else RING_SECONDS
 
     def judge(self, window: Window) -> Judgement:
         """Return what the rules say of one window alone."""
-        from sdstop.diagnosis import judge
+        from sdstop.core.diagnosis import judge
         from sdstop.rules import RULES
 
         return judge(window, RULES, self.config.thresholds)
@@ -256,10 +256,10 @@ def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
 
 def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
     """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
-    from sdstop.live import LiveHost
+    from sdstop.node.live import LiveHost
 
     if root == "/" and os.geteuid() == 0:
-        from sdstop.tracing import sweep
+        from sdstop.node.tracing import sweep
 
         sweep()
     return LiveHost(root, gateway=gateway)
@@ -278,7 +278,7 @@ def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
 def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> Counting:
     """Have the kernel count requests by size. Raises Problem where that is known to be in vain."""
     from sdstop.cli import output
-    from sdstop.tracing import LONGEST, Counting
+    from sdstop.node.tracing import LONGEST, Counting
 
     if os.geteuid() != 0:
         raise Problem("--io-sizes needs root, who alone may have the kernel count: start sdstop with sudo")

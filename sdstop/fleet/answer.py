@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from sdstop.core.format import safe
 from sdstop.fleet.problem import ServerError
-from sdstop.format import safe
 
 MOST_SERIES = 20_000
 """Series that an answer may have; no question of sdstop's asks for as many."""

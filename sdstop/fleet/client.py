@@ -14,11 +14,11 @@ from typing import Any, Self
 from urllib.parse import urlencode
 
 import sdstop
+from sdstop.core.format import safe
 from sdstop.fleet.answer import Answer, parse_answer, parse_object
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.url import Url
-from sdstop.format import safe
 
 SECONDS = 15.0
 """Seconds in which an answer must have come as a whole."""

@@ -22,8 +22,8 @@ from typing import Any
 
 import yaml
 
+from sdstop.core.format import safe
 from sdstop.fleet.problem import SettingsError
-from sdstop.format import safe
 
 _LARGEST = 1 << 20
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

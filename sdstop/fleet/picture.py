@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sdstop.finding import Finding, Severity, Verdict
+from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from sdstop.core.format import safe
 from sdstop.fleet.problem import SettingsError
-from sdstop.format import safe
 
 _META = re.compile(r"([\\.+*?()|\[\]{}^$])")
 _MATCHER = re.compile(

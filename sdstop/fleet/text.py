@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sdstop.finding import Severity
+from sdstop.core.finding import Severity
+from sdstop.core.format import duration, number, percent, rate, safe, timestamp
 from sdstop.fleet.picture import Claim, Node, Picture
-from sdstop.format import duration, number, percent, rate, safe, timestamp
 
 SCHEMA = "sdstop.fleet/1"
 MARKS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO", None: "     "}

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sdstop.analysis.outlier import Trait
-from sdstop.evidence import Cite
+from sdstop.core.evidence import Cite
+from sdstop.core.format import bytes_, number
 from sdstop.fleet.answer import Series
 from sdstop.fleet.picture import Key, key_of, names
 from sdstop.fleet.promql import series
 from sdstop.fleet.queries import MOST_TRAITS
-from sdstop.format import bytes_, number
 
 _PORTS = 'kind=~"physical|bond"'
 

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from sdstop.core.format import safe
 from sdstop.fleet.problem import SettingsError
-from sdstop.format import safe
 
 _API = re.compile(r"(/api/v1(/query)?)?/*$")
 

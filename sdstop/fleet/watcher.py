@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Protocol
 
 from sdstop.analysis.outlier import Configured, outliers
-from sdstop.finding import Verdict
+from sdstop.core.finding import Verdict
+from sdstop.core.format import percent
 from sdstop.fleet import traits
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import (
@@ -25,7 +26,6 @@ from sdstop.fleet.picture import (
 )
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
-from sdstop.format import percent
 
 INTERVAL = 30.0
 """Seconds between two refreshes, unless something else is chosen."""

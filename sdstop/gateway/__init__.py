@@ -8,5 +8,5 @@
     negotiated  which statistics a version knows
     client      several gateways as one: failover, back-off, and the last answer as long as there is no new one
 
-Only sdstop.live uses the client, in the sampler's process.
+Only sdstop.node.live uses the client, in the sampler's process.
 """

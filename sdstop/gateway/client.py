@@ -14,14 +14,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sdstop.evidence import http_key
+from sdstop.core.evidence import http_key
+from sdstop.core.host import Denied, Failed, Reply, TimedOut
 from sdstop.gateway.allowed import may_ask
 from sdstop.gateway.exchange import Answer, Unreachable, exchange, trust
 from sdstop.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
 from sdstop.gateway.secret import Finder, Secret, SecretError, cleaned
 from sdstop.gateway.session import Refused, Session
 from sdstop.gateway.settings import Address, Settings
-from sdstop.host import Denied, Failed, Reply, TimedOut
 
 EACH = 10.0
 """Seconds that one exchange may take."""

@@ -19,9 +19,9 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from sdstop.core.host import LARGEST_REPLY
 from sdstop.gateway.allowed import may_send
 from sdstop.gateway.settings import Address, Settings
-from sdstop.host import LARGEST_REPLY
 
 CONNECT = 3.0
 """Seconds for the connection itself."""

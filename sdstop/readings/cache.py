@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
 
 _COUNTER = Kind.COUNTER
 WRAP = 1 << 32

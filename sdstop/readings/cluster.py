@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Label, Metric, Reading, Source, State, swift
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, swift
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd")
 _CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none")

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Label, Metric, Reading, Source, swift
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, swift
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
-from sdstop.model import Fact, Kind, Label, Metric, Reading, Source, swift
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, swift
 
 DISKSTATS = "/proc/diskstats"
 

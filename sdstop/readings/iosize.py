@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Buckets, Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Source
 
 EXPORTED = (512, 1024, 2048, 3584, *(1 << power for power in range(12, 23)))
 """Bounds of the exported histogram where every size is known: with 3584, what is below a block of 4 KiB is seen.

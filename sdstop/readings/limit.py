@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, swift
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, swift
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
 """Who enforces a limit."""

@@ -5,8 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.model import Fact, Label, Metric, Reading, Source, State
-from sdstop.readings.mdarray import MDSTAT, folder
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+
+MDSTAT = "/proc/mdstat"
+
+
+def folder(array: str) -> str:
+    """Return the sysfs folder of an md array."""
+    return f"/sys/block/{array.replace('/', '!')}/md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from sdstop.evidence import Evidence, Frame, Outcome
+from sdstop.core.evidence import Evidence, Frame, Outcome
 
 REMOVED = "removed"
 _WORDS = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator
 
-from sdstop.host import Malformed
-from sdstop.parsers import smbios
+from sdstop.collectors.memory import smbios
+from sdstop.core.host import Malformed
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
 FIELDS = {

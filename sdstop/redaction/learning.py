@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from sdstop.evidence import Evidence, Outcome
+from sdstop.core.evidence import Evidence, Outcome
 from sdstop.redaction import firmware
 from sdstop.redaction.identity import IPV4, usable
 from sdstop.redaction.pseudonym import Kind

@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.redaction import credentials, firmware, identity, learning, sockets
 from sdstop.redaction.names import Names
 from sdstop.redaction.needed import needed

@@ -1,7 +1,7 @@
 """Rules: one file, one pure function over a window each."""
 
 from sdstop.analysis.peers import BETWEEN
-from sdstop.finding import NodeRule, Rule
+from sdstop.core.finding import NodeRule, Rule
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_errors import CACHE_ERRORS

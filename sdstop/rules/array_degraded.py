@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
-from sdstop.collectors.mdraid import Array, Member
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.redundancy import Layout, sole_holders
-from sdstop.shell import operand, quoted
 
 _ID = "array-degraded"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from sdstop import format as human
 from sdstop.analysis.caching import Caching, Course, Pieces, cachings, pieces_of
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
-from sdstop.shell import operand, quoted
 
 _ID = "cache-bypassed"
 

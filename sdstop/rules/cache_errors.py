@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.caching import FLASHCACHE, Caching, cachings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.parsers.dmcache import CUT, UNKNOWN
+from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
-from sdstop.shell import operand, quoted
 
 _ID = "cache-errors"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.caching import Caching, Course, cachings
-from sdstop.collectors.node import Node
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.system.node import Node
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, share
 
 _ID = "cache-ineffective"

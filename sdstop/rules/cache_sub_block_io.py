@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.caching import FLASHCACHE, Caching, Course, Pieces, cachings, pieces_of
 from sdstop.analysis.jumbo import BLOCK, right_mtus
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.readings.aoe import AoeExport
+from sdstop.collectors.aoe.readings import AoeExport
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, share
 
 _ID = "cache-sub-block-io"

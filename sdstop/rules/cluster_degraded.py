@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.model import Reading
+from sdstop.collectors.powerflex.readings import Gateway
+from sdstop.core import format as human
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
-from sdstop.readings.scaleio import Gateway
-from sdstop.shell import operand, quoted
 
 _ID = "cluster-degraded"
 PACEMAKER = "pacemaker"

@@ -7,13 +7,13 @@ import re
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sdstop import format as human
-from sdstop.collectors.blockdev import BlockDevice, BlockLink
-from sdstop.collectors.node import STAT, Node
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Moment, Window
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.system.node import STAT, Node
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Moment, Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import Disk
-from sdstop.shell import operand, quoted
 
 _ID = "device-hung"
 _GRACE = 0.5

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sdstop import format as human
 from sdstop.analysis.fabric import loads
-from sdstop.collectors.dimms import Dimm, MemorySocket
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.core import format as human
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import phrase
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
-from sdstop.shell import phrase
 
 _ID = "dimm-too-few-channels"
 _RATED = "decimal_bytes_per_second"

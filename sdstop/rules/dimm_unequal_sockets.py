@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
-from sdstop.collectors.dimms import Dimm, MemorySocket
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import phrase
+from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import phrase
 
 _ID = "dimm-unequal-sockets"
 _SUBJECT = "memory"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop import format as human
-from sdstop.collectors.network import STATISTICS, Interface, Traffic
-from sdstop.collectors.paths import Softnet
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import quoted
+from sdstop.collectors.network.interfaces import STATISTICS, Interface, Traffic
+from sdstop.collectors.network.paths import Softnet
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "frames-dropped"
 _SECONDS = 60.0

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sdstop import format as human
 from sdstop.analysis.fabric import Load, loads
 from sdstop.analysis.rebuilding import REPAIRS, rebuildings
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import SasPhy
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import quoted
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import SasPhy
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "hba-oversubscribed"
 

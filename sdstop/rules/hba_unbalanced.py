@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.fabric import Load, loads
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
 _ID = "hba-unbalanced"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.stripe import Kind
 from sdstop.analysis.stripe import Verdict as Spread
 from sdstop.analysis.striped import Striped, striped_arrays, thresholds
-from sdstop.collectors.mdraid import Array
-from sdstop.collectors.processes import ProcessActivity
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.md.readings import Array
+from sdstop.collectors.system.processes import ProcessActivity
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.stripe_convoy import values
-from sdstop.shell import quoted
 
 _ID = "hot-stripe-member"
 _SILENT = {

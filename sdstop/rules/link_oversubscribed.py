@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop import format as human
-from sdstop.collectors.clients import StorageClient, StorageClientActivity
-from sdstop.collectors.network import Interface, InterfaceActivity
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import quoted
+from sdstop.collectors.network.clients import StorageClient, StorageClientActivity
+from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "link-oversubscribed"
 _GB = 1e9

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
-from sdstop.shell import quoted
 
 _ID = "mdm-no-redundancy"
 _WITHOUT = frozenset({"drbd", "pacemaker"})

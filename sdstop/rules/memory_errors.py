@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from sdstop import format as human
 from sdstop.analysis.ecc import module_of
-from sdstop.collectors.dimms import Dimm
-from sdstop.collectors.edac import (
+from sdstop.collectors.memory.dimms import Dimm
+from sdstop.collectors.memory.edac import (
     MemoryController,
     MemoryControllerActivity,
     MemoryErrorActivity,
     MemoryErrors,
 )
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import phrase, quoted
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import phrase, quoted
 
 _ID = "memory-errors"
 _HOUR, _DAY = 3600.0, 86400.0

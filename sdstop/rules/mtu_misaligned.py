@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sdstop import format as human
 from sdstop.analysis.caching import Caching, Course
 from sdstop.analysis.framing import Asked, asked, caches_below
 from sdstop.analysis.jumbo import BLOCK, SIZES, Proposal, commands, harm, mend, mtus_of, named, other_end, proposal
 from sdstop.analysis.serving import Served, asks, begins_within, doubt, harms, look, wrong
-from sdstop.collectors.aoe import AoePort, AoeSocket
-from sdstop.collectors.network import Interface
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.readings.aoe import SECTOR, AoeExport, AoeTarget, payload, whole_share
+from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoeTarget, payload, whole_share
+from sdstop.collectors.aoe.targets import AoePort, AoeSocket
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
 
 _ID = "mtu-misaligned"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop import format as human
-from sdstop.collectors.links import InterfaceLink
-from sdstop.collectors.network import Interface
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import quoted
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.links import InterfaceLink
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "mtu-mismatch"
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.interrupts import CardInterrupts
-from sdstop.collectors.network import Interface
-from sdstop.collectors.numa import InterfaceNode, NumaNode
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import quoted
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.interrupts import CardInterrupts
+from sdstop.collectors.fabric.numa import InterfaceNode, NumaNode
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "numa-remote-hba"
 

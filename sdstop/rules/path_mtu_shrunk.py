@@ -5,12 +5,12 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Sequence
 
-from sdstop import format as human
-from sdstop.collectors.network import Interface
-from sdstop.collectors.paths import PathMtu, Tcp
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.shell import operand, quoted
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.network.paths import PathMtu, Tcp
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 
 _ID = "path-mtu-shrunk"
 

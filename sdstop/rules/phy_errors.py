@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from sdstop import format as human
-from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.parsers.expander import SasExpander, SasExpanderActivity
-from sdstop.shell import phrase, quoted
+from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity
+from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import phrase, quoted
 
 _ID = "phy-errors"
 _HOUR = 3600.0

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from sdstop import format as human
 from sdstop.analysis.limiting import Limiting, mappings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, Limit
 
 _ID = "qos-multiplied"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.rebuild import Trend
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, eta_words, rebuildings
-from sdstop.finding import Finding, Limits, Rule, Severity, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, Severity, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.rebuild_progress import Rebuild
 
 _ID = "rebuild-running"

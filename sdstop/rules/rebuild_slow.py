@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop import format as human
 from sdstop.analysis.rebuild import Pace
 from sdstop.analysis.rebuild_suspects import Suspect, suspects
 from sdstop.analysis.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.model import Reading
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.mdarray import folder
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild_progress import Rebuild, folder
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
-from sdstop.shell import operand, quoted
 
 _ID = "rebuild-slow"
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.readings.mdarray import folder
-from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.shell import operand, quoted
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
+from sdstop.readings.rebuild_progress import Rebuild, folder
 
 _ID = "rebuild-stalled"
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Held, Rebuilding, held, rebuildings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.shell import quoted
 
 _ID = "rebuild-throttled"
 _HELD = REPAIRS | {"rebalance"}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.powerflex.readings import ScaleioPool
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterDevice
-from sdstop.readings.scaleio import ScaleioPool
-from sdstop.shell import quoted
 
 _ID = "rmcache-on-flash"
 _FLASH = frozenset({"SSD", "NVMe", "NVME"})

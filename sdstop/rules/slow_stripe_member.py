@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from statistics import median
 
-from sdstop import format as human
 from sdstop.analysis.laggard import FEWEST, Wait
 from sdstop.analysis.stripe import Kind
 from sdstop.analysis.striped import Striped, striped_arrays, thresholds
-from sdstop.collectors.mdraid import Array
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.md.readings import Array
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import DiskActivity
-from sdstop.shell import operand, quoted
 
 _ID = "slow-stripe-member"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core import format as human
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterPool, FailureDomain
-from sdstop.shell import quoted
 
 _ID = "spare-below-fault-set"
 

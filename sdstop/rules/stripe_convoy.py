@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.stripe import Kind
 from sdstop.analysis.stripe import Verdict as Spread
 from sdstop.analysis.striped import Striped, striped_arrays, thresholds
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
-from sdstop.shell import quoted
 
 _ID = "stripe-convoy"
 

@@ -6,11 +6,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.device_names import DevicePath, unstable
-from sdstop.shell import operand, quoted
 
 _ID = "unstable-device-path"
 _SHOWN = 4

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.limiting import Limiting, limitings
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, Limit
 
 _ID = "volume-below-promise"

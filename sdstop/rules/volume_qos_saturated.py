@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.limit_samples import BANDWIDTH, IOPS
 from sdstop.analysis.limiting import Limiting, limitings
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.core import format as human
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
-from sdstop.shell import operand, quoted
 
 _ID = "volume-qos-saturated"
 

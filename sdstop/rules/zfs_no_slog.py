@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop import format as human
 from sdstop.analysis.pooling import Whole, disk_of, rotates, wholes
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.readings.zpool import Dataset, DatasetActivity, DatasetSettings, IntentLog, PoolState, Vdev, VdevLoad
-from sdstop.shell import operand
+from sdstop.collectors.zfs.readings import (
+    Dataset,
+    DatasetActivity,
+    DatasetSettings,
+    IntentLog,
+    PoolState,
+    Vdev,
+    VdevLoad,
+)
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand
 
 _ID = "zfs-no-slog"
 SECONDS = 60.0

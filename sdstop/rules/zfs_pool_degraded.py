@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sdstop import format as human
 from sdstop.analysis.pooling import Top, Whole, wholes
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.readings.zpool import Pool, PoolState, Vdev
-from sdstop.shell import operand, quoted
+from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
+from sdstop.core import format as human
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 
 _ID = "zfs-pool-degraded"
 _OUT = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop import format as human
 from sdstop.analysis.pooling import Whole, disk_of, wholes
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
+from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vdev, draid
+from sdstop.core import format as human
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.shell import operand
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.zpool import DatasetActivity, DatasetSettings, Vdev, draid
-from sdstop.shell import operand
 
 _ID = "zvol-slow-path"
 SECONDS = 60.0

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop.collector import LIVE, Collector
-from sdstop.evidence import Evidence, Frame, RunMark
-from sdstop.host import Host, Unreadable
-from sdstop.recording import Listed, RecordingHost
+from sdstop.core.collector import LIVE, Collector
+from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.host import Host, Unreadable
+from sdstop.core.recording import Listed, RecordingHost
 
 
 def run(collector: Collector, host: Host) -> None:

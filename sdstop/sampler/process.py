@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
-from sdstop.collector import Collector
-from sdstop.evidence import Frame
-from sdstop.host import Host
-from sdstop.live import LiveHost
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Frame
+from sdstop.core.host import Host
+from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.rounds import PATIENCE
 from sdstop.sampler.worker import Task, supervise

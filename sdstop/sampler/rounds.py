@@ -7,10 +7,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 
-from sdstop.collector import Collector
-from sdstop.evidence import Evidence, Outcome, RunMark
-from sdstop.host import Host
-from sdstop.recording import Listed
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Outcome, RunMark
+from sdstop.core.host import Host
+from sdstop.core.recording import Listed
 from sdstop.sampler.flight import Flight, Landing
 from sdstop.sampler.lanes import Lanes
 

@@ -13,7 +13,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from sdstop.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.sampler.rounds import Sent
 
 PACKET = 32 << 10

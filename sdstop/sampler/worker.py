@@ -18,10 +18,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from sdstop.answers import hotplug
-from sdstop.collector import Collector
-from sdstop.host import Host
-from sdstop.live import LiveHost
+from sdstop.core.collector import Collector
+from sdstop.core.host import Host
+from sdstop.node.answers import hotplug
+from sdstop.node.child import detach, end_with
+from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
 from sdstop.sampler.rounds import Rounds, Sent
 
@@ -67,7 +68,7 @@ def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
             _be_worker(task, connection, me)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         if not tied:  # after the start of the first worker, which need not wait for it
-            _die_with(parent)
+            end_with(parent)
             tied = True
         status = os.waitstatus_to_exitcode(os.waitpid(current, 0)[1])
         current = None
@@ -101,7 +102,7 @@ def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoRetu
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         connection.send(wire.hello(os.getpid()))
         gc.freeze()  # what the parent had loaded is not looked through again, so its pages stay shared
-        work(task, host, connection, lambda: _die_with(supervisor))
+        work(task, host, connection, lambda: end_with(supervisor))
         close()
         status = 0
     except ConnectionError:
@@ -166,37 +167,6 @@ def _watch(hint: Callable[[], None], connection: socket.socket) -> None:
             connection.send(wire.text(b"N", reason))
     else:
         hint()  # what came or went before anybody listened is looked for once
-
-
-def detach(connection: socket.socket) -> None:
-    """Leave the terminal, the parent's signals, and all its files: who is left behind must hold nothing open."""
-    signal.set_wakeup_fd(-1)
-    for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}:
-        with contextlib.suppress(OSError, ValueError):  # some belong to the C library
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    os.setsid()
-    os.chdir("/")
-    nothing = os.open("/dev/null", os.O_RDWR)
-    for fd in (0, 1, 2):
-        os.dup2(nothing, fd)
-    for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  # names are all that is wanted
-        fd = int(name)
-        if fd > 2 and fd != connection.fileno():
-            with contextlib.suppress(OSError):  # the listing's own is closed already
-                os.close(fd)
-
-
-def _die_with(process: int) -> None:
-    """Ask for SIGTERM at the end of the process that started this one; without it the closed socket is the sign."""
-    try:
-        import ctypes  # noqa: PLC0415  # takes milliseconds that the first frame need not wait for
-
-        ctypes.CDLL(None).prctl(1, signal.SIGTERM.value, 0, 0, 0)  # PR_SET_PDEATHSIG
-    except (ImportError, OSError, AttributeError):
-        return
-    if os.getppid() != process:
-        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _part(pid: int) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from sdstop.evidence import Frame
+from sdstop.core.evidence import Frame
 from sdstop.tui.terminal import Options, usable_terminal
 
 if TYPE_CHECKING:
-    from sdstop.session import Session
+    from sdstop.core.session import Session
 
 __all__ = ["FrameFeed", "Options", "run", "usable_terminal"]
 

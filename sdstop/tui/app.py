@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from sdstop.session import Session
+from sdstop.core.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.commands import Commands
 from sdstop.tui.facts import Thing

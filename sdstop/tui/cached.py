@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar, cast
 
-from sdstop.finding import Severity
-from sdstop.history import Window
-from sdstop.model import Reading
+from sdstop.core.finding import Severity
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+from sdstop.core.snapshot import Run
 from sdstop.readings.cache import Cache, CacheActivity, share
-from sdstop.snapshot import Run
 from sdstop.tui.facts import Thing
 from sdstop.tui.scene import Scene
 

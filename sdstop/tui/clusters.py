@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sdstop.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.drives import natural, rows

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from sdstop.session import Session
+from sdstop.core.session import Session
 from sdstop.tui import FrameFeed
 from sdstop.tui.dump import capture_name, save_text, write_capture
 from sdstop.tui.foot import Foot, Question

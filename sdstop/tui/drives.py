@@ -8,15 +8,15 @@ from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple, TypeVar, cast
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array, Member
-from sdstop.finding import Severity
-from sdstop.history import Moment
-from sdstop.model import Reading
-from sdstop.parsers.dmtable import volume
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.devicemapper.dmtable import volume
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.finding import Severity
+from sdstop.core.history import Moment
+from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Vdev
 from sdstop.tui.scene import Scene
 from sdstop.tui.strip import Sample, heat_top
 

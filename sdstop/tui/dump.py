@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sdstop.evidence import dated
-from sdstop.format import moment
-from sdstop.output_file import OutputFile
-from sdstop.session import Session
+from sdstop.core.evidence import dated
+from sdstop.core.format import moment
+from sdstop.core.output_file import OutputFile
+from sdstop.core.session import Session
 
 
 def capture_name(session: Session) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sdstop.analysis.fabric import Load, loads, pcie_payload
-from sdstop.collectors.blockdev import BlockLink
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
-from sdstop.finding import Severity
+from sdstop.collectors.block.devices import BlockLink
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy, SasPhyActivity
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.finding import Severity
 from sdstop.readings.cluster import ClusterDevice
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.zpool import Vdev
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.drives import drives, rows
 from sdstop.tui.scene import Scene

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from sdstop.format import NONE, cell, quantity
-from sdstop.model import Buckets, Fact, Label, Reading, schema
+from sdstop.core.format import NONE, cell, quantity
+from sdstop.core.model import Buckets, Fact, Label, Reading, schema
 from sdstop.tui.drives import rows
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, text
 from sdstop.tui.pane import Row, words

@@ -9,7 +9,7 @@ from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
 
-from sdstop.format import safe
+from sdstop.core.format import safe
 from sdstop.tui.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 Hint = tuple[str, str]

@@ -14,8 +14,8 @@ from rich.cells import cell_len, chop_cells, get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.finding import Severity
-from sdstop.format import safe
+from sdstop.core.finding import Severity
+from sdstop.core.format import safe
 
 Line = tuple[Segment, ...]
 

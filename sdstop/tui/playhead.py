@@ -6,8 +6,8 @@ import re
 from bisect import bisect_left, bisect_right
 from datetime import timedelta
 
-from sdstop.format import moment
-from sdstop.session import Look, Session
+from sdstop.core.format import moment
+from sdstop.core.session import Look, Session
 
 _AGO = re.compile(r"([+-])((?:\d+(?:\.\d+)?[dhms]?)+)$")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([dhms]?)")

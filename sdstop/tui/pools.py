@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sdstop.analysis.pooling import Whole, wholes
-from sdstop.finding import Severity
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.finding import Severity
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Vdev
 from sdstop.tui.drives import USABLE, Drive, drives, rows
 from sdstop.tui.scene import Scene
 

@@ -7,9 +7,9 @@ from contextlib import suppress
 
 from rich.cells import chop_cells
 
-from sdstop.evidence import Evidence, Outcome, http_keys, readable
-from sdstop.format import timestamp, wait
-from sdstop.session import Session
+from sdstop.core.evidence import Evidence, Outcome, http_keys, readable
+from sdstop.core.format import timestamp, wait
+from sdstop.core.session import Session
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.why import Quote

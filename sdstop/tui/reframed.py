@@ -6,10 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
-from sdstop.collectors.network import Interface
-from sdstop.evidence import Evidence, Frame, Outcome
-from sdstop.history import Window
-from sdstop.readings.aoe import AoeExport, AoeTarget, payload
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 from sdstop.tui.cached import known, past, seen_before

@@ -6,12 +6,12 @@ import enum
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sdstop.diagnosis import Episode
-from sdstop.evidence import Outcome
-from sdstop.finding import Finding, Severity, by_cause
-from sdstop.history import Window
-from sdstop.session import Look, Session
-from sdstop.snapshot import Run, Snapshot
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import Outcome
+from sdstop.core.finding import Finding, Severity, by_cause
+from sdstop.core.history import Window
+from sdstop.core.session import Look, Session
+from sdstop.core.snapshot import Run, Snapshot
 from sdstop.tui.palette import Palette
 
 BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)

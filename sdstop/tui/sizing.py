@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from sdstop.analysis.framing import below
-from sdstop.collectors.network import Interface
-from sdstop.history import Window
-from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.history import Window
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 from sdstop.tui.cached import known, past

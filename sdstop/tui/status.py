@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.segment import Segment
 
-from sdstop.finding import Severity
-from sdstop.format import duration, timestamp, utc
+from sdstop.core.finding import Severity
+from sdstop.core.format import duration, timestamp, utc
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
 from sdstop.tui.scene import Mode, Scene
 

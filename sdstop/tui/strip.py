@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-from sdstop.format import NONE
+from sdstop.core.format import NONE
 
 Sample = tuple[float, float, float | None]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 from sdstop.analysis.fabric import KINDS
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import COUNTERS, SasDevice, SasPhy
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.scene import Scene
 

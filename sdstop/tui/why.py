@@ -6,10 +6,10 @@ import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sdstop.evidence import UNDATED, Cite
-from sdstop.finding import Finding, Value
-from sdstop.format import NOT_DATED, duration, percent, quantity, utc
-from sdstop.snapshot import Run
+from sdstop.core.evidence import UNDATED, Cite
+from sdstop.core.finding import Finding, Value
+from sdstop.core.format import NOT_DATED, duration, percent, quantity, utc
+from sdstop.core.snapshot import Run
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Claim, Scene

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdstop.analysis.outlier import ASPECTS, Trait, outliers
-from sdstop.evidence import Cite
-from sdstop.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.evidence import Cite
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 
 
 def traits(aspect: str, *values: str | float, item: str = "", group: str = "") -> list[Trait]:

@@ -14,10 +14,10 @@ from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
 from sdstop.collectors import BUILTIN
+from sdstop.core.finding import Finding, Severity, Verdict
+from sdstop.core.session import Session
 from sdstop.exporters.report.comparison import compared, markdown, page, text, to_data
-from sdstop.finding import Finding, Severity, Verdict
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.stories.expected import FIXTURES
 
 

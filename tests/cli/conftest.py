@@ -8,7 +8,7 @@ import pytest
 
 from sdstop import rules
 from sdstop.cli import watch
-from sdstop.evidence import Frame
+from sdstop.core.evidence import Frame
 from sdstop.exporters.capture import CaptureWriter
 from tests.cli.run import CALM, CRITICAL, DISKSTATS, Make
 from tests.exporters.meters import IDLE, METERS, TOO_LOUD, frame

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from sdstop.evidence import RunMark
+from sdstop.core.evidence import RunMark
 from tests.exporters.meters import Meter, Mood
 
 CALM = Meter("a", count=1, mood=Mood.CALM)

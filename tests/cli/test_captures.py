@@ -13,7 +13,7 @@ import pytest
 
 from sdstop.cli import check
 from sdstop.cli.command import execute
-from sdstop.evidence import Evidence, Outcome
+from sdstop.core.evidence import Evidence, Outcome
 from tests.cli.run import CALM, CRITICAL, MARK, WARNING, Make, one_line, run
 from tests.exporters.meters import SIDE, Meter, Mood, frame, refusal
 

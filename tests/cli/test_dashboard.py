@@ -9,7 +9,7 @@ import pytest
 
 import sdstop.tui
 from sdstop.cli.command import execute
-from sdstop.session import RING_SECONDS, Session
+from sdstop.core.session import RING_SECONDS, Session
 from sdstop.tui.terminal import Options
 
 

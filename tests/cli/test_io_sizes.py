@@ -8,10 +8,10 @@ from typing import Self
 
 import pytest
 
-from sdstop import tracing
 from sdstop.cli import watch
 from sdstop.cli.arguments import parse
 from sdstop.cli.problem import Problem
+from sdstop.node import tracing
 
 
 class Counted:

@@ -9,9 +9,9 @@ import pytest
 
 from sdstop.cli.arguments import Usage, parse
 from sdstop.cli.capture import _stands_on
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.session import Session
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.session import Session
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.aoe import (
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget
+from sdstop.collectors.aoe.targets import (
     AOE,
     COMMAND,
     PACKET,
@@ -20,11 +21,10 @@ from sdstop.collectors.aoe import (
     parse_max_mtus,
     parse_sockets,
 )
-from sdstop.evidence import Evidence, Outcome
-from sdstop.host import Absent, Malformed
-from sdstop.model import Reading
-from sdstop.readings.aoe import AoeExport, AoeTarget
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.model import Reading
+from sdstop.core.replay import EvidenceHost
 
 DISK = "/sys/block/etherd!e7.12"
 DEBUG = (

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.arc import ARC, ARCSTATS, parse
-from sdstop.host import Absent, Malformed
-from sdstop.model import Source
+from sdstop.collectors.zfs.arc import ARC, ARCSTATS, parse
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.model import Source
+from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cache import Cache
-from sdstop.replay import EvidenceHost
 
 
 def kstat(**numbers: int) -> str:

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.collectors.bcache import BCACHE, chosen, size
-from sdstop.model import Source
+from sdstop.collectors.bcache.devices import BCACHE, chosen, size
+from sdstop.core.model import Source
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import Cache, CacheActivity
-from sdstop.replay import EvidenceHost, Replay
-from sdstop.snapshot import Snapshot
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 BASE, SET = "/sys/block/bcache0/bcache", "/sys/fs/bcache/0-1-2"

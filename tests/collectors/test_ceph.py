@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collector import Collector
-from sdstop.collectors.ceph import CEPH
-from sdstop.collectors.ceph_osds import CEPH_OSDS
-from sdstop.evidence import Evidence, Outcome
-from sdstop.host import Absent, Denied, Failed, Malformed, Output
-from sdstop.model import Reading
-from sdstop.parsers import ceph
+from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.ceph.cluster import CEPH
+from sdstop.collectors.ceph.osds import CEPH_OSDS
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.host import Absent, Denied, Failed, Malformed, Output
+from sdstop.core.model import Reading
+from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.replay import EvidenceHost
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from tests.cephnode import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree

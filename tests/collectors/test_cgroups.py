@@ -11,11 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.cgroups import CGROUPS, parse_answer, read
-from sdstop.finding import Severity
-from sdstop.host import Absent, Failed, Malformed
-from sdstop.live import LiveHost
-from sdstop.parsers.controlgroup import (
+from sdstop.collectors.limits.cgroups import CGROUPS, parse_answer, read
+from sdstop.collectors.limits.controlgroup import (
     Passed,
     Throttle,
     group_name,
@@ -26,10 +23,13 @@ from sdstop.parsers.controlgroup import (
     parse_service,
     parse_stat,
 )
+from sdstop.core.finding import Severity
+from sdstop.core.host import Absent, Failed, Malformed
+from sdstop.core.replay import EvidenceHost
+from sdstop.node.live import LiveHost
+from sdstop.node.throttled import LIMITED, ControlGroups
 from sdstop.readings.limit import Limit
-from sdstop.replay import EvidenceHost
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from sdstop.throttled import LIMITED, ControlGroups
 from tests.frames import Files, Judged, value
 
 V2 = "/sys/fs/cgroup"
@@ -213,7 +213,7 @@ def test_a_node_without_the_controller_is_told(tmp_path: Path) -> None:
 
 
 def test_a_flood_of_groups_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.throttled.MOST", 3)
+    monkeypatch.setattr("sdstop.node.throttled.MOST", 3)
     tree(tmp_path, {"a": "", "b": "", "c": ""})
     with pytest.raises(Failed, match="more than 3"):
         ControlGroups(str(tmp_path)).look()

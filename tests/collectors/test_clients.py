@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.clients import (
+from sdstop.collectors.network.clients import (
     ADDRESSES6,
     ASK,
     CLIENTS,
@@ -20,10 +20,10 @@ from sdstop.collectors.clients import (
     parse_routes,
     served,
 )
-from sdstop.commands import COMMANDS
-from sdstop.evidence import command_key
-from sdstop.host import Absent
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent
+from sdstop.core.replay import EvidenceHost
+from sdstop.node.commands import COMMANDS
 
 HEAD = "Recv-Q Send-Q Local Address:Port Peer Address:Port Process\n"
 MORE = "cubic wscale:7,7 rto:204 rtt:0.4/0.2 mss:1448 cwnd:10 bytes_sent:900"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from sdstop.collectors.dimms import CPUINFO, TABLE, Dimm, MemorySocket, read
-from sdstop.evidence import Evidence, Outcome
-from sdstop.host import Absent, Denied, Malformed
-from sdstop.model import Source, schema
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.memory.dimms import CPUINFO, TABLE, Dimm, MemorySocket, read
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.host import Absent, Denied, Malformed
+from sdstop.core.model import Source, schema
+from sdstop.core.replay import EvidenceHost
 from tests.firmware import E5_2620_V4, Board, Module, board
 from tests.parsers.test_smbios import TEXT
 

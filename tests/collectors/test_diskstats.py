@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.diskstats import DISKSTATS, parse
-from sdstop.evidence import Evidence, Frame
-from sdstop.host import Absent, Malformed
+from sdstop.collectors.block.diskstats import DISKSTATS, parse
+from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.readings.disk import Disk, DiskActivity
-from sdstop.replay import EvidenceHost, Replay
 
 NEW = "   8       0 sda 11 12 13 14 21 22 23 24 5 31 32 41 42 43 44 51 52"
 DISCARDS = "   8      16 sdb 11 12 13 14 21 22 23 24 5 31 32 41 42 43 44"

@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.collectors.dmcache import DMCACHE, MODULES
-from sdstop.collectors.flashcache import FLASHCACHE
-from sdstop.collectors.mapper import MAPPER, MappedDevice
-from sdstop.commands import COMMANDS
-from sdstop.evidence import Evidence, Frame, Outcome
-from sdstop.host import Absent, Denied, Failed, Host, Output, TimedOut
-from sdstop.model import Source
+from sdstop.collectors.devicemapper.dmcache import DMCACHE, MODULES
+from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
+from sdstop.collectors.devicemapper.mapper import MAPPER, MappedDevice
+from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut
+from sdstop.core.model import Source
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.snapshot import Snapshot
+from sdstop.node.commands import COMMANDS
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.iosize import RequestSizes
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost, Replay
-from sdstop.snapshot import Snapshot
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 STATUS = (

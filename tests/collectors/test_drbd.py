@@ -11,17 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.drbd import DRBD, PROC, read
-from sdstop.commands import Command, CommandRunner
-from sdstop.evidence import Evidence, Outcome
-from sdstop.finding import Severity
-from sdstop.host import Absent, Denied, Malformed, Unreadable
-from sdstop.model import Reading
-from sdstop.parsers.drbd import KEPT, Rates, parse_proc, parse_rates, parse_status
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.drbd.resources import DRBD, PROC, read
+from sdstop.collectors.drbd.status import KEPT, Rates, parse_proc, parse_rates, parse_status
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.finding import Severity
+from sdstop.core.host import Absent, Denied, Malformed, Unreadable
+from sdstop.core.model import Reading
+from sdstop.core.replay import EvidenceHost
+from sdstop.node.commands import Command, CommandRunner
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.replay import EvidenceHost
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
 from tests.drbdnode import MIB, RS_TOTAL, SHOW, STATUS, resource, show, status, syncing

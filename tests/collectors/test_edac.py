@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.edac import (
+from sdstop.collectors.memory.edac import (
     EDAC,
     MC,
     MemoryController,
@@ -14,9 +14,9 @@ from sdstop.collectors.edac import (
     activity,
     controller_activity,
 )
-from sdstop.host import Absent
-from sdstop.model import Reading, Source
-from sdstop.replay import EvidenceHost
+from sdstop.core.host import Absent
+from sdstop.core.model import Reading, Source
+from sdstop.core.replay import EvidenceHost
 from tests.edacnode import Controller
 
 OLD = {

@@ -2,15 +2,15 @@
 
 import pytest
 
-from sdstop.collectors.dmcache import DMCACHE
-from sdstop.collectors.flashcache import FLASHCACHE
-from sdstop.evidence import Evidence, Frame, Outcome
-from sdstop.host import Absent, Malformed
-from sdstop.model import Source
+from sdstop.collectors.devicemapper.dmcache import DMCACHE
+from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
+from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.model import Source
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes
-from sdstop.replay import EvidenceHost, Replay
-from sdstop.snapshot import Snapshot
 
 FOLDER = "/proc/flashcache/sda+md2"
 PROC = {

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.collectors.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
-from sdstop.model import Reading, Source
-from sdstop.replay import EvidenceHost, Replay
-from sdstop.snapshot import Snapshot
+from sdstop.collectors.fabric.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
+from sdstop.core.model import Reading, Source
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.snapshot import Snapshot
 from tests.hbanode import Card, files
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.interrupts import INTERRUPTS, IRQ, CardInterrupts
-from sdstop.host import Absent
-from sdstop.model import Source
-from sdstop.parsers.locality import NODES, PCI, node_of
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.fabric.interrupts import INTERRUPTS, IRQ, CardInterrupts
+from sdstop.collectors.fabric.locality import NODES, PCI, node_of
+from sdstop.core.host import Absent
+from sdstop.core.model import Source
+from sdstop.core.replay import EvidenceHost
 
 NODE_CPUS = {f"{NODES}/node0/cpulist": "0-7,16-23\n", f"{NODES}/node1/cpulist": "8-15,24-31\n"}
 

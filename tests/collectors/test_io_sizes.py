@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.collectors.diskstats import DISKSTATS as DISKSTATS_COLLECTOR
-from sdstop.collectors.io_sizes import EVENTS, INSTANCE, IO_SIZES, names, parse
-from sdstop.evidence import Evidence, Outcome
-from sdstop.host import Absent, Malformed
+from sdstop.collectors.block.diskstats import DISKSTATS as DISKSTATS_COLLECTOR
+from sdstop.collectors.block.io_sizes import EVENTS, INSTANCE, IO_SIZES, names, parse
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.snapshot import Snapshot
 from sdstop.readings.disk import Disk
 from sdstop.readings.iosize import RequestSizes, between, not_whole
-from sdstop.replay import EvidenceHost, Replay
-from sdstop.snapshot import Snapshot
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 ISSUE = f"{INSTANCE}/events/block/block_rq_issue/hist"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.iostat import IOSTAT, activity_of, newest, parse_json, parse_text
-from sdstop.host import Absent, Malformed
+from sdstop.collectors.block.iostat import IOSTAT, activity_of, newest, parse_json, parse_text
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.replay import EvidenceHost
 from sdstop.readings.disk import DiskActivity, make_activity
-from sdstop.replay import EvidenceHost
 
 MIB = 1024 * 1024
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.lvm import LVM, LVS, LogicalVolume, parse
-from sdstop.commands import CommandRunner
-from sdstop.evidence import Evidence, Outcome, command_key
-from sdstop.host import Absent, Denied, Failed, Malformed
-from sdstop.model import Source
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.devicemapper.lvm import LVM, LVS, LogicalVolume, parse
+from sdstop.core.evidence import Evidence, Outcome, command_key
+from sdstop.core.host import Absent, Denied, Failed, Malformed
+from sdstop.core.model import Source
+from sdstop.core.replay import EvidenceHost
+from sdstop.node.commands import CommandRunner
 
 KEY = command_key(LVS)
 UUID = {"/sys/block/dm-0/dm/uuid": "CRYPT-x\n", "/sys/block/dm-1/dm/uuid": "LVM-x\n"}

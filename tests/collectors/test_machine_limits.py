@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors import qemu, rbd
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.finding import Severity, Unchecked
-from sdstop.host import Absent, Malformed
-from sdstop.machines import DRIVES, drives
-from sdstop.parsers.qemu import Drive, limits_of, parse_command_line, parse_domain
-from sdstop.parsers.rbd import image_of, parse_config
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.ceph import rbd
+from sdstop.collectors.ceph.image import image_of, parse_config
+from sdstop.collectors.limits import qemu
+from sdstop.collectors.limits.drives import Drive, limits_of, parse_command_line, parse_domain
+from sdstop.core.finding import Severity, Unchecked
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.replay import EvidenceHost
+from sdstop.node.machines import DRIVES, drives
 from sdstop.readings.limit import Limit
-from sdstop.replay import EvidenceHost
 from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.frames import Files, Judged, value

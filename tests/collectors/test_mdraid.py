@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.collectors.mdraid import MDMEMBERS, MDRAID, Array, Member
-from sdstop.host import Absent, Malformed
-from sdstop.model import Reading, schema
+from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.model import Reading, schema
+from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.replay import EvidenceHost, Replay
 
 MD = "/sys/block/md0/md"
 R = TypeVar("R", bound=Reading)

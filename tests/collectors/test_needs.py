@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.iostat import IOSTAT
-from sdstop.collectors.sar import SAR
-from sdstop.host import Host, Malformed, Unreadable
-from sdstop.live import LiveHost
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.block.iostat import IOSTAT
+from sdstop.collectors.block.sar import SAR
+from sdstop.core.collector import Collector
+from sdstop.core.host import Host, Malformed, Unreadable
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost
+from sdstop.node.live import LiveHost
 
 FIXTURES = sorted(path.parent for path in (Path(__file__).parents[2] / "fixtures").glob("*/README.md"))
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.links import LINKS, Bond, BondSlave, InterfaceLink, parse_peers
-from sdstop.collectors.network import (
+from sdstop.collectors.network.interfaces import (
     INTERFACES,
     NETWORK,
     STATISTICS,
@@ -22,15 +21,16 @@ from sdstop.collectors.network import (
     activity,
     parse_dev,
 )
-from sdstop.collectors.paths import (
+from sdstop.collectors.network.links import LINKS, Bond, BondSlave, InterfaceLink, parse_peers
+from sdstop.collectors.network.paths import (
     parse_routes,
     parse_softnet,
     parse_tables,
 )
-from sdstop.evidence import Evidence, Outcome
-from sdstop.host import Absent, Malformed, TimedOut
-from sdstop.model import Reading, schema
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.host import Absent, Malformed, TimedOut
+from sdstop.core.model import Reading, schema
+from sdstop.core.replay import EvidenceHost
 
 CLASS = "/sys/class/net"
 R = TypeVar("R", bound=Reading)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.node import (
+from sdstop.collectors.system.node import (
     NODE,
     PRESSURE,
     Cpu,
@@ -16,10 +16,10 @@ from sdstop.collectors.node import (
     parse_stat,
     spent,
 )
-from sdstop.evidence import Evidence, Outcome
-from sdstop.host import Absent, Denied, Malformed, TimedOut
-from sdstop.model import Metric, Reading, schema
-from sdstop.replay import EvidenceHost
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.host import Absent, Denied, Malformed, TimedOut
+from sdstop.core.model import Metric, Reading, schema
+from sdstop.core.replay import EvidenceHost
 
 STAT = """\
 cpu  300 10 50 900 40 1 2 3 5 0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.collectors.numa import (
+from sdstop.collectors.fabric.numa import (
     NET,
     NODES,
     NUMA,
@@ -17,8 +17,8 @@ from sdstop.collectors.numa import (
     parse_meminfo,
     parse_numastat,
 )
-from sdstop.model import Reading, Source
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.core.model import Reading, Source
+from sdstop.core.replay import EvidenceHost, Replay
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NODE = {

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.pacemaker import PACEMAKER, ClusterResource, read
-from sdstop.evidence import Evidence, Outcome
-from sdstop.finding import Severity
-from sdstop.host import Absent, Denied, Failed, Malformed
-from sdstop.parsers.pacemaker import parse_name, parse_status
+from sdstop.collectors.pacemaker.cluster import PACEMAKER, ClusterResource, read
+from sdstop.collectors.pacemaker.crm_mon import parse_name, parse_status
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.finding import Severity
+from sdstop.core.host import Absent, Denied, Failed, Malformed
+from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cluster import Cluster, ClusterNode
-from sdstop.replay import EvidenceHost
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.rules.mdm_no_redundancy import MDM_NO_REDUNDANCY

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from sdstop.collectors.paths import PATHS, TCP, PathMtu, Softnet, Tcp, parse_softnet, parse_tables, tcp_activity
-from sdstop.evidence import Evidence
-from sdstop.host import Absent, Failed, Malformed
-from sdstop.model import schema
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.network.paths import PATHS, TCP, PathMtu, Softnet, Tcp, parse_softnet, parse_tables, tcp_activity
+from sdstop.core.evidence import Evidence
+from sdstop.core.host import Absent, Failed, Malformed
+from sdstop.core.model import schema
+from sdstop.core.replay import EvidenceHost
 
 CLASS = "/sys/class/net"
 

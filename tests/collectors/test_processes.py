@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.processes import (
+from sdstop.collectors.system.processes import (
     PROCESSES,
     ProcessActivity,
     ProcessIo,
@@ -17,9 +17,9 @@ from sdstop.collectors.processes import (
     parse,
     rate,
 )
-from sdstop.evidence import Evidence, Frame
-from sdstop.host import Absent, Malformed
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.core.evidence import Evidence, Frame
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.replay import EvidenceHost, Replay
 
 FIO: dict[str, Any] = {
     "pid": 71, "name": "fio", "started": 1000.5, "user": "root", "cmdline": "fio job", "read_bytes": 4096,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.sar import SAR, DiskDay, parse
-from sdstop.host import Absent, Malformed
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.block.sar import SAR, DiskDay, parse
+from sdstop.core.host import Absent, Malformed
+from sdstop.core.replay import EvidenceHost
 
 NEW = """Linux 6.1.0 (san1) \t11/21/26 \t_x86_64_\t(8 CPU)
 

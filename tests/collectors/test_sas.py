@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.collectors.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
-from sdstop.model import Reading, Source
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.collectors.fabric.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
+from sdstop.core.model import Reading, Source
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost, Replay
 from tests.sasnode import Phy, files
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "vm-sas-hba"

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.scaleio import SCALEIO
-from sdstop.host import Absent, Failed, Malformed
-from sdstop.model import Reading, Rows
-from sdstop.parsers.powerflex import QUERY, latency, number, objects, rates, statistics
-from sdstop.parsers.scli import parse
+from sdstop.collectors.powerflex.cluster import SCALEIO
+from sdstop.collectors.powerflex.objects import QUERY, latency, number, objects, rates, statistics
+from sdstop.collectors.powerflex.readings import Gateway, ScaleioPool
+from sdstop.collectors.powerflex.scli import parse
+from sdstop.core.host import Absent, Failed, Malformed
+from sdstop.core.model import Reading, Rows
+from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cluster import (
     Cluster,
     ClusterClient,
@@ -27,8 +29,6 @@ from sdstop.readings.cluster import (
 )
 from sdstop.readings.limit import Limit
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.scaleio import Gateway, ScaleioPool
-from sdstop.replay import EvidenceHost
 from tests.stories.scaleio import _Cloud, _FourNodes
 
 R = TypeVar("R", bound=Reading)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.sessions import SESSIONS, StorageSession, fingerprint, parse_address
-from sdstop.evidence import Evidence
-from sdstop.model import Reading
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.network.sessions import SESSIONS, StorageSession, fingerprint, parse_address
+from sdstop.core.evidence import Evidence
+from sdstop.core.model import Reading
+from sdstop.core.replay import EvidenceHost
 
 ISCSI = {
     "/sys/class/iscsi_session/session3/targetname": "iqn.2026-11.example:pool\n",

@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.collectors.zfs import JSON, LIST, ZFS, parse_list
-from sdstop.evidence import Evidence, Outcome, command_key
-from sdstop.host import Absent, Denied, Failed, Malformed, TimedOut
-from sdstop.model import Reading
-from sdstop.parsers import zpool_json, zpool_status
-from sdstop.parsers.zpool_status import nice, parse, seconds
+from sdstop.collectors.zfs import zpool_json, zpool_status
+from sdstop.collectors.zfs.pools import JSON, LIST, ZFS, parse_list
+from sdstop.collectors.zfs.readings import Draid, Pool, Vdev, draid
+from sdstop.collectors.zfs.zpool_status import nice, parse, seconds
+from sdstop.core.evidence import Evidence, Outcome, command_key
+from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
+from sdstop.core.model import Reading
+from sdstop.core.replay import EvidenceHost
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Draid, Pool, Vdev, draid
-from sdstop.replay import EvidenceHost
 from tests.stories.draid import DraidPool
 from tests.zfsnode import MIRROR, SIZES, STATUS, node, status, tree
 

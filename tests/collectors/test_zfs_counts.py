@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.collector import Collector
-from sdstop.collectors import zfs_kstats, zfs_settings, zpool_load
-from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
-from sdstop.collectors.zfs_settings import ZFS_SETTINGS, ZFS_TUNING
-from sdstop.collectors.zpool_load import ZPOOL_LOAD
-from sdstop.evidence import Evidence
-from sdstop.host import Absent, Failed, Malformed
-from sdstop.model import Reading, Source
-from sdstop.readings.zpool import (
+from sdstop.collectors.zfs import kstats as zfs_kstats
+from sdstop.collectors.zfs import load as zpool_load
+from sdstop.collectors.zfs import settings as zfs_settings
+from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE
+from sdstop.collectors.zfs.load import ZPOOL_LOAD
+from sdstop.collectors.zfs.readings import (
     IOSTAT_KEY,
     KSTATS,
     Dataset,
@@ -28,7 +25,12 @@ from sdstop.readings.zpool import (
     VdevLoad,
     activity,
 )
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.zfs.settings import ZFS_SETTINGS, ZFS_TUNING
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence
+from sdstop.core.host import Absent, Failed, Malformed
+from sdstop.core.model import Reading, Source
+from sdstop.core.replay import EvidenceHost
 from tests.stories.draid import DraidPool
 from tests.zfsnode import SETTINGS, kstat, node, zil
 

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.zpool_sizes import COMMAND, ZPOOL_SIZES, parse
-from sdstop.evidence import Evidence, command_key
-from sdstop.host import Absent, Failed, Malformed
+from sdstop.collectors.zfs.readings import KSTATS
+from sdstop.collectors.zfs.sizes import COMMAND, ZPOOL_SIZES, parse
+from sdstop.core.evidence import Evidence, command_key
+from sdstop.core.host import Absent, Failed, Malformed
+from sdstop.core.replay import EvidenceHost
 from sdstop.readings.iosize import RequestSizes
-from sdstop.readings.zpool import KSTATS
-from sdstop.replay import EvidenceHost
 
 KEY = command_key(COMMAND)
 

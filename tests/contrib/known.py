@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
+from sdstop.core.collector import Collector
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.prometheus.headings import headings
 from sdstop.readings.limit import Limit

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.collector import Collector, Need
-from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
-from sdstop.history import Window
-from sdstop.host import Absent, Host
-from sdstop.model import Buckets, Derivation, Fact, Kind, Label, Metric, Reading, Source, State
-from sdstop.session import Session
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.history import Window
+from sdstop.core.host import Absent, Host
+from sdstop.core.model import Buckets, Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.core.session import Session
 
 KEY = "/meters"
 TAKEN = 1_800_000_000.0

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import Unopenable, open_capture
-from sdstop.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.host import Host, Unreadable
+from sdstop.core.replay import EvidenceHost
 from sdstop.exporters.capture import CaptureWriter, Conclusions, Unwritable
-from sdstop.host import Host, Unreadable
-from sdstop.replay import EvidenceHost
 
 NAMES = st.sampled_from(
     ["proc", "diskstats", "PROC", "a b", "etherd!e0.0", "..", ".", "", "links.json", "Outcomes.json", "commands",

@@ -11,13 +11,13 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.session import Session
 from sdstop.exporters.report.course import MOST, Course
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.html.markup import el, text
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.browser import Browser, browser, program
 from tests.stories.expected import FIXTURES
 

@@ -11,15 +11,15 @@ from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.watch import quieted
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.sas import OFTEN, PORTS, SAS
-from sdstop.evidence import Frame, Origin
+from sdstop.collectors.fabric.sas import OFTEN, PORTS, SAS
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.session import Session
 from sdstop.exporters.report.course import MOST, Course
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.html.drawing import LABEL, WIDTH, Axis
 from sdstop.exporters.report.html.phys import phy_errors
 from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, course_of_sizes
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.frames import frames
 from tests.sasnode import Phy, files
 from tests.stories.expected import FIXTURES

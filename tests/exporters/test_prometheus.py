@@ -21,14 +21,14 @@ from prometheus_client.utils import floatToGoString
 
 from sdstop.collectors import BUILTIN
 from sdstop.config import ConfigError
-from sdstop.evidence import Evidence, Outcome, RunMark
+from sdstop.core.evidence import Evidence, Outcome, RunMark
+from sdstop.core.model import Metric, schema
+from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import Choice, choice
 from sdstop.exporters.prometheus.exposition import Heading, all_thousandths, bound, label, lines, number, thousandths
 from sdstop.exporters.prometheus.health import MOST_FINDINGS
 from sdstop.exporters.prometheus.metrics import STALE, Exposition, catalogue, render
-from sdstop.model import Metric, schema
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.exporters.meters import IDLE, KEY, METERS, Meter, Mood, Wire, frame, refusal, session
 
 # The library leaves these without types.

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.processes import ProcessIo
-from sdstop.evidence import Origin, Outcome, RunMark
+from sdstop.collectors.system.processes import ProcessIo
+from sdstop.core.evidence import Origin, Outcome, RunMark
+from sdstop.core.format import safe
+from sdstop.core.model import schema
+from sdstop.core.session import Session
 from sdstop.exporters.report import table
 from sdstop.exporters.report.document import document, plain, to_json
 from sdstop.exporters.report.text import coloured, text_report
-from sdstop.format import safe
-from sdstop.model import schema
-from sdstop.session import Session
 from tests.analysis.test_peers import session as recorded
 from tests.exporters.meters import IDLE, METERS, TOO_LOUD, Meter, Mood, frame, refusal, session
 

@@ -10,9 +10,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from sdstop.cli.command import execute
-from sdstop.collectors.zpool_sizes import COMMAND
-from sdstop.evidence import command_key, slug
-from sdstop.readings.zpool import KSTATS
+from sdstop.collectors.zfs.readings import KSTATS
+from sdstop.collectors.zfs.sizes import COMMAND
+from sdstop.core.evidence import command_key, slug
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAME = "sdstop_request_size_bytes"

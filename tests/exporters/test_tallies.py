@@ -15,17 +15,17 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.collector import Collector, Need
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, Choice
 from sdstop.exporters.prometheus.metrics import Exposition, Part, catalogue
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
-from sdstop.host import Host
-from sdstop.model import Reading
 from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
-from sdstop.session import Session
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

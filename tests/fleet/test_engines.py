@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sdstop.finding import Severity
+from sdstop.core.finding import Severity
 from sdstop.fleet.client import Client
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.picture import Picture

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from sdstop.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.fleet import queries, traits
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import names, on_grid, picture

@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from sdstop.analysis.outlier import Trait, outliers
-from sdstop.finding import Severity
+from sdstop.core.finding import Severity
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import Key, Picture, picture
 from sdstop.fleet.problem import SettingsError

@@ -14,14 +14,14 @@ from typing import Any
 
 import pytest
 
+from sdstop.collectors.powerflex.objects import QUERY
+from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS
+from sdstop.core.host import Denied, Failed, Reply, TimedOut
 from sdstop.gateway.allowed import may_ask, may_send
 from sdstop.gateway.client import FIRST_PAUSE, LONGEST_PAUSE, STALE, Client
 from sdstop.gateway.exchange import exchange
 from sdstop.gateway.secret import Secret, SecretError
 from sdstop.gateway.settings import Address, Settings, settings
-from sdstop.host import Denied, Failed, Reply, TimedOut
-from sdstop.parsers.powerflex import QUERY
-from sdstop.readings.scaleio import INSTANCES, STATISTICS
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway, closed_port
 
 CERTIFICATES = Path(__file__).parent / "certificates"

@@ -17,17 +17,17 @@ from urllib.parse import quote
 
 import pytest
 
-from sdstop.collectors.scaleio import SCALEIO
+from sdstop.collectors.powerflex.cluster import SCALEIO
 from sdstop.config import ConfigError, load
-from sdstop.evidence import Frame, Origin
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.host import Unreadable
+from sdstop.core.recording import RecordingHost
+from sdstop.core.session import Session
 from sdstop.gateway.client import Client
 from sdstop.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
 from sdstop.gateway.settings import settings
-from sdstop.host import Unreadable
-from sdstop.live import LiveHost
-from sdstop.recording import RecordingHost
+from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway
 from tests.stories.scaleio import _Cloud
 from tests.tui.screens import screen

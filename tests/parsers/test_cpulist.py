@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.parsers.cpulist import cpulist, parse_cpulist
+from sdstop.collectors.fabric.cpulist import cpulist, parse_cpulist
 
 
 @pytest.mark.parametrize(

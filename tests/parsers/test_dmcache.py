@@ -6,8 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.host import Malformed
-from sdstop.parsers.dmcache import CUT, cache, cache_status, cache_table, counts_blocks, writecache, writecache_table
+from sdstop.collectors.devicemapper.cache_status import (
+    CUT,
+    cache,
+    cache_status,
+    cache_table,
+    counts_blocks,
+    writecache,
+    writecache_table,
+)
+from sdstop.core.host import Malformed
 from sdstop.readings.cache import Cache, activity
 
 STATUS = "8 12/2048 128 35/1600 185 72 1 25 3 38 2 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - "

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.host import Malformed
-from sdstop.parsers.dmtable import Mapping, mapped, mappings, numbered, segments, volume
+from sdstop.collectors.devicemapper.dmtable import Mapping, mapped, mappings, numbered, segments, volume
+from sdstop.core.host import Malformed
 
 STATUS = (
     "vg0-home: 0 2048 linear \n"

@@ -10,17 +10,17 @@ import pytest
 from sdstop.cli import watch
 from sdstop.cli.arguments import parse
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.sas import PHYS, SAS, SasPhy, unasked
-from sdstop.evidence import Evidence, Frame, Origin, Outcome, slug
-from sdstop.finding import Severity
-from sdstop.host import Absent, Failed, Host, Output, TimedOut
-from sdstop.live import LiveHost
-from sdstop.model import Reading
-from sdstop.parsers.expander import REST, SasExpander, changes
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.fabric.expander import REST, SasExpander, changes
+from sdstop.collectors.fabric.sas import PHYS, SAS, SasPhy, unasked
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, slug
+from sdstop.core.finding import Severity
+from sdstop.core.host import Absent, Failed, Host, Output, TimedOut
+from sdstop.core.model import Reading
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost
+from sdstop.core.session import Session
+from sdstop.node.live import LiveHost
 from sdstop.rules.phy_errors import PHY_ERRORS
-from sdstop.session import Session
 from tests.frames import Judged
 from tests.parsers.test_smp import GENERAL, LOG
 from tests.sasnode import Phy, files
@@ -229,14 +229,14 @@ def test_a_late_answer_counts_as_none(tmp_path: Path, monkeypatch: pytest.Monkey
     host: Host = RecordingHost(LiveHost(str(tmp_path)))
     assert host.promptly("/count", 5.0) == "7\n"
     clock = iter(range(0, 1000, 12))
-    monkeypatch.setattr("sdstop.live.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("sdstop.node.live.time.monotonic", lambda: float(next(clock)))
     with pytest.raises(TimedOut, match="answered after 12 s, 5 s are allowed"):
         LiveHost(str(tmp_path)).promptly("/count", 5.0)
 
 
 def test_a_live_node_remembers_what_rests(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("sdstop.live.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sdstop.node.live.time.monotonic", lambda: now[0])
     host = RecordingHost(LiveHost())
     assert not host.rests("expander-1:0")
     host.rest("expander-1:0", 60.0)

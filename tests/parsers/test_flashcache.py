@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.host import Malformed
-from sdstop.parsers.flashcache import Conf, cache, conf, counters, cut, links, listed, sizes, stats
+from sdstop.collectors.devicemapper.flashcache_status import (
+    Conf,
+    cache,
+    conf,
+    counters,
+    cut,
+    links,
+    listed,
+    sizes,
+    stats,
+)
+from sdstop.core.host import Malformed
 from sdstop.readings.cache import Cache, activity
 
 KIB, MIB = 1024, 1024 * 1024

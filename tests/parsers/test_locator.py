@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.parsers.locator import Place, Slot, places
-from sdstop.parsers.memory_channels import FAMILIES, family
+from sdstop.collectors.memory.channels import FAMILIES, family
+from sdstop.collectors.memory.locator import Place, Slot, places
 
 
 def slot(locator: str, bank: str = "", *, filled: bool = True, array: int | None = 0) -> Slot:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.host import Malformed
-from sdstop.parsers.mdstat import Bitmap, Device, MdArray, Progress, Waiting, parse
+from sdstop.collectors.md.mdstat import Bitmap, Device, MdArray, Progress, Waiting, parse
+from sdstop.core.host import Malformed
 
 ARRAYS = {
     "raid10, near copies, a spare, a failed and a replaced member": (

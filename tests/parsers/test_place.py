@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.parsers.place import Place, parse_place
+from sdstop.collectors.fabric.place import Place, parse_place
 
 
 def test_behind_an_expander() -> None:

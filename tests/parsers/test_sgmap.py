@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.hba import HBA, DiskPath
-from sdstop.finding import Severity
-from sdstop.parsers.sgmap import Mapped, parse
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.fabric.hba import HBA, DiskPath
+from sdstop.collectors.fabric.sgmap import Mapped, parse
+from sdstop.core.finding import Severity
+from sdstop.core.replay import EvidenceHost
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from tests.frames import Judged

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import open_capture
-from sdstop.host import Malformed
-from sdstop.parsers import dmidecode, smbios
-from sdstop.replay import EvidenceHost
+from sdstop.collectors.memory import dmidecode, smbios
+from sdstop.core.host import Malformed
+from sdstop.core.replay import EvidenceHost
 from tests.firmware import E5_2620_V4, Board, Module, board, device, structure
 
 FIXTURES = sorted((Path(__file__).parent.parent.parent / "fixtures").glob("vm-numa-*"))

@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.host import Malformed
-from sdstop.parsers.smp import General, Phy, PhyErrors, data_rate, parse_discover, parse_errors, parse_general, refusal
+from sdstop.collectors.fabric.smp import (
+    General,
+    Phy,
+    PhyErrors,
+    data_rate,
+    parse_discover,
+    parse_errors,
+    parse_general,
+    refusal,
+)
+from sdstop.core.host import Malformed
 
 LOG = """Report phy error log response:
   Expander change count: 567

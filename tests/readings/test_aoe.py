@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.analysis.framing import Arrived, most_small
-from sdstop.readings.aoe import FALLBACK, MOST_SECTORS, SECTOR, aligned, good_mtus, payload, pieces, whole_share
+from sdstop.collectors.aoe.readings import (
+    FALLBACK,
+    MOST_SECTORS,
+    SECTOR,
+    aligned,
+    good_mtus,
+    payload,
+    pieces,
+    whole_share,
+)
 from sdstop.readings.iosize import RequestSizes, cumulative
 
 MTUS = st.integers(68, 140_000)

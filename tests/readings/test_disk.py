@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.model import Metric, metric_name, schema
+from sdstop.core.model import Metric, metric_name, schema
 from sdstop.readings.disk import (
     SLACK,
     WRAP,

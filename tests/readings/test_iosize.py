@@ -5,8 +5,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.format import cell
-from sdstop.model import schema
+from sdstop.core.format import cell
+from sdstop.core.model import schema
 from sdstop.readings.iosize import EXPORTED, RequestSizes, cumulative
 
 COUNTS = st.dictionaries(st.integers(1, 1 << 24), st.integers(1, 1 << 50), max_size=20)

@@ -8,16 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
-from sdstop.diagnosis import Judgement
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Finding
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Finding
+from sdstop.core.session import Session
 from sdstop.rules.hot_stripe_member import HOT_STRIPE_MEMBER
 from sdstop.rules.slow_stripe_member import SLOW_STRIPE_MEMBER
 from sdstop.rules.stripe_convoy import STRIPE_CONVOY
-from sdstop.session import Session
 from tests.arrays import ArraySpec, Level, evidence, member_name, simulate
 
 RULES = (HOT_STRIPE_MEMBER, SLOW_STRIPE_MEMBER, STRIPE_CONVOY)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
-from sdstop.finding import Finding, Severity
+from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.core.finding import Finding, Severity
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
 from tests.frames import Judged, value
 from tests.mdnode import Node, run

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.finding import Finding, Unchecked
-from sdstop.model import Reading
+from sdstop.core.finding import Finding, Unchecked
+from sdstop.core.model import Reading
 from sdstop.readings.cache import COUNTERS, Cache
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_errors import CACHE_ERRORS

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.finding import Severity
-from sdstop.model import Reading
-from sdstop.readings.aoe import AoeExport
+from sdstop.collectors.aoe.readings import AoeExport
+from sdstop.core.finding import Severity
+from sdstop.core.model import Reading
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.collectors.node import Node
-from sdstop.finding import Finding, RuledOut, Severity
-from sdstop.format import duration
+from sdstop.collectors.system.node import Node
+from sdstop.core.finding import Finding, RuledOut, Severity
+from sdstop.core.format import duration
 from sdstop.readings.cache import Cache
 from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.device_names import DEVICE_NAMES
-from sdstop.collectors.drbd import DRBD
-from sdstop.collectors.scaleio import SCALEIO
-from sdstop.diagnosis import Judgement
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Finding
+from sdstop.collectors.block.names import DEVICE_NAMES
+from sdstop.collectors.drbd.resources import DRBD
+from sdstop.collectors.powerflex.cluster import SCALEIO
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Finding
+from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from sdstop.session import Session
 from tests.drbdnode import STATUS, resource, status, syncing
 from tests.stories.scaleio import _Cloud, _FourNodes
 

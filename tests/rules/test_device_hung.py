@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.node import NODE
-from sdstop.finding import Severity
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.system.node import NODE
+from sdstop.core.finding import Severity
 from sdstop.rules.device_hung import DEVICE_HUNG
 from tests.frames import Files, Judged, value
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.dimms import CPUINFO, DIMMS, TABLE
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.finding import Finding, RuledOut, Severity, Unchecked, Verdict
+from sdstop.collectors.memory.dimms import CPUINFO, DIMMS, TABLE
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Verdict
+from sdstop.core.session import Session
 from sdstop.rules.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
 from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
-from sdstop.session import Session
 from tests.firmware import E5_2620_V4, Board, Module, board
 from tests.frames import check, value
 

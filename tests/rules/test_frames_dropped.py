@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import pytest
 
-from sdstop.collectors.network import INTERFACES, NETWORK
-from sdstop.collectors.paths import TCP
-from sdstop.finding import Severity
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.collectors.network.paths import TCP
+from sdstop.core.finding import Severity
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
 from tests.frames import Files, Judged, value
 from tests.netnode import Nic, files

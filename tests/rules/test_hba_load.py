@@ -7,11 +7,11 @@ from itertools import pairwise
 import pytest
 
 from sdstop.analysis.fabric import pcie_payload
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.hba import HBA
-from sdstop.collectors.sas import PHYS, SAS
-from sdstop.finding import Severity
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.fabric.hba import HBA
+from sdstop.collectors.fabric.sas import PHYS, SAS
+from sdstop.core.finding import Severity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from tests.frames import Files, Judged, value

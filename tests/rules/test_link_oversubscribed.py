@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.clients import ASK, CLIENTS, ROUTES, SOCKETS
-from sdstop.collectors.network import CLASS, INTERFACES, NETWORK
-from sdstop.evidence import command_key
-from sdstop.finding import Severity
+from sdstop.collectors.network.clients import ASK, CLIENTS, ROUTES, SOCKETS
+from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
+from sdstop.core.evidence import command_key
+from sdstop.core.finding import Severity
 from sdstop.rules.link_oversubscribed import LINK_OVERSUBSCRIBED
 from tests.collectors.test_clients import HEAD, ROUTE, TCP, line
 from tests.frames import Judged, value

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.network import INTERFACES, NETWORK
-from sdstop.finding import Severity
+from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
+from sdstop.core.finding import Severity
 from sdstop.rules.link_saturated import LINK_SATURATED
 from tests.frames import Files, Judged, value
 from tests.netnode import Nic, files

@@ -7,22 +7,22 @@ from itertools import pairwise
 
 import pytest
 
-from sdstop.collector import Collector, Need
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.dimms import DIMMS, TABLE
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.hba import HBA
-from sdstop.diagnosis import Judgement
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Finding, Severity
-from sdstop.host import Host
-from sdstop.model import Reading
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.fabric.hba import HBA
+from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.core.collector import Collector, Need
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.core.session import Session
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
-from sdstop.session import Session
 from tests.firmware import board
 from tests.frames import check, value
 from tests.hbanode import Card, files

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.dimms import DIMMS, TABLE
-from sdstop.collectors.edac import EDAC
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Finding, Severity
+from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.memory.edac import EDAC
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.session import Session
 from sdstop.rules.memory_errors import MEMORY_ERRORS
-from sdstop.session import Session
 from tests.edacnode import Controller
 from tests.firmware import Board, board
 from tests.frames import Judged, check, value

@@ -8,16 +8,16 @@ from dataclasses import replace
 import pytest
 
 from sdstop.analysis.jumbo import harm
-from sdstop.collector import LIVE, Collector
-from sdstop.collectors.aoe import AOE, COMMAND, PACKET
-from sdstop.collectors.blockdev import BlockLink
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.network import INTERFACES
-from sdstop.collectors.sessions import SESSIONS
-from sdstop.finding import Finding, Severity
-from sdstop.host import Host
-from sdstop.model import Reading
-from sdstop.readings.aoe import payload
+from sdstop.collectors.aoe.readings import payload
+from sdstop.collectors.aoe.targets import AOE, COMMAND, PACKET
+from sdstop.collectors.block.devices import BlockLink
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.network.interfaces import INTERFACES
+from sdstop.collectors.network.sessions import SESSIONS
+from sdstop.core.collector import LIVE, Collector
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, cumulative
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED

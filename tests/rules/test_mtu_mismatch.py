@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from sdstop.collectors.links import LINKS
-from sdstop.collectors.network import INTERFACES
-from sdstop.finding import Severity
+from sdstop.collectors.network.interfaces import INTERFACES
+from sdstop.collectors.network.links import LINKS
+from sdstop.core.finding import Severity
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
 from tests.frames import Files, Judged
 from tests.netnode import CLASS, Nic, files

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sdstop.collectors.numa import NODES, NUMA
-from sdstop.finding import Severity
+from sdstop.collectors.fabric.numa import NODES, NUMA
+from sdstop.core.finding import Severity
 from sdstop.rules.numa_imbalance import NUMA_IMBALANCE
 from tests.frames import Judged, value
 

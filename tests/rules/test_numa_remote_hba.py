@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sdstop.collectors.hba import HBA, PCI
-from sdstop.collectors.interrupts import INTERRUPTS, IRQ
-from sdstop.collectors.numa import NET, NODES, NUMA
-from sdstop.finding import Severity
+from sdstop.collectors.fabric.hba import HBA, PCI
+from sdstop.collectors.fabric.interrupts import INTERRUPTS, IRQ
+from sdstop.collectors.fabric.numa import NET, NODES, NUMA
+from sdstop.core.finding import Severity
 from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
 from tests.frames import Judged, value
 from tests.hbanode import Card, files

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from sdstop.collectors.network import INTERFACES
-from sdstop.collectors.paths import PATHS, TCP
-from sdstop.finding import Severity
+from sdstop.collectors.network.interfaces import INTERFACES
+from sdstop.collectors.network.paths import PATHS, TCP
+from sdstop.core.finding import Severity
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
 from tests.frames import Files, Judged, value
 from tests.netnode import Nic, files

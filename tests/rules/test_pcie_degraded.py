@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.hba import HBA, PCI
-from sdstop.finding import Severity
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.fabric.hba import HBA, PCI
+from sdstop.core.finding import Severity
 from sdstop.rules.pcie_degraded import PCIE_DEGRADED
 from tests.frames import Judged, value
 from tests.hbanode import Card, files

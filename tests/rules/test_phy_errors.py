@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.sas import PORTS, SAS
-from sdstop.finding import Severity
+from sdstop.collectors.fabric.sas import PORTS, SAS
+from sdstop.core.finding import Severity
 from sdstop.rules.phy_errors import PHY_ERRORS
 from tests.frames import Judged, value
 from tests.sasnode import Phy, files

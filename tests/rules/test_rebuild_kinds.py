@@ -8,18 +8,18 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from sdstop.analysis.rebuild_advice import advice, filled
-from sdstop.collector import Collector
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
-from sdstop.evidence import Evidence, Frame, Origin, RunMark
-from sdstop.finding import Finding, Severity
-from sdstop.host import Host
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.host import Host
+from sdstop.core.session import Session
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
-from sdstop.session import Session
 from tests.frames import check, value
 from tests.mdnode import run
 

@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
-from sdstop.collectors.node import NODE
-from sdstop.collectors.processes import PROCESSES
-from sdstop.finding import Finding, Severity
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.collectors.system.node import NODE
+from sdstop.collectors.system.processes import PROCESSES
+from sdstop.core.finding import Finding, Severity
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from tests.frames import Judged, value
 from tests.mdnode import run

@@ -8,19 +8,19 @@ from itertools import pairwise
 
 import pytest
 
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.dimms import DIMMS, TABLE
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.hba import HBA
-from sdstop.collectors.node import NODE
-from sdstop.collectors.processes import PROCESSES
-from sdstop.collectors.zfs import ZFS
-from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
-from sdstop.collectors.zfs_settings import ZFS_TUNING
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Finding
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.fabric.hba import HBA
+from sdstop.collectors.memory.dimms import DIMMS, TABLE
+from sdstop.collectors.system.node import NODE
+from sdstop.collectors.system.processes import PROCESSES
+from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE
+from sdstop.collectors.zfs.pools import ZFS
+from sdstop.collectors.zfs.settings import ZFS_TUNING
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Finding
+from sdstop.core.session import Session
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
-from sdstop.session import Session
 from tests.firmware import board
 from tests.frames import check, value
 from tests.hbanode import Card, files

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.mdraid import MDMEMBERS, MDRAID
-from sdstop.finding import Severity
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
+from sdstop.core.finding import Severity
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
 from tests.frames import Files, Judged, value
 from tests.mdnode import run

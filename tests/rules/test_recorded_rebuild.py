@@ -12,11 +12,11 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.mdraid import Array
-from sdstop.finding import Finding, Severity
+from sdstop.collectors.md.readings import Array
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.session import Look, Session
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
-from sdstop.session import Look, Session
 from tests.frames import check
 
 RECORDING = Path(__file__).parents[2] / "fixtures" / "vm-md-rebuild"

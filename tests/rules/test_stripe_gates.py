@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from sdstop.analysis.striped import columns_of
-from sdstop.collectors.mdraid import Array, Member
-from sdstop.evidence import Origin
-from sdstop.session import Session
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
 from tests.arrays import ArraySpec, Level, evidence, member_name
 from tests.rules.stripes import (
     BASE,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from sdstop.finding import Finding, RuledOut, Severity, Unchecked
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked
 from tests.arrays import NVME_FLASH, ArraySpec, Bursts, Clones, Level, Random, Rebuild, member_name
 from tests.rules.stripes import (
     IDS,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sdstop.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity
 from sdstop.rules.qos_multiplied import QOS_MULTIPLIED
 from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE

@@ -9,21 +9,21 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.blockdev import BLOCKDEV
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.zfs import ZFS
-from sdstop.collectors.zfs_kstats import ZFS_DATASETS, ZFS_STATE
-from sdstop.collectors.zfs_settings import ZFS_SETTINGS
-from sdstop.collectors.zpool_load import ZPOOL_LOAD
-from sdstop.evidence import Evidence, Frame, Origin, Outcome, RunMark
-from sdstop.finding import Finding, Severity
-from sdstop.readings.zpool import KSTATS
+from sdstop.collectors.block.devices import BLOCKDEV
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE
+from sdstop.collectors.zfs.load import ZPOOL_LOAD
+from sdstop.collectors.zfs.pools import ZFS
+from sdstop.collectors.zfs.readings import KSTATS
+from sdstop.collectors.zfs.settings import ZFS_SETTINGS
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
 from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, Layout
-from sdstop.session import Session
 from tests.frames import Judged, check, value
 from tests.zfsnode import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
 

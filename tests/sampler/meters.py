@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.collector import Collector
-from sdstop.evidence import Frame
-from sdstop.host import Host
-from sdstop.model import Derivation, Kind, Label, Metric, Reading
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Frame
+from sdstop.core.host import Host
+from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
 
 
 @dataclass(frozen=True, slots=True)

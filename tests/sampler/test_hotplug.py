@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from sdstop.collectors.blockdev import BLOCKDEV, BlockDevice
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.replay import Replay
+from sdstop.collectors.block.devices import BLOCKDEV, BlockDevice
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.core.replay import Replay
 from sdstop.sampler import Sampler
 
 pytestmark = pytest.mark.live

@@ -15,15 +15,15 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.collector import ONCE, SLOW, Collector
-from sdstop.commands import Command, CommandRunner
-from sdstop.evidence import Frame, Outcome
-from sdstop.host import Host
-from sdstop.live import LiveHost
-from sdstop.model import Reading
-from sdstop.replay import Replay
+from sdstop.core.collector import ONCE, SLOW, Collector
+from sdstop.core.evidence import Frame, Outcome
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.core.replay import Replay
+from sdstop.core.snapshot import Snapshot
+from sdstop.node.commands import Command, CommandRunner
+from sdstop.node.live import LiveHost
 from sdstop.sampler import Sampler, process, worker
-from sdstop.snapshot import Snapshot
 from tests.sampler.meters import METERS, OTHERS, Meter, Other, Speed, keys, meters
 
 LONG = 600.0

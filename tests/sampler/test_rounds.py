@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sdstop.collector import LIVE, ONCE, SLOW, Collector
-from sdstop.evidence import Evidence, Outcome, RunMark
-from sdstop.host import Absent, Host, TimedOut
-from sdstop.model import Reading
+from sdstop.core.collector import LIVE, ONCE, SLOW, Collector
+from sdstop.core.evidence import Evidence, Outcome, RunMark
+from sdstop.core.host import Absent, Host, TimedOut
+from sdstop.core.model import Reading
 from sdstop.sampler.flight import Flight
 from sdstop.sampler.lanes import Lanes
 from sdstop.sampler.rounds import Delta, Rounds, Sent

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Outcome, RunMark
-from sdstop.host import Host, Unreadable
-from sdstop.live import LiveHost
-from sdstop.recording import RecordingHost
-from sdstop.replay import EvidenceHost, Replay
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.host import Host, Unreadable
+from sdstop.core.recording import RecordingHost
+from sdstop.core.replay import EvidenceHost, Replay
+from sdstop.core.snapshot import Snapshot
+from sdstop.node.live import LiveHost
 from sdstop.sampler import sample
-from sdstop.snapshot import Snapshot
 from tests.sampler.meters import METERS, OTHERS, Meter, Speed, keys
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

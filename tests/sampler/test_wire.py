@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.evidence import Evidence, Frame, Outcome, RunMark
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.sampler import wire
 from sdstop.sampler.rounds import Sent
 

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.evidence import slug
+from sdstop.core.evidence import slug
 from tests.firmware import board
 from tests.stories.disks import SYSTEM, SystemDisk, disk_name, disk_number
 from tests.stories.draid import TIB, DraidPool

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sdstop.readings.aoe import pieces
+from sdstop.collectors.aoe.readings import pieces
 from tests.arrays import ArraySpec, Random
 from tests.arrays.spec import KIB
 from tests.stories import flashcaches

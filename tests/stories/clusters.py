@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from sdstop.evidence import slug
-from sdstop.parsers import ceph, drbd, pacemaker
+from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.drbd import status as drbd
+from sdstop.collectors.pacemaker import crm_mon as pacemaker
+from sdstop.core.evidence import slug
 from tests import cephnode, drbdnode, pacemakernode
 from tests.stories.disks import SYSTEM, SystemDisk
 from tests.stories.folder import Folder

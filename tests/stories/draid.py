@@ -15,10 +15,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from sdstop.collectors.zfs import LIST, TEXT
-from sdstop.collectors.zfs_settings import GET
-from sdstop.evidence import slug
-from sdstop.readings.zpool import IOSTAT, KSTATS, PARAMETERS
+from sdstop.collectors.zfs.pools import LIST, TEXT
+from sdstop.collectors.zfs.readings import IOSTAT, KSTATS, PARAMETERS
+from sdstop.collectors.zfs.settings import GET
+from sdstop.core.evidence import slug
 
 TIB = 1 << 40
 EVERY = 10

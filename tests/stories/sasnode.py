@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop.evidence import slug
+from sdstop.core.evidence import slug
 from tests.stories.disks import disk_name
 
 PCI = "/sys/bus/pci/devices"

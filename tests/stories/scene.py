@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from sdstop.evidence import slug
+from sdstop.core.evidence import slug
 from tests.arrays import Frame, simulate
 from tests.stories.disks import SYSTEM, Shelf, SystemDisk, mdstat
 from tests.stories.folder import Folder

@@ -7,17 +7,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sdstop.collector import Collector
-from sdstop.collectors.diskstats import DISKSTATS
-from sdstop.collectors.network import INTERFACES
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Rule
-from sdstop.host import Host
-from sdstop.model import Derivation, Reading
-from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.block.diskstats import DISKSTATS
+from sdstop.collectors.network.interfaces import INTERFACES
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Rule
+from sdstop.core.host import Host
+from sdstop.core.model import Derivation, Reading
+from sdstop.core.session import Session
 from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, cumulative
-from sdstop.session import Session
 from tests.tui.nodes import STARTED
 
 BLOCK = 4096

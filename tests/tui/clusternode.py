@@ -7,16 +7,16 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Rule
-from sdstop.host import Host
-from sdstop.model import Reading
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Rule
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.core.session import Session
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterVolume, FailureDomain
 from sdstop.readings.limit import USE, Limit
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.session import Session
 from tests.tui.nodes import STARTED, Node
 
 TOLD = "/told/cluster"

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.hba import PCI
-from sdstop.collectors.sas import DEVICES, EXPANDERS, PHYS, PORTS
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Rule
-from sdstop.session import Session
+from sdstop.collectors.fabric.hba import PCI
+from sdstop.collectors.fabric.sas import DEVICES, EXPANDERS, PHYS, PORTS
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Rule
+from sdstop.core.session import Session
 from tests.hbanode import Card
 from tests.tui.nodes import IDLE, STARTED, Load, Node
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.dimms import TABLE
-from sdstop.collectors.numa import NET, NODES
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.finding import Rule
-from sdstop.session import Session
+from sdstop.collectors.fabric.numa import NET, NODES
+from sdstop.collectors.memory.dimms import TABLE
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.finding import Rule
+from sdstop.core.session import Session
 from tests.firmware import Board
 from tests.tui.fabricnode import Box
 from tests.tui.nodes import STARTED, Node

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.finding import Rule
-from sdstop.session import Session
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.finding import Rule
+from sdstop.core.session import Session
 
 STARTED = 1_790_000_000.0
 """2026-09-21 14:13:20 UTC."""

@@ -9,8 +9,8 @@ from rich.segment import Segment
 from textual import events
 from textual.pilot import Pilot
 
-from sdstop.evidence import Frame
-from sdstop.session import Session
+from sdstop.core.evidence import Frame
+from sdstop.core.session import Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.terminal import Options
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sdstop.evidence import Outcome
-from sdstop.session import Session
+from sdstop.core.evidence import Outcome
+from sdstop.core.session import Session
 from sdstop.tui.playhead import Playhead
 from tests.tui.nodes import STARTED, Node, refused
 from tests.tui.screens import WIDE, screen

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from sdstop.collectors.pacemaker import PACEMAKER
-from sdstop.evidence import Evidence, Outcome, command_key
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
-from sdstop.history import Window
-from sdstop.parsers.pacemaker import MON
+from sdstop.collectors.pacemaker.cluster import PACEMAKER
+from sdstop.collectors.pacemaker.crm_mon import MON
+from sdstop.core.evidence import Evidence, Outcome, command_key
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Verdict
+from sdstop.core.history import Window
+from sdstop.core.session import Session
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
-from sdstop.session import Session
 from sdstop.tui.terminal import Options
 from tests import pacemakernode
 from tests.frames import Judged

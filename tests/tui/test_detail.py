@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from sdstop.evidence import Evidence
+from sdstop.core.evidence import Evidence
 from tests.tui.nodes import Load, Node
 from tests.tui.screens import WIDE, screen
 

@@ -9,10 +9,10 @@ import pytest
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Frame, Origin, Outcome
-from sdstop.finding import Finding, Severity
+from sdstop.core.evidence import Frame, Origin, Outcome
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.session import Session
 from sdstop.tui.palette import plain
 from sdstop.tui.terminal import Options
 from tests.tui.fabricnode import FabricNode, boxes, names

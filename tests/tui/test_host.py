@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.dimms import TABLE
-from sdstop.evidence import Evidence, Outcome
+from sdstop.collectors.memory.dimms import TABLE
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.session import Session
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.nodes import cpus
 from tests.firmware import Board, Module, board

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sdstop.evidence import Cite, Evidence, Outcome
-from sdstop.finding import Finding, RuledOut, Severity, Unchecked, Value
-from sdstop.session import Session
+from sdstop.core.evidence import Cite, Evidence, Outcome
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value
+from sdstop.core.session import Session
 from sdstop.tui.terminal import Options
 from tests.tui.nodes import Load, Node, raid10, refused
 from tests.tui.screens import SMALL, WIDE, Screen, screen

@@ -18,9 +18,9 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Origin
+from sdstop.core.evidence import Origin
+from sdstop.core.session import RING_SECONDS, Session
 from sdstop.sampler import Sampler
-from sdstop.session import RING_SECONDS, Session
 from tests.tui.screens import SMALL, WIDE, screen
 from tests.tui.test_terminal import PATIENCE, Tmux
 

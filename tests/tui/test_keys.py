@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from sdstop.capture.reader import open_capture
-from sdstop.evidence import Cite, Origin
+from sdstop.core.evidence import Cite, Origin
+from sdstop.core.finding import Finding, Rule, Severity, Value
+from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, conclusions
-from sdstop.finding import Finding, Rule, Severity, Value
-from sdstop.session import Session
 from sdstop.tui.help import KEYS
 from sdstop.tui.terminal import Options
 from tests.tui.nodes import Load, Node

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Origin, Outcome
-from sdstop.session import Session
+from sdstop.core.evidence import Evidence, Origin, Outcome
+from sdstop.core.session import Session
 from sdstop.tui.help import KEYS, MARKS
 from sdstop.tui.sheet import HelpSheet
 from tests.tui.nodes import Node, refused

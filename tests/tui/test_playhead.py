@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.finding import Finding, Limits, Rule, Severity
-from sdstop.history import Window
+from sdstop.core.finding import Finding, Limits, Rule, Severity
+from sdstop.core.history import Window
 from sdstop.tui.playhead import Playhead
 from tests.tui.nodes import STARTED, Node
 

@@ -7,13 +7,13 @@ import string
 from collections.abc import Iterator
 
 from sdstop.capture.reader import open_capture
-from sdstop.collector import Collector
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Evidence, Frame, Origin
-from sdstop.host import Host
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.host import Host
+from sdstop.core.session import Session
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.analysis.test_peers import session as recorded
 from tests.rules.test_zfs import RECORDING
 from tests.stories.draid import EVERY, DraidPool

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Origin
+from sdstop.core.evidence import Origin
+from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.frames import Files, frames
 from tests.mdnode import run
 from tests.tui.screens import WIDE, screen

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from textual.app import App, ComposeResult
 
-from sdstop.finding import Severity
+from sdstop.core.finding import Severity
 from sdstop.tui.palette import Palette
 from sdstop.tui.pane import Row
 from sdstop.tui.table import Column

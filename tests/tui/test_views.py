@@ -10,10 +10,10 @@ from itertools import pairwise
 import pytest
 
 from sdstop.collectors import BUILTIN
-from sdstop.evidence import Cite, Evidence, Origin, Outcome
-from sdstop.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict
-from sdstop.history import Window
-from sdstop.session import Session
+from sdstop.core.evidence import Cite, Evidence, Origin, Outcome
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict
+from sdstop.core.history import Window
+from sdstop.core.session import Session
 from tests.analysis.test_peers import session as recorded
 from tests.tui.nodes import STARTED, Load, Node, raid10, refused
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from sdstop.evidence import Evidence, Outcome
+from sdstop.core.evidence import Evidence, Outcome
+from sdstop.core.session import Session
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from sdstop.session import Session
 from sdstop.tui.palette import Palette, plain
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar

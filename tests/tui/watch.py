@@ -10,8 +10,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 
-from sdstop.evidence import Frame, Origin
-from sdstop.session import Session
+from sdstop.core.evidence import Frame, Origin
+from sdstop.core.session import Session
 from sdstop.tui import Options, run, usable_terminal
 from tests.tui.nodes import Load, Node, raid10
 

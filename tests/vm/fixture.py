@@ -9,8 +9,8 @@ import tarfile
 from pathlib import Path
 
 from sdstop.capture.reader import PACKED
+from sdstop.core.finding import Severity
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.finding import Severity
 from tests.vm.machine import Run
 from tests.vm.scenario import Scenario
 from tests.vm.verdict import Course, course

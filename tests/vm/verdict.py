@@ -11,13 +11,13 @@ from typing import Any
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.diagnosis import Judgement
-from sdstop.evidence import Frame
-from sdstop.finding import Finding, Severity
-from sdstop.readings.mdarray import Array, Member
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.diagnosis import Judgement
+from sdstop.core.evidence import Frame
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.session import Session
 from tests.vm.machine import Run
 from tests.vm.scenario import SEVERITIES, Expect, Said, Scenario
 

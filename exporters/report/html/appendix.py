@@ -5,16 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from sdstop.diagnosis import Episode
-from sdstop.evidence import Evidence, Outcome, readable
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import Evidence, Outcome, readable
+from sdstop.core.format import NONE, bytes_, right_aligned, timestamp, utc, wait
+from sdstop.core.model import Reading, schema
+from sdstop.core.session import Look, Session
 from sdstop.exporters.report.asked import Asked, asked, quoted
 from sdstop.exporters.report.document import NOT_YET, families_of
 from sdstop.exporters.report.html.markup import Markup, block, code, el, fold, table
 from sdstop.exporters.report.table import heading, notable, shown
 from sdstop.exporters.report.text import plural
-from sdstop.format import NONE, bytes_, right_aligned, timestamp, utc, wait
-from sdstop.model import Reading, schema
-from sdstop.session import Look, Session
 
 MOST = 24_000
 """Characters of one piece of evidence that the page holds."""

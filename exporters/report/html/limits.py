@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from sdstop.analysis.limiting import Limiting, limitings
+from sdstop.core.format import percent, quantity, safe
+from sdstop.core.history import Window
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.markup import Markup
-from sdstop.format import percent, quantity, safe
-from sdstop.history import Window
 
 MOST = 40
 AT = 0.97

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterable
 
-from sdstop.format import safe, safe_block
+from sdstop.core.format import safe, safe_block
 
 
 class Markup(str):

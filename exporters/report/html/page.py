@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from sdstop import __version__
-from sdstop.diagnosis import Episode
-from sdstop.evidence import dated
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import dated
+from sdstop.core.finding import RuledOut, Severity, Unchecked, Value, by_cause
+from sdstop.core.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
+from sdstop.core.session import Look, Session
 from sdstop.exporters.report.asked import Asked
 from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import host_of, reason_of
@@ -16,9 +19,6 @@ from sdstop.exporters.report.html.markup import Markup, block, el, fold, join, t
 from sdstop.exporters.report.html.plots import plots
 from sdstop.exporters.report.html.tree import drawn_topology
 from sdstop.exporters.report.text import outlook, plural
-from sdstop.finding import RuledOut, Severity, Unchecked, Value, by_cause
-from sdstop.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
-from sdstop.session import Look, Session
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
 _MARK = 60

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sdstop.core.format import number, safe
 from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.markup import Markup
-from sdstop.format import number, safe
 
 MOST = 24
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 
-from sdstop.collectors.dimms import Dimm
-from sdstop.collectors.mdraid import Member
-from sdstop.diagnosis import Episode
-from sdstop.evidence import dated
+from sdstop.collectors.md.readings import Member
+from sdstop.collectors.memory.dimms import Dimm
+from sdstop.core.diagnosis import Episode
+from sdstop.core.evidence import dated
+from sdstop.core.format import bytes_, clock, done, duration, number, percent, safe
+from sdstop.core.session import Look, Session
 from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.limits import limits
 from sdstop.exporters.report.html.markup import Markup, el, join
 from sdstop.exporters.report.html.phys import phy_errors
 from sdstop.exporters.report.html.sizes import course_of_sizes, sizes
-from sdstop.format import bytes_, clock, done, duration, number, percent, safe
-from sdstop.session import Look, Session
 
 MOST_MEMBERS = 64
 MOST_DISKS = 24

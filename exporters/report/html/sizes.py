@@ -7,13 +7,13 @@ from itertools import pairwise
 from statistics import fmean
 
 from sdstop.analysis.framing import below
-from sdstop.collectors.network import Interface
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.format import bytes_, number, percent, safe
+from sdstop.core.history import Window
 from sdstop.exporters.report.course import DATA, Course
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.markup import Markup
-from sdstop.format import bytes_, number, percent, safe
-from sdstop.history import Window
-from sdstop.readings.aoe import AoeExport, AoeTarget, payload, pieces
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 

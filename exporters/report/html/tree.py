@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sdstop.core.finding import Finding
+from sdstop.core.session import Look
 from sdstop.exporters.report.html.drawing import svg, word
 from sdstop.exporters.report.html.markup import Markup, el, join
 from sdstop.exporters.report.topology import Thing, Topology, topology
-from sdstop.finding import Finding
-from sdstop.session import Look
 
 _BOX, _HIGH, _ROW = 196.0, 32.0, 40.0
 _TITLES = ("HBAs", "disks")

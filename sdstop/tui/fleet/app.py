@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
-from sdstop.finding import Finding
+from sdstop.core.finding import Finding
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.watcher import NodePicture, Watcher
 from sdstop.tui.fleet.asking import Asking, Told

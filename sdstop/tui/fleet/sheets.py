@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from sdstop.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.format import duration, quantity, timestamp
 from sdstop.fleet.picture import Picture, short
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
-from sdstop.format import duration, quantity, timestamp
 from sdstop.tui.foot import Foot, Hint
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.pane import Pane, Row, words

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rich.segment import Segment
 
-from sdstop.finding import Severity
+from sdstop.core.finding import Severity
+from sdstop.core.format import clock, duration
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.text import remarks
-from sdstop.format import clock, duration
 from sdstop.tui.fleet.tables import TABS
 from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from sdstop.finding import Finding, Severity
+from sdstop.core.finding import Finding, Severity
+from sdstop.core.format import duration, number, rate
 from sdstop.fleet.picture import ArrayRow, Claim, Key, Node, Picture, RebuildRow, VolumeRow
-from sdstop.format import duration, number, rate
 from sdstop.tui.palette import FAINT, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.pane import Row
 from sdstop.tui.table import Cell, Column

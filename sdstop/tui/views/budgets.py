@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sdstop.analysis.fabric import Load
-from sdstop.format import percent, rate
+from sdstop.core.format import percent, rate
 from sdstop.tui.fabrics import Fabric
 from sdstop.tui.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.pane import Row, words

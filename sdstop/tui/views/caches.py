@@ -9,7 +9,7 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.format import bytes_, duration, number, percent, utc
+from sdstop.core.format import bytes_, duration, number, percent, utc
 from sdstop.readings.cache import Cache
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes

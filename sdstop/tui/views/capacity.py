@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from rich.segment import Segment
 
 from sdstop.analysis.rebuilding import rebuildings
-from sdstop.collectors.pacemaker import ClusterResource
-from sdstop.finding import Severity
-from sdstop.format import bytes_, done, duration, number, quantity
+from sdstop.collectors.pacemaker.cluster import ClusterResource
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, done, duration, number, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.clusters import about, pools, rebuilds

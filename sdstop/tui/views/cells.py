@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.finding import Severity
-from sdstop.format import bytes_, percent
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, percent
 from sdstop.tui.palette import FAINT, PLAIN, Line, Palette, text
 from sdstop.tui.strip import HOT, bar, heat, level, spark
 

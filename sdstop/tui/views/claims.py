@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sdstop.finding import by_cause
-from sdstop.format import clock, duration
+from sdstop.core.finding import by_cause
+from sdstop.core.format import clock, duration
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
 from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Claim, Scene

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from textual.app import ComposeResult
 
-from sdstop.finding import Severity
-from sdstop.format import bytes_, number, wait
-from sdstop.model import Reading
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, number, wait
+from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, FailureDomain
 from sdstop.tui.clusters import Twig, forest
 from sdstop.tui.drives import natural, rows

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.collectors.blockdev import BlockDevice, BlockLink
-from sdstop.collectors.processes import ProcessActivity, ProcessSummary
-from sdstop.format import bytes_, rate
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.system.processes import ProcessActivity, ProcessSummary
+from sdstop.core.format import bytes_, rate
 from sdstop.tui.drives import Drive, natural, rows
 from sdstop.tui.fabrics import parts
 from sdstop.tui.palette import FAINT, Line, Palette, text

@@ -6,10 +6,10 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Member
-from sdstop.finding import Severity
-from sdstop.format import number, percent, rate, wait
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Member
+from sdstop.core.finding import Severity
+from sdstop.core.format import number, percent, rate, wait
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.tui.drives import PAST, Drive, Group, moments, queues
 from sdstop.tui.facts import Thing

@@ -7,13 +7,13 @@ from functools import lru_cache, partial
 
 from textual.app import ComposeResult
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.mdraid import Array
-from sdstop.finding import Severity
-from sdstop.format import bytes_, number, percent, quantity, wait
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.md.readings import Array
+from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev, VdevLoad
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, number, percent, quantity, wait
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild_progress import Rebuild
-from sdstop.readings.zpool import Pool, PoolState, Vdev, VdevLoad
 from sdstop.tui.drives import USABLE, Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text

@@ -9,12 +9,12 @@ from typing import NamedTuple
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
-from sdstop.collectors.blockdev import BlockDevice
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
-from sdstop.finding import Severity
-from sdstop.format import duration, number, percent, rate, utc
-from sdstop.model import Reading
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
+from sdstop.core.finding import Severity
+from sdstop.core.format import duration, number, percent, rate, utc
+from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
 from sdstop.tui.drives import drives, natural, rows
 from sdstop.tui.fabrics import Fabric, Known, fabric, parts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual.app import ComposeResult
 
-from sdstop.finding import RuledOut
+from sdstop.core.finding import RuledOut
 from sdstop.tui.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene

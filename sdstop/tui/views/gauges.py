@@ -6,8 +6,8 @@ import math
 
 from rich.segment import Segment
 
-from sdstop.collectors.node import CpuActivity, Pressure
-from sdstop.format import bytes_, number, percent
+from sdstop.collectors.system.node import CpuActivity, Pressure
+from sdstop.core.format import bytes_, number, percent
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.palette import FAINT, PLAIN, Line, pairs, text
 from sdstop.tui.scene import Scene

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.style import Style
 
 from sdstop.analysis.jumbo import right_mtus
-from sdstop.format import bytes_, duration, number, percent
+from sdstop.core.format import bytes_, duration, number, percent
 from sdstop.tui.cached import Cached
 from sdstop.tui.drives import PAST
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of

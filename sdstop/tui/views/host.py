@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.collectors.dimms import Dimm
-from sdstop.collectors.numa import NumaNode
-from sdstop.finding import Severity
+from sdstop.collectors.fabric.numa import NumaNode
+from sdstop.collectors.memory.dimms import Dimm
+from sdstop.core.finding import Severity
 from sdstop.tui.drives import rows
 from sdstop.tui.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text
 from sdstop.tui.pane import Pane, Row, words

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.style import Style
 
-from sdstop.collectors.hba import Hba
-from sdstop.collectors.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
-from sdstop.format import bytes_, number, percent, quantity
+from sdstop.collectors.fabric.hba import Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
+from sdstop.core.format import bytes_, number, percent, quantity
 from sdstop.tui.drives import drives, rows
 from sdstop.tui.fabrics import Fabric, parts
 from sdstop.tui.facts import Thing

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 
-from sdstop.format import bytes_, number, percent
+from sdstop.core.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.cached import Cached, Split, past, split
 from sdstop.tui.drives import PAST

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from rich.segment import Segment
 from textual.strip import Strip
 
-from sdstop.collectors.dimms import Dimm, MemorySocket
-from sdstop.finding import Severity
-from sdstop.format import bytes_, decimal_rate, number
+from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, decimal_rate, number
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text

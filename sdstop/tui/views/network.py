@@ -8,11 +8,11 @@ from typing import Any
 
 from textual.app import ComposeResult
 
-from sdstop.collectors.links import Bond, InterfaceLink
-from sdstop.collectors.network import Interface, InterfaceActivity, Traffic
-from sdstop.collectors.paths import PathMtu, Softnet, Tcp, TcpActivity
-from sdstop.finding import Severity
-from sdstop.format import duration, number, percent, rate
+from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, Traffic
+from sdstop.collectors.network.links import Bond, InterfaceLink
+from sdstop.collectors.network.paths import PathMtu, Softnet, Tcp, TcpActivity
+from sdstop.core.finding import Severity
+from sdstop.core.format import duration, number, percent, rate
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, Line, text

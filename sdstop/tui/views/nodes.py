@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdstop.analysis.fabric import KINDS
-from sdstop.collectors.hba import DiskPath, Hba
-from sdstop.collectors.network import Interface
-from sdstop.collectors.node import CpuActivity
-from sdstop.collectors.numa import InterfaceNode, NumaActivity, NumaNode
-from sdstop.finding import Severity
-from sdstop.format import bytes_, number, percent
-from sdstop.model import Reading
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.collectors.system.node import CpuActivity
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, number, percent
+from sdstop.core.model import Reading
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, Line, text

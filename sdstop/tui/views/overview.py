@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.collectors.processes import ProcessActivity, ProcessIo, ProcessSummary
-from sdstop.format import rate
+from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
+from sdstop.core.format import rate
 from sdstop.tui.drives import drives, rows, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, text

@@ -6,8 +6,8 @@ from rich.style import Style
 
 from sdstop.analysis.rebuild_advice import advice
 from sdstop.analysis.rebuilding import Rebuilding, rebuildings
-from sdstop.finding import Finding
-from sdstop.format import bytes_, done, duration, quantity
+from sdstop.core.finding import Finding
+from sdstop.core.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild_progress import Rebuild
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from sdstop.evidence import Outcome
-from sdstop.format import clock, wait
-from sdstop.snapshot import Run
+from sdstop.core.evidence import Outcome
+from sdstop.core.format import clock, wait
+from sdstop.core.snapshot import Run
 from sdstop.tui.palette import FAINT, PLAIN, text
 from sdstop.tui.pane import Row
 from sdstop.tui.scene import BAD, Claim, Scene

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from rich.segment import Segment
 
-from sdstop.collectors.network import InterfaceActivity
-from sdstop.collectors.node import CpuActivity, Node, Pressure
-from sdstop.format import bytes_, duration, number, percent, quantity
-from sdstop.model import Reading
+from sdstop.collectors.network.interfaces import InterfaceActivity
+from sdstop.collectors.system.node import CpuActivity, Node, Pressure
+from sdstop.core.format import bytes_, duration, number, percent, quantity
+from sdstop.core.model import Reading
 from sdstop.tui.drives import PAST, Totals, rows, totals
 from sdstop.tui.palette import FAINT, STRONG, Line, pairs, text, width_of
 from sdstop.tui.pane import Row

@@ -9,9 +9,9 @@ from typing import Any
 from textual.app import ComposeResult
 
 from sdstop.analysis.limiting import Limiting, limitings
-from sdstop.finding import Severity
-from sdstop.format import bytes_, duration, number, percent, quantity, rate, wait
-from sdstop.model import Reading
+from sdstop.core.finding import Severity
+from sdstop.core.format import bytes_, duration, number, percent, quantity, rate, wait
+from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.limit import Limit, LimitUse
 from sdstop.tui.drives import rows

@@ -11,18 +11,18 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sdstop.cli.arguments import duration
-from sdstop.collector import LIVE, ONCE, Collector, Need
 from sdstop.collectors import BUILTIN
-from sdstop.commands import COMMANDS, Command, CommandRunner
-from sdstop.evidence import Origin
+from sdstop.core.collector import LIVE, ONCE, Collector, Need
+from sdstop.core.evidence import Origin
+from sdstop.core.host import Host, Unreadable
+from sdstop.core.model import Reading
+from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, Conclusions
 from sdstop.exporters.report.document import document, plain
-from sdstop.host import Host, Unreadable
-from sdstop.live import LiveHost
-from sdstop.model import Reading
+from sdstop.node.commands import COMMANDS, Command, CommandRunner
+from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
 from sdstop.sampler import Sampler
-from sdstop.session import Session
 
 RAW: list[str] = json.loads(Path("/vm/scenario.json").read_text(encoding="utf-8"))["raw"]
 

@@ -1,0 +1,120 @@
+"""ATA over Ethernet: what a frame carries, and what that does to requests. Arithmetic and rows, no reading.
+
+The Linux driver (drivers/block/aoe/aoecmd.c: aoecmd_cfg_rsp) takes 36 bytes of headers off the MTU and fills what is
+left with whole sectors; vblade and the driver's counterpart do the same, and the smallest party wins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+
+HEADERS = 36
+"""Bytes that both ends take off the MTU: 14 of Ethernet, which do not count against it, among them."""
+SECTOR = 512
+FALLBACK = 1024
+"""Bytes that the driver carries where not one sector fits."""
+MOST_SECTORS = 255
+"""Sectors of a frame: the count is one byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class AoeTarget(Reading):
+    """A disk that an AoE target serves to this node, one row each: /sys/block/etherd!eX.Y (the initiator's side)."""
+
+    family: ClassVar[str] = "aoe_target"
+    title: ClassVar[str] = "AoE disks"
+
+    device: Annotated[str, Label("Device", "Kernel name, etherd/e0.1")]
+    state: Annotated[str | None, State("State", "up, down, down,closewait ...")]
+    payload: Annotated[int | None, Metric("Payload", "Data that one frame carries", "bytes", exact=True)]
+    interfaces: Annotated[str | None, Fact("Interfaces", "Interfaces it is reached through, with commas")]
+    mac: Annotated[str | None, Fact("Target", "Hardware address of the (first) target")]
+    firmware: Annotated[
+        str | None, Fact("Firmware", "Version that the target tells, 0x4019 is vblade 25", export=False)
+    ]
+    rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
+    largest: Annotated[int | None, Metric("Largest", "Data of a frame (debugfs maxbcnt)", "bytes", export=False)] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field."""
+        names = {"interfaces": "netif", "firmware": "firmware-version"}
+        folder = f"/sys/block/{self.device.replace('/', '!')}"
+        return Source(f"{folder}/{names.get(field, field if field in {'state', 'mac'} else 'payload')}")
+
+
+@dataclass(frozen=True, slots=True)
+class AoeExport(Reading):
+    """A disk that this node serves by AoE, one row each process of vblade: its command line (the target's side)."""
+
+    family: ClassVar[str] = "aoe_export"
+    title: ClassVar[str] = "AoE exports"
+
+    shelf: Annotated[int, Label("Shelf", "AoE major number")]
+    slot: Annotated[int, Label("Slot", "AoE minor number")]
+    interface: Annotated[str, Label("Interface", "Interface it is served on")]
+    device: Annotated[str, Fact("Device", "What is served: a device's or a file's path")]
+    direct: Annotated[int, Metric("Direct", "1 if it goes past the page cache (-d)")]
+    pid: Annotated[int, Metric("Process", "Process number", export=False)]
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    kernel: Annotated[str | None, Fact("Kernel name", "Of the device; None: a file, or not known")] = None
+    sync: Annotated[int | None, Metric("Sync", "1 if every write is on disk before it is answered (-s)")] = None
+    read_only: Annotated[int | None, Metric("Read-only", "1 if writes are refused (-r)")] = None
+    buffers: Annotated[int | None, Metric("Buffers", "Requests it announces to queue (-b); None: its default")] = None
+    clients: Annotated[
+        str | None, Fact("Clients", "Hardware addresses that may use it (-m); None: all", export=False)
+    ] = None
+    offset: Annotated[int | None, Metric("Offset", "Bytes at the start that are not served (-o)", "bytes")] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the evidence of the process."""
+        del field
+        return Source(self.where, "vblade") if self.where else None
+
+
+def payload(mtu: int) -> int:
+    """Return the bytes of data that a frame carries: 9000 -> 8704, 8700 -> 8192, 4200 -> 4096, 4000 -> 3584."""
+    return min(max((mtu - HEADERS) // SECTOR, 0), MOST_SECTORS) * SECTOR or FALLBACK
+
+
+def aligned(mtu: int, block: int = 4096) -> bool:
+    """Whether frames at an MTU carry whole blocks."""
+    return payload(mtu) % block == 0
+
+
+def good_mtus(largest: int, block: int = 4096) -> tuple[int, int] | None:
+    """Return the highest range of MTUs up to `largest` at which frames carry whole blocks; None if there is none.
+
+    9000 -> (8228, 8739); 4200 -> (4132, 4200).
+    """
+    blocks = (largest - HEADERS) // block
+    while blocks > 0 and blocks * block // SECTOR > MOST_SECTORS:
+        blocks -= 1
+    if blocks < 1:
+        return None
+    low = HEADERS + blocks * block
+    return low, min(low + SECTOR - 1, largest)
+
+
+def pieces(payload_bytes: int, length: int, block: int = 4096) -> dict[int, int]:
+    """Return how a request that begins at a whole block is cut at the target: `{bytes: pieces of that size}`.
+
+    The initiator sends a frame for every `payload_bytes`; what a frame brings is cut at blocks by the cache.
+    """
+    found: dict[int, int] = {}
+    at = 0
+    while at < length:
+        frame_ends = (at // payload_bytes + 1) * payload_bytes
+        block_ends = (at // block + 1) * block
+        end = min(frame_ends, block_ends, length)
+        found[end - at] = found.get(end - at, 0) + 1
+        at = end
+    return found
+
+
+def whole_share(payload_bytes: int, length: int, block: int = 4096) -> float:
+    """Return the share of a request's bytes that arrives in whole blocks: 8704 and 128 KiB -> 0.5625; 3584 -> 0.0."""
+    cut = pieces(payload_bytes, length, block)
+    return cut.get(block, 0) * block / length

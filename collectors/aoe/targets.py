@@ -1,0 +1,291 @@
+"""ATA over Ethernet: disks that are reached by it, and processes of vblade that serve some."""
+
+from __future__ import annotations
+
+import getopt
+import json
+import re
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
+from sdstop.core.collector import Collector, Need
+from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
+from sdstop.core.model import Label, Metric, Reading, Source
+from sdstop.readings.disk import device_name
+
+BLOCK = "/sys/block"
+DEBUG = "/sys/kernel/debug/aoe"
+PACKET = "/proc/net/packet"
+COMMAND = ("ip", "-j", "-d", "link", "show")
+PACE = 10.0
+"""Seconds between looks: payload and state change when somebody changes something."""
+
+_ETHERTYPE = "88a2"
+_PREFIX = "etherd!"
+_OPTIONS = "b:dsrm:o:l:"  # of vblade 25; an option that it does not know ends it
+_MOST = 1 << 16
+"""Characters of a command line and of a debugfs file that are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class AoeSocket(Reading):
+    """A packet socket for AoE's EtherType, one row each: somebody in this network namespace serves, or asks, by AoE.
+
+    From /proc/net/packet (kernel net/packet/af_packet.c). The kernel's own initiator needs none.
+    """
+
+    family: ClassVar[str] = "aoe_socket"
+    title: ClassVar[str] = "AoE sockets"
+    exported: ClassVar[bool] = False
+
+    inode: Annotated[int, Label("Socket", "Its inode number")]
+    ifindex: Annotated[int, Metric("Index", "Number of the interface it listens on, 0: all")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return its line."""
+        del field
+        return Source(PACKET, str(self.inode))
+
+
+@dataclass(frozen=True, slots=True)
+class AoePort(Reading):
+    """The largest MTU that an interface which AoE goes through can be given, one row each, from `ip -d link`."""
+
+    family: ClassVar[str] = "aoe_port"
+    title: ClassVar[str] = "AoE interfaces"
+    exported: ClassVar[bool] = False
+
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return its line."""
+        del field
+        return Source(f"cmd:{' '.join(COMMAND)}", f'"{self.interface}"')
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the AoE disks, the exports, and what is known of the interfaces of both."""
+    entries = _entries(host)
+    rows: list[Reading] = [_target(host, entry) for entry in entries]
+    sockets = _sockets(host)
+    # A node has thousands of processes: who serves AoE has a socket for it, and without one nobody is looked for.
+    pids = [] if sockets == [] else [name for name in host.names("/proc") if name.isdecimal()]
+    if sockets is None and not entries and not pids:
+        raise Absent(PACKET, "not recorded", recorded=False)
+    rows += sockets or []
+    for pid in pids:
+        row = _export(host, pid)
+        if row is not None:
+            rows.append(row)
+    rows += _ports(host, rows)
+    return rows
+
+
+def _entries(host: Host) -> list[str]:
+    return [name for name in host.names(BLOCK) if name.startswith(_PREFIX)]
+
+
+def _target(host: Host, entry: str) -> AoeTarget:
+    base = f"{BLOCK}/{entry}"
+    rtt, largest = parse_debug(host.maybe(f"{DEBUG}/{entry.removeprefix(_PREFIX)}") or "")
+    return AoeTarget(
+        device=device_name(entry),
+        state=host.maybe(f"{base}/state") or None,
+        payload=_carried(host.number(f"{base}/payload")),
+        interfaces=_said(host.maybe(f"{base}/netif")),
+        mac=_said(host.maybe(f"{base}/mac")),
+        firmware=host.maybe(f"{base}/firmware-version") or None,
+        rtt=rtt,
+        largest=largest,
+    )
+
+
+def _carried(number: int | None) -> int | None:
+    """Return what frames carry; None for what none can, and what is reckoned with would have no end."""
+    good = number is not None and 0 <= number <= MOST_SECTORS * SECTOR and number % SECTOR == 0
+    return number if good else None
+
+
+def _said(text: str | None) -> str | None:
+    return text if text and text != "none" else None
+
+
+_DEBUG = {name: re.compile(rf"^\s*{name}:\s*([0-9]{{1,10}})\b", re.MULTILINE) for name in ("rttavg", "maxbcnt")}
+
+
+def parse_debug(text: str) -> tuple[float | None, int | None]:
+    """Return the round trip in seconds and the bytes of a frame of debugfs's file of an AoE disk, None: not said.
+
+    Kernel drivers/block/aoe/aoeblk.c: aoe_debugfs_show, 3.9 or later:
+
+        rttavg: 412 rttdev: 180
+        kicked: 0
+        maxbcnt: 8192
+    """
+    rtt, largest = (_DEBUG[name].search(text[:_MOST]) for name in ("rttavg", "maxbcnt"))
+    return (int(rtt[1]) / 1e6 if rtt else None), (int(largest[1]) if largest else None)
+
+
+def _sockets(host: Host) -> list[AoeSocket] | None:
+    """Return the sockets for AoE, None if nobody recorded them."""
+    try:
+        return parse_sockets(host.text(PACKET))
+    except TimedOut:
+        raise
+    except Absent as absent:
+        return [] if absent.recorded else None
+    except Unreadable:
+        return None
+
+
+def parse_sockets(text: str) -> list[AoeSocket]:
+    """Return the sockets for AoE of /proc/net/packet.
+
+        sk               RefCnt Type Proto  Iface R Rmem   User   Inode
+        000000000a4e9cdf 3      3    88a2   2     1 0      0      471621
+
+    Lines that are cut are passed over. Raises Malformed for text without the heading.
+    """
+    lines = text.splitlines()
+    heading = lines[0].split() if lines else []
+    if not {"Proto", "Iface", "Inode"} <= set(heading):
+        raise Malformed(f"{PACKET}: no heading in {text[:60]!r}")
+    proto, iface, inode = (heading.index(name) for name in ("Proto", "Iface", "Inode"))
+    found = []
+    for line in lines[1:]:
+        words = line.split()
+        if len(words) < len(heading) or words[proto] != _ETHERTYPE:
+            continue
+        if all(words[at].isascii() and words[at].isdecimal() and len(words[at]) <= 20 for at in (iface, inode)):
+            found.append(AoeSocket(int(words[inode]), int(words[iface])))
+    return found
+
+
+def _export(host: Host, pid: str) -> AoeExport | None:
+    if host.maybe(f"/proc/{pid}/comm") != "vblade":
+        return None
+    where = f"/proc/{pid}/cmdline"
+    said = host.maybe(where)  # gone in the meantime: None
+    known = parse_cmdline(said) if said else None
+    if known is None:
+        return None
+    options, shelf, slot, interface, path = known
+    offset = options.get("-o", "0")
+    return AoeExport(
+        shelf=shelf,
+        slot=slot,
+        interface=interface,
+        device=path,
+        direct=int("-d" in options),
+        pid=int(pid),
+        where=where,
+        kernel=_kernel_name(host, path),
+        sync=int("-s" in options),
+        read_only=int("-r" in options),
+        buffers=int(options["-b"]) if _small(options.get("-b", "")) else None,
+        clients=options.get("-m"),
+        offset=int(offset) * 512 if _small(offset) else None,
+    )
+
+
+def _small(word: str) -> bool:
+    return word.isascii() and word.isdecimal() and len(word) <= 18
+
+
+def parse_cmdline(text: str) -> tuple[Mapping[str, str], int, int, str, str] | None:
+    r"""Return options, shelf, slot, interface and path of a command line of vblade (25), None if it is none.
+
+    /proc/PID/cmdline, words end with NUL:
+
+        vblade\0-d\0-b\064\00\01\0eth1\0/dev/vg0/disks\0
+    """
+    argv = text[:_MOST].rstrip("\0").split("\0")
+    try:
+        options, words = getopt.gnu_getopt(argv[1:], _OPTIONS)
+    except getopt.GetoptError:
+        return None
+    if len(words) != 4 or not all(word.isascii() and word.isdecimal() and len(word) <= 5 for word in words[:2]):
+        return None
+    if not words[2] or not words[3]:
+        return None
+    return dict(options), int(words[0]), int(words[1]), words[2], words[3]
+
+
+def _kernel_name(host: Host, path: str) -> str | None:
+    """Return the kernel's name of a device by its path, through the links of udev; None for what is no device.
+
+    `/dev/vg0/disks` is a link to `../dm-3`.
+    """
+    if not path.startswith("/dev/"):
+        return None
+    name = host.target(path) or path.removeprefix("/dev/")
+    return name if "/" not in name or name.startswith(("etherd/", "cciss/")) else None
+
+
+def _ports(host: Host, rows: Sequence[Reading]) -> list[AoePort]:
+    names = {row.interface for row in rows if isinstance(row, AoeExport)}
+    for row in rows:
+        if isinstance(row, AoeTarget) and row.interfaces:
+            names.update(row.interfaces.split(","))
+    if not names:
+        return []
+    try:
+        output = host.run(COMMAND)
+    except TimedOut:
+        raise
+    except Unreadable:
+        return []
+    known = {} if output.exit else parse_max_mtus(output.text)
+    return [AoePort(name, known[name]) for name in sorted(names) if name in known]
+
+
+def parse_max_mtus(text: str) -> dict[str, int]:
+    """Return the largest MTU by interface of `ip -j -d link show` (iproute2 4.19 or later); 0 there is no limit.
+
+    [{"ifindex": 2, "ifname": "eth1", "mtu": 4000, "min_mtu": 68, "max_mtu": 9000, ...}, ...]
+    """
+    try:
+        rows = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return {}
+    found = {}
+    for row in rows if isinstance(rows, list) else []:
+        name, most = (row.get("ifname"), row.get("max_mtu")) if isinstance(row, dict) else (None, None)
+        if isinstance(name, str) and isinstance(most, int) and not isinstance(most, bool) and 0 < most < 1 << 32:
+            found[name] = most
+    return found
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return the AoE disks and what they carry, and the sockets for AoE."""
+    try:
+        sockets = _sockets(host)
+    except Malformed:
+        sockets = None
+    entries = [(entry, host.maybe(f"{BLOCK}/{entry}/payload")) for entry in _entries(host)]
+    return tuple(entries), None if sockets is None else tuple(sorted(row.inode for row in sockets))
+
+
+AOE = Collector(
+    "aoe",
+    "ATA over Ethernet",
+    read,
+    (AoeTarget, AoeExport, AoeSocket, AoePort),
+    (
+        Need(f"list:{BLOCK}", "which AoE disks there are"),
+        Need(f"{BLOCK}/etherd!*/*", "state, payload, interfaces, target"),
+        Need(f"{DEBUG}/*", "round trip and size of a frame", "root"),
+        Need(PACKET, "whether somebody here has a socket for AoE"),
+        Need("list:/proc", "looking for vblade, where there is such a socket"),
+        Need("/proc/*/comm", "which processes are vblade's, where there is such a socket"),
+        Need("/proc/*/cmdline", "what vblade serves, where, and its options"),
+        Need("link:/dev/*", "the kernel's name of the device that vblade serves"),
+        Need(f"cmd:{' '.join(COMMAND)}", "the largest MTU that AoE's interfaces take"),
+    ),
+    PACE,
+    deadline=5.0,
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,126 @@
+"""bcache in sysfs (drivers/md/bcache/sysfs.c, stats.c)."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+
+from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.model import Derivation, Reading
+from sdstop.readings.cache import Cache, CacheActivity, activity
+
+BLOCK = "/sys/block"
+SETS = "/sys/fs/bcache"
+
+_SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,3})?)([kMGTPEZY]?)", re.ASCII)
+
+
+def size(text: str | None) -> int | None:
+    """Return the bytes of a size for people: `924.5k`, `1.2G`, `0`, powers of 1024; None if it is none."""
+    found = _SIZE.fullmatch((text or "").strip())
+    return round(float(found[1]) * 1024 ** " kMGTPEZY".index(found[2] or " ")) if found is not None else None
+
+
+def chosen(text: str | None) -> str | None:
+    """Return the word in brackets of `writethrough [writeback] writearound none`."""
+    found = re.search(r"\[([^\]]+)\]", text or "")
+    return found[1] if found is not None else None
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield a Cache of each bcache device.
+
+    Only reads are counted, a partial hit as a miss; one that was to bypass the cache and found all of its data there is
+    answered from there (request.c: cached_dev_read looks every read up), so it is a hit. The counters move together
+    every ten seconds or so, and start again with `clear_stats`. What is cached is said nowhere but in `priority_stats`,
+    for which the kernel sorts all buckets: it is left alone.
+    """
+    for name in host.entries(BLOCK):
+        if name.startswith("bcache") and name.removeprefix("bcache").isdecimal():
+            yield _cache(host, name)
+
+
+def _cache(host: Host, name: str) -> Cache:
+    base = f"{BLOCK}/{name}/bcache"
+    total = f"{base}/stats_total"
+    hits = _sum([host.number(f"{total}/cache_{what}") for what in ("hits", "bypass_hits")])
+    misses, past = host.number(f"{total}/cache_misses"), host.number(f"{total}/cache_bypass_misses")
+    state = host.maybe(f"{base}/state") or None
+    group = host.target(f"{base}/cache") if state != "no cache" else None
+    if state == "no cache":  # reads still count as misses for a while after the cache was detached
+        hits = misses = past = None
+    folder = f"{SETS}/{group}" if group else None
+    members = [f"{folder}/{m}" for m in host.names(folder) if re.fullmatch(r"cache\d+", m)] if folder else []
+    return Cache(
+        cache=name,
+        kind="bcache",
+        device=name,
+        fast=",".join(filter(None, (_owner(host, member) for member in members))) or None,
+        slow=host.maybe(f"{base}/backing_dev_name") or _owner(host, base),
+        mode=chosen(host.maybe(f"{base}/cache_mode")),
+        state=state,
+        policy=chosen(host.maybe(f"{members[0]}/cache_replacement_policy")) if members else None,
+        size=_sum([_room(host, member) for member in members]),
+        dirty=size(host.maybe(f"{base}/dirty_data")),
+        block_size=size(host.maybe(f"{folder}/block_size")) if folder else None,
+        skips_from=size(host.maybe(f"{base}/sequential_cutoff")),
+        reads=_sum([hits, misses, past]),
+        read_hits=hits,
+        read_misses=misses,
+        bypassed_reads=past,
+        fast_errors=_sum([host.number(f"{member}/io_errors") for member in members]),
+        slow_errors=host.number(f"{base}/io_errors"),
+        where=f"{base}/state",
+    )
+
+
+def _room(host: Host, member: str) -> int | None:
+    buckets, bucket = host.number(f"{member}/nbuckets"), size(host.maybe(f"{member}/bucket_size"))
+    return None if buckets is None or bucket is None else buckets * bucket
+
+
+def _owner(host: Host, path: str) -> str | None:
+    """Return the device in whose folder a link ends: `../../../devices/../block/vdb/bcache`."""
+    try:
+        return posixpath.basename(posixpath.dirname(host.link(path))) or None
+    except TimedOut:
+        raise
+    except Unreadable:
+        return None
+
+
+def _sum(parts: Sequence[int | None]) -> int | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None
+
+
+_ATTRIBUTES = {
+    "state": "clean, dirty, no cache, inconsistent",
+    "cache_mode": "its mode",
+    "dirty_data": "what is nowhere but in the cache",
+    "sequential_cutoff": "from where on sequential requests go past",
+    "backing_dev_name": "what it caches",
+    "io_errors": "errors of what it caches",
+    "stats_total/*": "hits, misses and bypasses",
+}
+
+BCACHE = Collector(
+    "bcache",
+    "bcache",
+    read,
+    (Cache,),
+    (
+        Need(f"list:{BLOCK}", "which there are"),
+        *(Need(f"{BLOCK}/bcache*/bcache/{name}", why) for name, why in _ATTRIBUTES.items()),
+        Need(f"link:{BLOCK}/bcache*/bcache", "what it caches, where the kernel does not name it"),
+        Need(f"link:{BLOCK}/bcache*/bcache/cache", "its cache set"),
+        Need(f"list:{SETS}/*", "the devices of the set"),
+        Need(f"link:{SETS}/*/cache*", "their kernel names"),
+        Need(f"{SETS}/*/block_size", "smallest piece that it caches"),
+        Need(f"{SETS}/*/cache*/*", "room, errors, replacement policy"),
+    ),
+    LIVE,
+    derives=(Derivation(Cache, CacheActivity, activity),),
+)

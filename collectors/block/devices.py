@@ -1,0 +1,387 @@
+"""Block devices as sysfs and udev describe them: what they are, what they are built upon, stable names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Container, Hashable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, parse_names
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.readings.disk import SECTOR, device_name, sysfs_name
+
+BLOCK = "/sys/block"
+UDEV = "/run/udev/data"
+QUESTION = "udev.block"
+
+_FILES = {
+    "size": "size",
+    "start": "start",
+    "read_only": "ro",
+    "hidden": "hidden",
+    "diskseq": "diskseq",
+    "vendor": "device/vendor",
+    "model": "device/model",
+    "revision": "device/rev",
+    "state": "device/state",
+    "queue_depth": "device/queue_depth",
+    "dm_name": "dm/name",
+    "dm_uuid": "dm/uuid",
+    "backing_file": "loop/backing_file",
+    "scheduler": "queue/scheduler",
+    "write_cache": "queue/write_cache",
+    "rotational": "queue/rotational",
+    "iostats_enabled": "queue/iostats",
+    "logical_block_size": "queue/logical_block_size",
+    "physical_block_size": "queue/physical_block_size",
+    "minimum_io": "queue/minimum_io_size",
+    "optimal_io": "queue/optimal_io_size",
+    "max_request": "queue/max_sectors_kb",
+    "read_ahead": "queue/read_ahead_kb",
+    "nr_requests": "queue/nr_requests",
+}
+"""Where in a device's folder a field comes from."""
+_NVME_FILES = {"serial": "device/serial", "revision": "device/firmware_rev"}
+_OF_UDEV = {"by_path", "by_id", "wwn", "serial"}
+
+_ATTRIBUTES = {
+    "dev": "major and minor number",
+    "size": "size",
+    "start": "where a partition begins",
+    "ro": "whether writes are refused",
+    "hidden": "whether it is a path below an NVMe multipath device",
+    "diskseq": "tells a new device from one whose name it took over",
+    "serial": "serial number of a virtual disk",
+    "wwid": "world wide name of an NVMe namespace",
+    "queue/*": "scheduler, block sizes, limits, write cache, whether I/O is accounted",
+    "device/*": "vendor, model, firmware, state, queue depth, world wide name, serial number",
+    "dm/*": "name and UUID of a device mapper device",
+    "loop/backing_file": "the file behind a loop device",
+}
+
+
+_HOSTED = (
+    "QEMU",
+    "VBOX",
+    "VMware",
+    "Virtual disk",
+    "Virtual Disk",
+    "Elastic Block Store",
+    "PersistentDisk",
+    "BlockVolume",
+)
+"""What disks of hypervisors and clouds call themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDevice(Reading):
+    """A block device (whole or partition) of `/sys/block`, with its queue's settings and stable names.
+
+    Sizes are bytes; yes and no are 1 and 0. A partition has its disk's queue, so its own fields of the queue
+    are None: ask its `parent`.
+    """
+
+    family: ClassVar[str] = "block_device"
+    title: ClassVar[str] = "Block devices"
+
+    device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
+    kind: Annotated[
+        str,
+        Fact("Kind", "disk, nvme, nvme_path, rom, floppy, mmc, partition, md, dm, loop, ram, zram, nbd, rbd, "
+             "aoe, drbd, bcache, zvol, pmem, scini or virtual"),
+    ]  # fmt: skip
+    parent: Annotated[str | None, Fact("Disk", "The whole disk of a partition")] = None
+    number: Annotated[str | None, Fact("Number", "major:minor", export=False)] = None
+    driver: Annotated[str | None, Fact("Driver", "Kernel driver of the device")] = None
+    vendor: Annotated[str | None, Fact("Vendor", "Vendor as the device says")] = None
+    model: Annotated[str | None, Fact("Model", "Model as the device says")] = None
+    revision: Annotated[str | None, Fact("Firmware", "Firmware revision")] = None
+    serial: Annotated[str | None, Fact("Serial", "Serial number", export=False)] = None
+    wwn: Annotated[str | None, Fact("WWN", "World wide name, or the kernel's wwid")] = None
+    hctl: Annotated[str | None, Fact("H:C:T:L", "SCSI host:channel:target:lun")] = None
+    by_path: Annotated[str | None, Fact("By path", "Name in /dev/disk/by-path: the slot it sits in")] = None
+    by_id: Annotated[str | None, Fact("By id", "Name in /dev/disk/by-id")] = None
+    path: Annotated[str | None, Fact("Place", "Folder of the device below /sys/devices", export=False)] = None
+    dm_name: Annotated[str | None, Fact("Mapping", "Name of a device mapper device")] = None
+    dm_uuid: Annotated[
+        str | None, Fact("Mapping's UUID", "begins with LVM-, CRYPT-, mpath-, DMRAID-...", export=False)
+    ] = None
+    backing_file: Annotated[str | None, Fact("File", "File behind a loop device", export=False)] = None
+    scheduler: Annotated[str | None, Fact("Scheduler", "I/O scheduler in use")] = None
+    write_cache: Annotated[str | None, Fact("Write cache", "write back or write through")] = None
+    state: Annotated[str | None, State("State", "Of a SCSI or NVMe device: running, live, offline, blocked...")] = None
+    size: Annotated[int | None, Metric("Size", "Size", "bytes")] = None
+    start: Annotated[int | None, Metric("Start", "Where a partition begins on its disk", "bytes")] = None
+    rotational: Annotated[
+        int | None, Metric("Rotates", "1 where the kernel takes it for a spinning disk (often wrongly)")
+    ] = None
+    read_only: Annotated[int | None, Metric("Read-only", "1 where writes are refused")] = None
+    hidden: Annotated[int | None, Metric("Hidden", "1 for a path below an NVMe multipath device")] = None
+    iostats_enabled: Annotated[
+        int | None, Metric("Accounted", "0 where the kernel was told not to count (queue/iostats)")
+    ] = None
+    logical_block_size: Annotated[int | None, Metric("Logical block", "Smallest request", "bytes")] = None
+    physical_block_size: Annotated[
+        int | None, Metric("Physical block", "Smallest write without read-modify-write", "bytes")
+    ] = None
+    minimum_io: Annotated[
+        int | None, Metric("Minimum I/O", "Preferred smallest request; of an array its chunk", "bytes")
+    ] = None
+    optimal_io: Annotated[
+        int | None, Metric("Optimal I/O", "Preferred request; of an array a full stripe; 0 not said", "bytes")
+    ] = None
+    max_request: Annotated[int | None, Metric("Largest request", "Largest request", "bytes")] = None
+    read_ahead: Annotated[int | None, Metric("Read-ahead", "Read-ahead", "bytes")] = None
+    nr_requests: Annotated[int | None, Metric("Queue", "Requests the queue holds (nr_requests)")] = None
+    queue_depth: Annotated[int | None, Metric("Depth", "Commands the device takes at once (SCSI)")] = None
+    diskseq: Annotated[
+        int | None, Metric("Sequence", "Number of this appearance of the device (diskseq)", export=False)
+    ] = None
+
+    @property
+    def hosted(self) -> bool:
+        """Whether a hypervisor or a cloud serves it: what limits it then is not a disk's own, and cannot be seen."""
+        said = f"{self.vendor or ''} {self.model or ''}"
+        named = self.device.startswith(("vd", "xvd")) or self.driver in {"virtio_blk", "vbd"}
+        return named or any(word in said for word in _HOSTED)
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file that says `field` (the device's number, if not named)."""
+        file = _NVME_FILES.get(field) if self.kind.startswith("nvme") else None
+        if field == "wwn" and self.by_id is None:  # udev knows nothing of it
+            file = "wwid" if self.kind.startswith("nvme") else "device/wwid"
+        if file is None and field in _OF_UDEV and self.number is not None:
+            return Source(f"{UDEV}/b{self.number}")
+        parent = f"{sysfs_name(self.parent)}/" if self.parent is not None else ""
+        return Source(f"{BLOCK}/{parent}{sysfs_name(self.device)}/{file or _FILES.get(field, 'dev')}")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockLink(Reading):
+    """`device` is built upon `below`: a slave of md, dm or bcache, or the disk of a partition."""
+
+    family: ClassVar[str] = "block_link"
+    title: ClassVar[str] = "What devices are built upon"
+
+    device: Annotated[str, Label("Device", "Kernel name")]
+    below: Annotated[str, Label("Below", "Kernel name of what it is built upon")]
+    relation: Annotated[str, Fact("Relation", "slave, partition, or path of an NVMe multipath device")]
+
+
+class _Udev:
+    """Names from udev's database, or, where no udev is seen to run, from whoever recorded its answer."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._runs = "data" in host.names("/run/udev")
+        self._said: dict[str, Names] = {}
+        if not self._runs:
+            try:
+                self._said = answered_names(host.answer(QUESTION))
+            except TimedOut:
+                raise
+            except Unreadable:
+                pass
+
+    def names(self, device: str, number: str | None) -> Names:
+        if not self._runs:
+            return self._said.get(device, NO_NAMES)
+        text = self._host.maybe(f"{UDEV}/b{number}") if number is not None else None
+        return parse_names(text) if text is not None else NO_NAMES
+
+
+def kind_of(entry: str, names: Container[str]) -> str:
+    """Return what a whole device is, by its folder in /sys/block: by the folder's entries, else by its name.
+
+    The kernel has no word for it, but the drivers keep their names: what has a name of no known driver is a disk
+    if it has hardware behind it (`device`), else virtual.
+    """
+    for folder in ("md", "dm", "loop", "bcache"):
+        if folder in names and not (folder == "bcache" and "device" in names):
+            return folder
+    known = _KINDS.match(entry)
+    if known is not None and known.lastgroup is not None:
+        return known.lastgroup
+    return "disk" if "device" in names else "virtual"
+
+
+_KINDS = re.compile(
+    r"(?P<nvme>nvme\d+n\d+$)|(?P<nvme_path>nvme\d+c\d+n\d+$)|(?P<disk>(sd|vd|xvd|hd|dasd|ub)[a-z]+$)"
+    r"|(?P<md>md([_\d]|$))|(?P<dm>dm-\d)|(?P<loop>loop\d)|(?P<ram>ram\d)|(?P<zram>zram\d)|(?P<nbd>nbd\d)"
+    r"|(?P<rbd>rbd\d)|(?P<aoe>etherd!)|(?P<drbd>drbd[_\d])|(?P<bcache>bcache\d)|(?P<zvol>zd\d)|(?P<pmem>pmem\d)"
+    r"|(?P<scini>scini)|(?P<rom>sr\d)|(?P<floppy>fd\d)|(?P<mmc>mmcblk\d)"
+)
+_PART = re.compile(r"p?\d+")
+_HCTL = re.compile(r"\d+:\d+:\d+:\d+")
+
+
+def active(schedulers: str | None) -> str | None:
+    """Return the word in brackets of `none [mq-deadline] kyber`, or the only one."""
+    words = (schedulers or "").split()
+    marked = [word[1:-1] for word in words if word.startswith("[") and word.endswith("]")]
+    return marked[0] if marked else words[0] if len(words) == 1 else None
+
+
+def wide_name(wwid: str | None) -> str | None:
+    """Return the kernel's wwid in udev's manner: `naa.5000c500a1b2c3d4` -> `0x5000c500a1b2c3d4`, others as they are."""
+    if not wwid:
+        return None
+    return f"0x{wwid[4:]}" if wwid.startswith("naa.") else " ".join(wwid.split())
+
+
+def _bytes(host: Host, path: str, unit: int) -> int | None:
+    """Return an attribute in bytes; a negative one says nothing."""
+    value = host.number(path)
+    return value * unit if value is not None and value >= 0 else None
+
+
+def _queue(host: Host, folder: str) -> dict[str, Any]:
+    """Return the fields that stand below `queue/`."""
+    queue = f"{folder}/queue"
+    return {
+        "scheduler": active(host.maybe(f"{queue}/scheduler")),
+        "write_cache": host.maybe(f"{queue}/write_cache") or None,
+        "rotational": host.number(f"{queue}/rotational"),
+        "iostats_enabled": host.number(f"{queue}/iostats"),
+        "logical_block_size": host.number(f"{queue}/logical_block_size"),
+        "physical_block_size": host.number(f"{queue}/physical_block_size"),
+        "minimum_io": host.number(f"{queue}/minimum_io_size"),
+        "optimal_io": host.number(f"{queue}/optimal_io_size"),
+        "max_request": _bytes(host, f"{queue}/max_sectors_kb", 1024),
+        "read_ahead": _bytes(host, f"{queue}/read_ahead_kb", 1024),
+        "nr_requests": host.number(f"{queue}/nr_requests"),
+    }
+
+
+def _hardware(host: Host, folder: str, kind: str, wwn: str | None) -> dict[str, Any]:
+    """Return the fields of the hardware behind a disk: what a SCSI or NVMe device says of itself.
+
+    What udev said already (`wwn`) is not asked again: with a thousand disks each file counts.
+    """
+    device = f"{folder}/device"
+    if kind in {"nvme", "nvme_path"}:
+        return {
+            "model": host.maybe(f"{device}/model") or None,
+            "revision": host.maybe(f"{device}/firmware_rev") or None,
+            "serial": host.maybe(f"{device}/serial") or None,
+            "state": host.maybe(f"{device}/state") or None,
+            "wwn": wwn or wide_name(host.maybe(f"{folder}/wwid")),
+        }
+    place = host.target(device) or ""
+    if not _HCTL.fullmatch(place):
+        return {"driver": host.target(f"{device}/driver")}
+    return {
+        "driver": "sr" if kind == "rom" else "sd",
+        "hctl": place,
+        "vendor": host.maybe(f"{device}/vendor") or None,
+        "model": host.maybe(f"{device}/model") or None,
+        "revision": host.maybe(f"{device}/rev") or None,
+        "state": host.maybe(f"{device}/state") or None,
+        "queue_depth": host.number(f"{device}/queue_depth"),
+        "wwn": wwn or wide_name(host.maybe(f"{device}/wwid")),
+    }
+
+
+def _place(host: Host, folder: str) -> str | None:
+    """Return the device's folder below /sys/devices."""
+    try:
+        target = host.link(folder)
+    except TimedOut:
+        raise
+    except Unreadable:
+        return None
+    return f"/sys/{target.replace('../', '')}" if target.startswith("../") else target
+
+
+def _device(host: Host, entry: str, names: Collection[str], udev: _Udev) -> BlockDevice:
+    folder = f"{BLOCK}/{entry}"
+    device, kind = device_name(entry), kind_of(entry, names)
+    number = host.maybe(f"{folder}/dev") or None
+    stable = udev.names(device, number)
+    said: dict[str, Any] = _queue(host, folder) if "queue" in names else {}
+    if "device" in names:
+        said |= _hardware(host, folder, kind, stable.wwn)
+    if "serial" in names:
+        said["serial"] = host.maybe(f"{folder}/serial") or None
+    if kind == "dm":
+        said |= {"dm_name": host.maybe(f"{folder}/dm/name") or None, "dm_uuid": host.maybe(f"{folder}/dm/uuid") or None}
+    if "loop" in names:
+        said["backing_file"] = host.maybe(f"{folder}/loop/backing_file") or None
+    properties: dict[str, Any] = {
+        "number": number,
+        "path": _place(host, folder),
+        "size": _bytes(host, f"{folder}/size", SECTOR),
+        "read_only": host.number(f"{folder}/ro"),
+        "hidden": host.number(f"{folder}/hidden") if kind in {"nvme", "nvme_path"} else None,
+        "diskseq": host.number(f"{folder}/diskseq") if "diskseq" in names else None,
+    }
+    said["wwn"] = said.get("wwn") or stable.wwn
+    said["serial"] = stable.serial or said.get("serial")
+    return BlockDevice(device, kind, by_path=stable.by_path, by_id=stable.by_id, **properties, **said)
+
+
+def _partition(host: Host, disk: str, entry: str, udev: _Udev) -> BlockDevice:
+    folder = f"{BLOCK}/{disk}/{entry}"
+    device = device_name(entry)
+    number = host.maybe(f"{folder}/dev") or None
+    stable = udev.names(device, number)
+    return BlockDevice(
+        device,
+        "partition",
+        device_name(disk),
+        number,
+        size=_bytes(host, f"{folder}/size", SECTOR),
+        start=_bytes(host, f"{folder}/start", SECTOR),
+        read_only=host.number(f"{folder}/ro"),
+        wwn=stable.wwn,
+        by_path=stable.by_path,
+        by_id=stable.by_id,
+    )
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield every whole device, its partitions, and what each is built upon."""
+    entries = host.entries(BLOCK)
+    udev = _Udev(host)
+    for entry in entries:
+        names = host.names(f"{BLOCK}/{entry}")
+        row = _device(host, entry, names, udev)
+        yield row
+        if row.kind == "nvme_path":
+            yield BlockLink(re.sub(r"c\d+", "", row.device), row.device, "path")
+        if "slaves" in names and "device" not in names:  # hardware is built upon nothing
+            for below in host.names(f"{BLOCK}/{entry}/slaves"):
+                yield BlockLink(row.device, device_name(below), "slave")
+        for name in names:
+            if not (name.startswith(entry) and _PART.fullmatch(name, len(entry))):
+                continue
+            yield _partition(host, entry, name, udev)
+            yield BlockLink(device_name(name), row.device, "partition")
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return what changes when a whole device comes or goes."""
+    return tuple(host.names(BLOCK))
+
+
+BLOCKDEV = Collector(
+    "blockdev",
+    "Block devices, their queues and names",
+    read,
+    (BlockDevice, BlockLink),
+    (
+        Need(f"list:{BLOCK}", "which block devices there are"),
+        Need(f"list:{BLOCK}/*", "partitions, what kind of device it is, what it is built upon (slaves)"),
+        Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
+        *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),
+        Need("list:/run/udev", "whether udev runs"),
+        Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number"),
+        Need(f"answer:{QUESTION}", "the same where udev's database is out of sight"),
+    ),
+    SLOW,
+    deadline=30.0,
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,90 @@
+"""Devices as fstab(5) and mdadm.conf(5) name them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.host import Absent, Host, TimedOut, Unreadable
+from sdstop.core.model import Reading
+from sdstop.readings.device_names import DevicePath, unstable
+
+FSTAB = "/etc/fstab"
+MDADM = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
+
+
+def parse_fstab(text: str) -> Iterator[DevicePath]:
+    r"""Yield the devices of /etc/fstab that are named by a path; blanks in it are `\040`.
+
+    /dev/sdb1  /data  xfs  defaults  0 2
+    """
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if len(words) >= 2 and words[0].startswith("/dev/"):
+            use = "swap" if words[1] == "none" or (len(words) > 2 and words[2] == "swap") else words[1]
+            yield _row(FSTAB, use.replace("\\040", " "), words[0])
+
+
+def parse_mdadm(text: str, file: str) -> Iterator[DevicePath]:
+    """Yield the devices that mdadm.conf names itself: those that it looks at (DEVICE), and of arrays (devices=).
+
+    DEVICE /dev/sda1 /dev/sdb1
+    ARRAY /dev/md0 devices=/dev/sda1,/dev/sdb1
+    """
+    keyword, array = "", ""
+    for line in text.splitlines():
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if not line[:1].isspace():
+            keyword = words.pop(0).lower()
+            array = words[0] if keyword.startswith("arr") and words else ""
+        for word in words:
+            if keyword.startswith("dev"):
+                names, use = [word], "DEVICE"
+            elif array and word.startswith("devices="):
+                names, use = word.removeprefix("devices=").split(","), array
+            else:
+                continue
+            for name in names:
+                if name.startswith("/dev/") and not set("*?[") & set(name):
+                    yield _row(file, use, name)
+
+
+def _row(file: str, use: str, path: str) -> DevicePath:
+    device = path.removeprefix("/dev/") if unstable(path) else None
+    return DevicePath(file, use, path, "file", device=device, origin=file, needle=path)
+
+
+def read(host: Host) -> Iterator[Reading]:
+    """Yield the devices of both files; Absent if the node has neither."""
+    found = 0
+    absent: Absent | None = None
+    for file in (FSTAB, *MDADM):
+        try:
+            text = host.text(file)
+        except TimedOut:
+            raise
+        except Unreadable as error:
+            if not isinstance(error, Absent):
+                raise
+            absent = absent or error
+            continue
+        found += 1
+        yield from parse_fstab(text) if file == FSTAB else parse_mdadm(text, file)
+    if not found and absent is not None:
+        raise absent
+
+
+DEVICE_NAMES = Collector(
+    "device-names",
+    "Devices in configuration files",
+    read,
+    (DevicePath,),
+    (
+        Need(FSTAB, "by which names file systems are mounted"),
+        Need(MDADM[0], "by which names mdadm looks for members"),
+        Need(MDADM[1], "the same, on other distributions"),
+    ),
+    SLOW,
+)

@@ -1,0 +1,134 @@
+"""What sysstat recorded of disks over a day (`sar -d`, also in `sar -A`), where somebody recorded its text."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
+
+MOST = 200_000
+"""Lines of a day that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskDay(Reading):
+    """What a disk did over the time that sysstat recorded, one row each; each figure is of intervals of minutes.
+
+    `from_` and `to` are times of day as they are printed, in the node's own time zone.
+    """
+
+    family: ClassVar[str] = "disk_day"
+    title: ClassVar[str] = "Disks as sar recorded them"
+    exported: ClassVar[bool] = False
+
+    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0")]
+    intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]
+    since: Annotated[str, Fact("From", "End of the first interval")]
+    to: Annotated[str, Fact("To", "End of the last interval")]
+    busy: Annotated[float, Metric("Busy", "Mean share of time with a request in flight", "ratio")]
+    busy_most: Annotated[float, Metric("At most", "The same of the busiest interval", "ratio")]
+    busy_at: Annotated[str, Fact("At", "End of the busiest interval")]
+    wait: Annotated[float | None, Metric("await", "Mean time a request took, by requests", "seconds")]
+    wait_most: Annotated[float | None, Metric("At most", "Longest mean time of an interval", "seconds")]
+    requests: Annotated[float, Metric("tps", "Mean requests a second", "per_second")]
+    bytes: Annotated[float | None, Metric("Bytes", "Mean bytes a second, both ways", "bytes_per_second")]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the text."""
+        del field
+        return Source(self.origin, f" {self.device} ") if self.origin else None
+
+
+_TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d")
+_NUMBER = re.compile(r"\d{1,15}(?:[.,]\d{1,6})?")
+_MOVED = {"rkB/s": 1024, "wkB/s": 1024, "rd_sec/s": 512, "wr_sec/s": 512, "rMB/s": 1 << 20, "wMB/s": 1 << 20}
+
+Interval = tuple[str, Mapping[str, float]]
+
+
+def parse(text: str) -> dict[str, list[Interval]]:
+    """Return each disk's intervals, {device: [(time, {column: figure})]}, of a text of sysstat 9 to 12.
+
+        12:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
+        12:10:01 AM    dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
+        Average:       dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
+
+    Other tables of the text are passed over; so are averages, lines that do not fit their heads, and restarts.
+    """
+    found: dict[str, list[Interval]] = defaultdict(list)
+    heads: list[str] = []
+    for line in text.splitlines()[:MOST]:
+        words = line.split()
+        if len(words) < 3 or _TIME.fullmatch(words[0]) is None:
+            heads = heads if words else []
+            continue
+        half = words[1] if words[1] in {"AM", "PM"} else ""
+        rest = words[2:] if half else words[1:]
+        if rest[0] == "DEV":
+            heads = rest[1:]
+        elif heads and len(rest) == len(heads) + 1 and all(map(_NUMBER.fullmatch, rest[1:])):
+            figures = {head: float(word.replace(",", ".")) for head, word in zip(heads, rest[1:], strict=True)}
+            found[rest[0]].append((f"{words[0]} {half}".strip(), figures))
+        else:
+            heads = []
+    return dict(found)
+
+
+def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
+    """Return a disk's day; None where the text lacks what it takes."""
+    rows = [(at, row) for at, row in intervals if "tps" in row and "%util" in row]
+    if not rows:
+        return None
+    count = len(rows)
+    requests = sum(row["tps"] for _, row in rows)
+    waits = [(row["await"] / 1000, row["tps"]) for _, row in rows if "await" in row and row["tps"] > 0]
+    moved = [sum(row[name] * unit for name, unit in _MOVED.items() if name in row) for _, row in rows]
+    busiest, at = max((row["%util"], at) for at, row in rows)
+    known = any(name in rows[0][1] for name in _MOVED)
+    return DiskDay(
+        device,
+        count,
+        rows[0][0],
+        rows[-1][0],
+        sum(row["%util"] for _, row in rows) / count / 100,
+        busiest / 100,
+        at,
+        sum(wait * rate for wait, rate in waits) / requests if waits else None,
+        max((wait for wait, _ in waits), default=None),
+        requests / count,
+        sum(moved) / count if known else None,
+        origin,
+    )
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield each disk's day, of the first text that names it. Raises Absent if there is none, else Malformed."""
+    names = host.recorded("sar")
+    if not names:
+        raise Absent("cmd:sar -d", "none recorded; a live node is not asked", recorded=False)
+    found: dict[str, DiskDay] = {}
+    for name in names:
+        for device, intervals in parse(host.recorded_output(name).text).items():
+            row = day(device, intervals, f"cmd:{name}")
+            if row is not None:
+                found.setdefault(device, row)
+    if not found:
+        raise Malformed(f"{names[0]}: no table of disks")
+    return found.values()
+
+
+SAR = Collector(
+    "sar",
+    "Recorded sar -d",
+    read,
+    (DiskDay,),
+    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; it is never run"),),
+    pace=SLOW,
+)

@@ -1,0 +1,356 @@
+"""Ceph's answers in JSON, versions 12 to 19: status, OSDs in their tree, their latencies, health, ratios.
+
+Formats: src/mon (OSDMonitor, MgrStatMonitor), src/mgr and src/osd/OSDMap.cc of Ceph. What differs by version: up to 14
+the OSD map lies in itself (`osdmap.osdmap`) and the monitor map has all monitors; up to 13 OSDs' latencies have no
+`osdstats` around them; `status` of an OSD came with 14. Rates and counts of what is degraded are left out when zero.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sdstop.core.host import Malformed
+
+_WAIT = ("ceph", "--connect-timeout", "5")
+"""Without a quorum the command would try for ever."""
+STATUS = (*_WAIT, "status", "-f", "json")
+TREE = (*_WAIT, "osd", "df", "tree", "-f", "json")
+PERF = (*_WAIT, "osd", "perf", "-f", "json")
+HEALTH = (*_WAIT, "health", "detail", "-f", "json")
+DUMP = (*_WAIT, "osd", "dump", "-f", "json")
+
+NEARFULL, BACKFILLFULL, FULL = 0.85, 0.90, 0.95
+"""Ceph's own defaults of the ratios, for where nobody recorded them."""
+KIB = 1024
+
+SERIOUS = frozenset(
+    {
+        "MON_DOWN", "OSD_DOWN", "OSD_HOST_DOWN", "OSD_RACK_DOWN", "OSD_ROOT_DOWN", "OSD_CHASSIS_DOWN",
+        "OSD_DATACENTER_DOWN", "OSD_FULL", "OSD_BACKFILLFULL", "OSD_NEARFULL", "POOL_FULL", "PG_AVAILABILITY",
+        "PG_DEGRADED", "PG_RECOVERY_FULL", "PG_BACKFILL_FULL", "PG_DAMAGED", "OBJECT_UNFOUND", "OSD_SCRUB_ERRORS",
+        "MGR_DOWN", "OSD_FLAGS_FULL",
+    }
+)  # fmt: skip
+"""Checks that mean data or redundancy; many others make a HEALTH_WARN of a matter of taste."""
+
+_OPTIONS = re.compile(r" (?:--connect-timeout[ =]\S+|(?:-f|--format)[ =]?json(?:-pretty)?)(?= |$)")
+_QUESTIONS = {
+    "ceph -s": "status", "ceph status": "status", "ceph osd df tree": "tree", "ceph osd perf": "perf",
+    "ceph health detail": "health", "ceph osd dump": "dump", "ceph-volume lvm list": "volumes",
+}  # fmt: skip
+
+
+def question(name: str) -> str | None:
+    """Return what a recorded command (argv or slug) asked for in JSON: status, tree, perf, health, dump, volumes."""
+    words = name if " " in name else name.replace("_", " ")
+    return _QUESTIONS.get(_OPTIONS.sub("", words).strip()) if "json" in words else None
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One health check that fires: its code, and what it says."""
+
+    code: str
+    severity: str
+    message: str
+    muted: bool
+    details: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What `ceph -s` says; rates a second. Objects are copies where Ceph counts copies (degraded, misplaced)."""
+
+    fsid: str
+    health: str
+    checks: tuple[Check, ...]
+    monitors: int | None
+    quorum: tuple[str, ...]
+    release: str | None
+    epoch: int | None
+    osds: int | None
+    osds_up: int | None
+    osds_in: int | None
+    states: Mapping[str, int]
+    """Placement groups by each single word of their states: active+clean counts as active and as clean."""
+    pgs: int | None
+    objects: int | None
+    data: int | None
+    used: int | None
+    total: int | None
+    degraded: int
+    degraded_total: int | None
+    misplaced: int
+    misplaced_total: int | None
+    unfound: int
+    inactive: int
+    """Placement groups that answer nobody."""
+    recovering: float | None
+    reads: float
+    writes: float
+    read: float
+    write: float
+
+    @property
+    def object_size(self) -> float | None:
+        """Mean bytes of an object; Proxmox's 4 MiB would be wrong for most."""
+        return self.data / self.objects if self.data is not None and self.objects else None
+
+    @property
+    def flags(self) -> frozenset[str]:
+        """Flags that hold recovery back."""
+        said = " ".join(check.message for check in self.checks if check.code.startswith("OSDMAP_FLAGS"))
+        return frozenset(re.findall(r"\b(norecover|nobackfill|norebalance)\b", said))
+
+
+def parse_status(text: str) -> Status:
+    """Read `ceph -s -f json`.
+
+        {"fsid": "...", "health": {"status": "HEALTH_WARN", "checks": {"OSD_DOWN": {"severity": "HEALTH_WARN",
+         "summary": {"message": "1 osds down", "count": 1}, "muted": false}}},
+         "quorum_names": ["a", "b", "c"], "monmap": {"num_mons": 3, "min_mon_release_name": "reef"},
+         "osdmap": {"epoch": 49, "num_osds": 12, "num_up_osds": 11, "num_in_osds": 12},
+         "pgmap": {"pgs_by_state": [{"state_name": "active+clean", "count": 69}], "num_pgs": 69, "num_objects": 5,
+          "data_bytes": 9, "bytes_used": 27, "bytes_total": 99, "misplaced_objects": 4, "misplaced_total": 15,
+          "recovering_bytes_per_sec": 358717}}
+
+    Raises Malformed.
+    """
+    said = _object(text, "ceph status")
+    health, monitors, map_, groups = (_part(said, key) for key in ("health", "monmap", "osdmap", "pgmap"))
+    inner = _part(map_, "osdmap") or map_
+    states: dict[str, int] = {}
+    inactive = 0
+    for row in _list(groups, "pgs_by_state"):
+        words, count = str(row.get("state_name", "")).split("+"), _int(row, "count") or 0
+        inactive += count if "active" not in words else 0
+        for word in words:
+            states[word] = states.get(word, 0) + count
+    names = said.get("quorum_names")
+    listed = monitors.get("mons")
+    count_of = _int(monitors, "num_mons")
+    return Status(
+        fsid=_word(said, "fsid") or "unknown",
+        health=_word(health, "status") or _word(health, "overall_status") or "unknown",
+        checks=_checks(health),
+        monitors=count_of if count_of is not None else len(listed) if isinstance(listed, list) else None,
+        quorum=tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else (),
+        release=_word(monitors, "min_mon_release_name"),
+        epoch=_int(inner, "epoch"),
+        osds=_int(inner, "num_osds"),
+        osds_up=_int(inner, "num_up_osds"),
+        osds_in=_int(inner, "num_in_osds"),
+        states=states,
+        pgs=_int(groups, "num_pgs"),
+        objects=_int(groups, "num_objects"),
+        data=_int(groups, "data_bytes"),
+        used=_int(groups, "bytes_used"),
+        total=_int(groups, "bytes_total"),
+        degraded=_int(groups, "degraded_objects") or 0,
+        degraded_total=_int(groups, "degraded_total"),
+        misplaced=_int(groups, "misplaced_objects") or 0,
+        misplaced_total=_int(groups, "misplaced_total"),
+        unfound=_int(groups, "unfound_objects") or 0,
+        inactive=inactive,
+        recovering=_float(groups, "recovering_bytes_per_sec"),
+        reads=_float(groups, "read_op_per_sec") or 0.0,
+        writes=_float(groups, "write_op_per_sec") or 0.0,
+        read=_float(groups, "read_bytes_sec") or 0.0,
+        write=_float(groups, "write_bytes_sec") or 0.0,
+    )
+
+
+def parse_health(text: str) -> tuple[Check, ...]:
+    """Read `ceph health detail -f json`: checks with a line for each thing concerned. Raises Malformed.
+
+    {"status": "HEALTH_WARN", "checks": {"OSD_NEARFULL": {"severity": "HEALTH_WARN",
+     "summary": {"message": "1 nearfull osd(s)"}, "detail": [{"message": "osd.3 is near full"}]}}}
+    """
+    return _checks(_object(text, "ceph health"))
+
+
+def _checks(health: Mapping[str, Any]) -> tuple[Check, ...]:
+    found = []
+    for code, row in _part(health, "checks").items():
+        if not isinstance(row, dict):
+            continue
+        message = _word(_part(row, "summary"), "message") or ""
+        details = tuple(_word(item, "message") or "" for item in _list(row, "detail"))
+        found.append(Check(code, _word(row, "severity") or "", message, row.get("muted") is True, details))
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Osd:
+    """An OSD; sizes in bytes. `root`, `host` and `rack` say where it is in the tree; `up` None: not told."""
+
+    number: int
+    root: str
+    host: str
+    rack: str | None
+    media: str | None
+    weight: float | None
+    reweight: float | None
+    size: int | None
+    used: int | None
+    utilization: float | None
+    up: bool | None
+
+    @property
+    def name(self) -> str:
+        """`osd.3`."""
+        return f"osd.{self.number}"
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is to hold data: one that is out, or weighs nothing, is to be emptied."""
+        return self.reweight != 0 and self.weight != 0
+
+
+def parse_tree(text: str) -> list[Osd]:
+    """Read `ceph osd df tree -f json`: buckets with their children, and OSDs, in one list.
+
+        {"nodes": [{"id": -1, "name": "default", "type": "root", "children": [-3]},
+         {"id": -3, "name": "store1", "type": "host", "children": [0]},
+         {"id": 0, "name": "osd.0", "type": "osd", "device_class": "hdd", "crush_weight": 3.6, "reweight": 1,
+          "kb": 3906250000, "kb_used": 1953125000, "utilization": 50.0, "status": "up"}], "stray": []}
+
+    Device classes' own shadow trees (`default~hdd`) are left out. Raises Malformed.
+    """
+    nodes = _list(_object(text, "ceph osd df tree"), "nodes")
+    parents: dict[int, Mapping[str, Any]] = {}
+    for node in nodes:
+        children = node.get("children")
+        if isinstance(children, list) and "~" not in str(node.get("name")):
+            parents.update((child, node) for child in children if isinstance(child, int))
+    return [_osd(node, parents) for node in nodes if node.get("type") == "osd" and (_int(node, "id") is not None)]
+
+
+def _osd(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) -> Osd:
+    above = {str(bucket.get("type")): _word(bucket, "name") or "?" for bucket in reversed(list(_above(node, parents)))}
+    size, used = _int(node, "kb"), _int(node, "kb_used")
+    share = _float(node, "utilization")
+    status = node.get("status")
+    return Osd(
+        number=_int(node, "id") or 0,
+        root=above.get("root", "none"),
+        host=above.get("host", "none"),
+        rack=above.get("rack"),
+        media=_word(node, "device_class"),
+        weight=_float(node, "crush_weight"),
+        reweight=_float(node, "reweight"),
+        size=None if size is None else size * KIB,
+        used=None if used is None else used * KIB,
+        utilization=None if share is None else share / 100,
+        up=status == "up" if isinstance(status, str) else None,
+    )
+
+
+def _above(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    """Yield the buckets above, nearest first; a tree that bites its tail ends."""
+    seen = set()
+    number = node.get("id")
+    while isinstance(number, int) and number in parents and number not in seen:
+        seen.add(number)
+        yield parents[number]
+        number = parents[number].get("id")
+
+
+def parse_perf(text: str) -> dict[int, float]:
+    """Return the commit latency (seconds) by OSD out of `ceph osd perf -f json`. Raises Malformed.
+
+    {"osdstats": {"osd_perf_infos": [{"id": 2, "perf_stats": {"commit_latency_ms": 7, "apply_latency_ms": 7}}]}}
+    """
+    said = _object(text, "ceph osd perf")
+    found = {}
+    for row in _list(_part(said, "osdstats") or said, "osd_perf_infos"):
+        number, stats = _int(row, "id"), _part(row, "perf_stats")
+        exact, coarse = _float(stats, "commit_latency_ns"), _float(stats, "commit_latency_ms")
+        wait = exact / 1e9 if exact else None if coarse is None else coarse / 1000
+        if number is not None and wait is not None:
+            found[number] = wait
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ratios:
+    """How full an OSD may be: a warning, no backfill into it, no writes."""
+
+    nearfull: float = NEARFULL
+    backfillfull: float = BACKFILLFULL
+    full: float = FULL
+
+
+def parse_ratios(text: str) -> Ratios:
+    """Read the ratios of `ceph osd dump -f json`; the defaults for those that it does not tell. Raises Malformed."""
+    said = _object(text, "ceph osd dump")
+    known = [_float(said, f"{name}_ratio") for name in ("nearfull", "backfillfull", "full")]
+    return Ratios(*(value or default for value, default in zip(known, (NEARFULL, BACKFILLFULL, FULL), strict=True)))
+
+
+def parse_volumes(text: str) -> dict[int, str]:
+    """Return the device by OSD out of `ceph-volume lvm list --format json`. Raises Malformed.
+
+    {"0": [{"type": "block", "devices": ["/dev/sdb"], "lv_path": "/dev/ceph-.../osd-block-..."}]}
+    """
+    found = {}
+    for number, volumes in _object(text, "ceph-volume lvm list").items():
+        for volume in volumes if isinstance(volumes, list) else ():
+            devices = volume.get("devices") if isinstance(volume, dict) and volume.get("type") == "block" else None
+            if number.isascii() and number.isdigit() and len(number) < 8 and isinstance(devices, list) and devices:
+                found[int(number)] = str(devices[0]).removeprefix("/dev/")
+    return found
+
+
+def concerned(checks: tuple[Check, ...]) -> dict[int, list[str]]:
+    """Return the codes of health checks by the OSD that their details name; muted ones are left out."""
+    found: dict[int, list[str]] = {}
+    for check in checks:
+        if check.muted:
+            continue
+        for number in {int(n) for line in check.details for n in re.findall(r"\bosd\.(\d{1,7})\b", line)}:
+            found.setdefault(number, []).append(check.code)
+    return found
+
+
+def _object(text: str, what: str) -> dict[str, Any]:
+    """Return the JSON object in a text; Ceph may print lines before it."""
+    start = text.find("{")
+    try:
+        said = json.loads(text[start:] if start >= 0 else text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"{what}: not JSON") from error
+    if not isinstance(said, dict):
+        raise Malformed(f"{what}: no object")
+    return said
+
+
+def _part(said: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = said.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _list(said: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
+    rows = said.get(key)
+    return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+
+
+def _word(said: Mapping[str, Any], key: str) -> str | None:
+    value = said.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def _int(said: Mapping[str, Any], key: str) -> int | None:
+    """Return a whole number that a count can be; old versions let some run below zero."""
+    value = said.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
+
+
+def _float(said: Mapping[str, Any], key: str) -> float | None:
+    value = said.get(key)
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
+    return float(value) if known and value is not None else None

@@ -1,0 +1,150 @@
+"""Ceph: health, quorum, capacity and recovery, as its status tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.ceph.answers import Check, Status
+from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, name_of, reachable
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.readings.cluster import Cluster, ClusterNode
+from sdstop.readings.rebuild_progress import Rebuild
+
+KIND = "ceph"
+PACE = 30.0
+"""Seconds between looks: each call of Ceph's tool costs half a second of CPU, and asks the monitors."""
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the cluster's row, its monitors, and what it recovers."""
+    answers = answers_of(host)
+    if "status" not in answers:
+        reachable(host)
+    key, text = ask(host, ceph.STATUS, answers.get("status"))
+    said = ceph.parse_status(text)
+    name = name_of(said.fsid)
+    return [_cluster(said, name, key), *_monitors(said, name, key), *_recoveries(said, name, key)]
+
+
+def _cluster(said: Status, name: str, key: str) -> Cluster:
+    serious = [check for check in said.checks if check.code in ceph.SERIOUS and not check.muted]
+    size = said.object_size
+    needed = said.monitors // 2 + 1 if said.monitors else None
+    lost = said.inactive / said.pgs * said.data if said.pgs and said.data is not None else None
+    return Cluster(
+        cluster=name,
+        kind=KIND,
+        ident=said.fsid,
+        version=said.release,
+        state=said.health,
+        healthy=None if said.health == "unknown" else int(said.health != "HEALTH_ERR" and not serious),
+        leader=said.quorum[0] if said.quorum else None,
+        managers=said.monitors,
+        managers_up=len(said.quorum),
+        replicas=None,
+        replicas_up=None,
+        tolerates=None if needed is None else max(len(said.quorum) - needed, 0),
+        nodes=None,
+        nodes_up=None,
+        capacity=said.total,
+        used=said.used,
+        spare=None,
+        degraded=round(said.degraded * size) if size is not None else 0 if not said.degraded else None,
+        failed=None if lost is None else round(lost + said.unfound * (size or 0)),
+        reads=said.reads,
+        writes=said.writes,
+        read=said.read,
+        write=said.write,
+        epoch=said.epoch,
+        says="; ".join(_say(check) for check in said.checks) or None,
+        origin=key,
+        needle=f'"{said.health}"',
+    )
+
+
+def _say(check: Check) -> str:
+    return f"{check.code}: {check.message}" + (" (muted)" if check.muted else "")
+
+
+def _monitors(said: Status, name: str, key: str) -> Iterator[ClusterNode]:
+    for place, monitor in enumerate(said.quorum):
+        yield ClusterNode(
+            name, "mon", monitor, None, None, None, monitor, "in quorum", 1, None, place == 0,
+            None, None, None, said.release, local=False, origin=key,
+        )  # fmt: skip
+
+
+def _recoveries(said: Status, name: str, key: str) -> Iterator[Rebuild]:
+    """Yield recovery (copies are missing) and rebalance (copies lie in the wrong place).
+
+    Bytes are objects' mean size times the copies; with erasure codes a copy is smaller than that, and so less is left.
+    Ceph takes what is degraded first, and gives one rate for both.
+    """
+    size = said.object_size
+    if size is None:
+        return
+    first = True
+    for operation, left, total in (
+        ("recovery", said.degraded, said.degraded_total),
+        ("rebalance", said.misplaced, said.misplaced_total),
+    ):
+        if not left or not total or left > total:  # old versions count more than there is
+            continue
+        speed = round(said.recovering or 0) if first else None
+        state = _state(said, operation)
+        first = False
+        yield Rebuild(
+            array=name,
+            operation=operation,
+            state=state,
+            done=round((total - left) * size),
+            total=round(total * size),
+            speed=speed,
+            remaining=round(left * size / said.recovering) if speed and said.recovering else None,
+            kind=KIND,
+            limited_by=_held_by(said),
+            where=key,
+            needle='"degraded_objects"' if operation == "recovery" else '"misplaced_objects"',
+        )
+
+
+def _state(said: Status, operation: str) -> str:
+    if said.flags:
+        return "paused"
+    at_work = said.states.get("backfilling", 0)
+    if operation == "recovery":
+        at_work += said.states.get("recovering", 0)
+    return "running" if at_work else "pending"
+
+
+def _held_by(said: Status) -> str | None:
+    """Return the policy that shows: flags, and placement groups that wait because few may be at work at once."""
+    if said.flags:
+        return ", ".join(sorted(said.flags))
+    full = said.states.get("backfill_toofull", 0) + said.states.get("recovery_toofull", 0)
+    if full:
+        return f"OSDs too full to take more: {full} placement groups wait"
+    waiting = said.states.get("backfill_wait", 0) + said.states.get("recovery_wait", 0)
+    at_work = said.states.get("recovering", 0) + said.states.get("backfilling", 0)
+    return f"osd_max_backfills: {at_work} placement groups at work, {waiting} wait" if waiting else None
+
+
+CEPH = Collector(
+    "ceph",
+    "Ceph",
+    read,
+    (Cluster, ClusterNode, Rebuild),
+    (
+        Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
+        Need(
+            command_key(ceph.STATUS), "health, quorum, capacity and recovery", "root, or whoever may read the keyring"
+        ),
+        Need("cmd:ceph *", "the same, as others recorded it"),
+    ),
+    PACE,
+    deadline=DEADLINE + 3,
+)

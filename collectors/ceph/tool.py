@@ -1,0 +1,80 @@
+"""Ceph's tool: when it is asked, what others recorded of it, and what it says when it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from sdstop.collectors.ceph import answers as ceph
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+
+CONFIG = "/etc/ceph"
+KEYRING = "ceph.client.admin.keyring"
+DEADLINE = 12.0
+"""Seconds for a command, which itself gives up looking for monitors after five."""
+
+T = TypeVar("T")
+
+
+def answers_of(host: Host) -> dict[str, str]:
+    """Return what somebody recorded, by question; where one was recorded twice, the words that are asked here."""
+    found: dict[str, str] = {}
+    for program in ("ceph", "ceph-volume"):
+        for name in host.recorded(program):
+            asked = ceph.question(name)
+            if asked is not None and (asked not in found or "--connect-timeout" in name):
+                found[asked] = name
+    return found
+
+
+def reachable(host: Host) -> None:
+    """Raise Absent unless this node administers a cluster: no monitor is spoken to from a node that merely could."""
+    try:
+        names = host.entries(CONFIG)
+    except TimedOut:
+        raise
+    except Absent as error:
+        why = "no Ceph here" if error.recorded else "not recorded"
+        raise Absent(CONFIG, why, recorded=error.recorded) from error
+    if "ceph.conf" not in names or KEYRING not in names:
+        raise Absent(f"{CONFIG}/{KEYRING}", "no cluster is administered from here (ceph.conf and admin keyring)")
+
+
+def text_of(key: str, output: Output) -> str:
+    """Return what the tool printed; Denied or Failed for what it says when it fails."""
+    if output.exit == 0:
+        return output.text
+    said = output.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
+    if "ermission denied" in said or "EACCES" in said:
+        raise Denied(key, "the keyring may not be read: start sdstop with sudo")
+    if "timed out" in said or "TimedOut" in said or "ETIMEDOUT" in said:
+        raise Failed(key, "the monitors do not answer: there may be no quorum")
+    raise Failed(key, f"exit {output.exit}: {said[:200]}")
+
+
+def ask(host: Host, argv: Sequence[str], recorded: str | None) -> tuple[str, str]:
+    """Return the evidence's key and the text of an answer, asked of the monitors unless somebody recorded it."""
+    if recorded is not None and recorded != " ".join(argv):
+        key = f"cmd:{recorded}" if " " in recorded else f"slug:{recorded}"
+        return key, text_of(key, host.recorded_output(recorded))
+    return command_key(argv), text_of(command_key(argv), host.run(argv, DEADLINE))
+
+
+def maybe(
+    host: Host, argv: Sequence[str], answers: Mapping[str, str], what: str, parse: Callable[[str], T], otherwise: T
+) -> T:
+    """Return an answer that others do without; of a capture only what was recorded of it."""
+    if answers and what not in answers:
+        return otherwise
+    try:
+        return parse(ask(host, argv, answers.get(what))[1])
+    except TimedOut:
+        raise
+    except Unreadable:
+        return otherwise
+
+
+def name_of(fsid: str) -> str:
+    """Return what a cluster is called here: `ceph-eccf3d48`."""
+    return f"ceph-{fsid[:8]}"

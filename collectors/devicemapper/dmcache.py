@@ -1,0 +1,158 @@
+"""Caches made by device mapper: flashcache, dm-cache (LVM's cache) and dm-writecache, through dmsetup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sdstop.collectors.devicemapper import dmtable
+from sdstop.collectors.devicemapper import flashcache_status as flashcache
+from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN, cache, counts_blocks, writecache
+from sdstop.collectors.devicemapper.dmsetup import (
+    FLASHCACHES,
+    PARTITIONS,
+    ROOT,
+    STATUS,
+    TABLE,
+    Names,
+    Said,
+    of_others,
+    output,
+)
+from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Host, Malformed, TimedOut, Unreadable
+from sdstop.core.model import Derivation, Reading, Rows
+from sdstop.readings.cache import Cache, CacheActivity, activity
+from sdstop.readings.iosize import RequestSizes, cumulative
+
+EVERY = 2.0
+"""Seconds between runs: a start of dmsetup costs a node more than all the rest of a frame's caches."""
+
+MODULES = ("flashcache", "dm_cache", "dm_writecache")
+"""Modules of caches, by their folders in /sys/module: as long as none is there nobody is asked for caches."""
+RELEASE = "/proc/sys/kernel/osrelease"
+
+_Line = tuple[Said, Segment]
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return a Cache of each flashcache, dm-cache and dm-writecache, and flashcache's RequestSizes.
+
+    Only the commands are run here. What their output means is worked out when rows are asked for, with names that
+    other collectors read: a second costs the node one short command, two if there are flashcaches. Raises Denied for
+    whoever is not root, Absent where there is no dmsetup, Malformed for what is no output of it.
+    """
+    if not host.recorded("dmsetup") and not any(host.names(f"/sys/module/{name}") for name in MODULES):
+        return ()
+    status = output(host, STATUS, "status")
+    tables: list[Said] = []
+    if any("flashcache" in said.text for said in status):
+        tables = _flashcaches(host)
+        for path in {path for said in tables for path in flashcache.links(said.text)}:
+            host.target(path)
+    return _rows(host, status, tables)
+
+
+def _flashcaches(host: Host) -> list[Said]:
+    """Return the tables of flashcaches, which say what these hold; without them the rest is told all the same."""
+    try:
+        return output(host, FLASHCACHES, "table")
+    except Unreadable as error:
+        if isinstance(error, TimedOut) and error.key == command_key(FLASHCACHES):
+            raise
+        return []
+
+
+def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterator[Reading]:
+    caches = list(_lines(status))
+    if not caches:
+        return
+    names = Names(host)
+    known = {(s.name, s.start): (said, s) for said, s in _lines([*of_others(host, TABLE, "table"), *tables])}
+    counts = "blocks" if counts_blocks(host.maybe(RELEASE) or "") else "requests"
+    seen: set[str] = set()
+    for said, segment in caches:
+        table = known.get((segment.name, segment.start))
+        mapping = names.mappings.get(segment.name)
+        name = dmtable.volume(segment.name, mapping.uuid if mapping else None)
+        yield _cache(
+            f"{name}@{segment.start}" if segment.name in seen else name,
+            segment,
+            table[1].text if table else "",
+            names,
+            device=mapping.device if mapping else None,
+            where=said.key,
+            needle=f"{segment.name}:" if f"{segment.name}:" in said.text else "",
+            settings=table[0].key if table else "",
+            **({"counts": counts} if segment.target == "writecache" else {}),
+        )
+        seen.add(segment.name)
+    yield from _sizes(known.values())
+
+
+def _lines(outputs: Iterable[Said]) -> Iterator[_Line]:
+    return ((said, segment) for said in outputs for segment in dmtable.caches(said.text, said.name))
+
+
+def _cache(name: str, segment: Segment, table: str, names: Names, **more: Any) -> Cache:
+    """Return a cache; one whose line makes no sense has its state and names alone."""
+    try:
+        if segment.target == "cache":
+            return cache(name, segment.text, table, names.device, **more)
+        if segment.target == "writecache":
+            return writecache(name, segment.text, table, names.device, **more)
+        made, state = flashcache.conf(table), CUT if flashcache.cut(segment.text) else None
+        more |= {"fast": names.device(made.fast), "slow": names.device(made.slow)}
+        return flashcache.cache(name, flashcache.counters(segment.text), made, state, **more)
+    except Malformed:
+        kind = segment.target if segment.target == "flashcache" else f"dm-{segment.target}"
+        return Cache(name, kind, state=UNKNOWN, **more)
+
+
+def _sizes(tables: Iterable[_Line]) -> Iterator[RequestSizes]:
+    """Yield the sizes of requests that flashcache counted: each of its tables has those of all."""
+    for said, segment in tables:
+        counts = flashcache.sizes(segment.text) if segment.target == "flashcache" else {}
+        if counts:
+            yield RequestSizes("flashcache", "", "", cumulative(counts), where=said.key, needle="Size Hist")
+            return
+
+
+def lacks(tables: Mapping[type[Reading], Rows]) -> str:
+    """Say which caches' lines are not whole, or not understood."""
+    rows = (row for row in tables.get(Cache, {}).values() if isinstance(row, Cache))
+    return "; ".join(f"{row.cache}: its line is {row.state}" for row in rows if row.state in {CUT, UNKNOWN})
+
+
+DMCACHE = Collector(
+    "dmcache",
+    "Caches of device mapper: flashcache, dm-cache, dm-writecache",
+    read,
+    (Cache, RequestSizes),
+    (
+        *(Need(f"list:/sys/module/{name}", "whether such a cache can be there") for name in MODULES),
+        Need(
+            "cmd:dmsetup status --noflush", "hits, misses, bypasses, dirty blocks; metadata is not flushed for it", ROOT
+        ),
+        Need("cmd:dmsetup table --target flashcache", "what a flashcache holds, and requests by size", ROOT),
+        Need("cmd:dmsetup table", "devices, mode and block size", ROOT),
+        Need(
+            "cmd:dmsetup info -c --noheadings --separator :",
+            "the caches' kernel names, and whether they are LVM's",
+            ROOT,
+        ),
+        Need("cmd:dmsetup *", "the same in other words, where somebody recorded it; never run on a live node"),
+        Need("link:/dev/*", "the kernel names of the devices that a flashcache was given"),
+        Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
+        Need("list:/sys/block", "the same names where nobody recorded these"),
+        Need("/sys/block/*/dev", "the same"),
+        Need("/sys/block/dm-*/dm/*", "the same"),
+        Need(RELEASE, "whether this kernel's dm-writecache counts blocks"),
+    ),
+    EVERY,
+    derives=(Derivation(Cache, CacheActivity, activity),),
+    lacks=lacks,
+    eager=True,
+)

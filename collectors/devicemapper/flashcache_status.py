@@ -1,0 +1,214 @@
+"""What flashcache (1.x to 3.x, src/flashcache_conf.c, flashcache_procfs.c) says of a cache, however it was asked.
+
+`dmsetup status` and `dmsetup table` print `name(value)`, several on a line, /proc/flashcache prints `name=value`.
+Commas and line ends differ from version to version and get lost in mails, so neither counts.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sdstop.core.host import Malformed
+from sdstop.readings.cache import Cache
+
+_LISTED = re.compile(r"(\w+)=(\d{1,20})(?!\d)", re.ASCII)
+_SIZE = re.compile(r"(\d{1,9}):\s?(\d{1,20})(?=\s)", re.ASCII)
+LARGEST = 16384
+"""Bytes of the largest requests that it counts by size."""
+_UNITS = {"": 1, "b": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+_MODES = {
+    "WRITE_BACK": "writeback",
+    "WRITE_THROUGH": "writethrough",
+    "WRITE_AROUND": "writearound",
+    "WRITE_CACHE": "writecache",
+}
+
+
+def said(text: str) -> dict[str, str]:
+    r"""Return the values by name (small letters, spaces) of a status or table.
+
+        stats: \n\treads(75), writes(12)\n\tread hits(3), read hit percent(4)\n\twrite hits(2) write hit percent(1)
+        conf:\n\tssd dev (/dev/sdb), disk dev (/dev/md0) cache mode(WRITE_BACK)\n\tcapacity(512M), associativity(512)
+
+    A value that was cut is left out.
+    """
+    found = {}
+    for part in " ".join(text.split()).split(")")[:-1]:
+        name, _, value = part.rpartition("(")
+        found[name.rpartition(":")[2].strip(" ,").lower().replace("_", " ")] = value.strip()
+    return found
+
+
+def counters(text: str) -> dict[str, int]:
+    """Return the counters of a status; raises Malformed if reads or writes are missing."""
+    found = {}
+    for part in " ".join(text.lower().replace("_", " ").split()).split(")")[:-1]:
+        name, _, value = part.rpartition("(")
+        if _whole(value.strip()):
+            found[name.rpartition(":")[2].strip(" ,")] = int(value)
+    return _checked(found, text)
+
+
+def listed(text: str) -> dict[str, int]:
+    """Return the numbers of /proc/flashcache/NAME/flashcache_stats or flashcache_errors by name, as of a status.
+
+    reads=75 writes=12
+    read_hits=3 read_hit_percent=4 write_hits=2 write_hit_percent=1 uncached_IO_requeue=0
+    """
+    return {name.lower().replace("_", " "): int(value) for name, value in _LISTED.findall(f"{text} ")}
+
+
+def stats(text: str) -> dict[str, int]:
+    """Return the numbers of flashcache_stats; raises Malformed if reads or writes are missing."""
+    return _checked(listed(text), text)
+
+
+def _checked(found: dict[str, int], text: str) -> dict[str, int]:
+    if not {"reads", "writes"} <= found.keys():
+        raise Malformed(f"no counters of flashcache: {text.strip()[:80]!r}")
+    return found
+
+
+def _whole(value: str) -> bool:
+    return value.isascii() and value.isdigit() and len(value) <= 20
+
+
+def sizes(text: str) -> dict[int, int]:
+    """Return requests by size, of `Size Hist: 512:75 1024:12 4096:8` at a table's end, or flashcache_iosize_hist.
+
+    They are of the whole module, of all caches since it was loaded. Sizes that no request had are left out. A last
+    count that was cut is left out if its line is not at its end.
+    """
+    found = re.search(r"Size Hist:", text)
+    rest = text[found.end() :] if found is not None else text
+    ended = rest if rest[-1:].isspace() else re.sub(r"\S+\Z", "", rest)
+    counts = {int(size): int(count) for size, count in _SIZE.findall(f"{ended} ")}
+    return {size: count for size, count in counts.items() if count and 0 < size <= LARGEST}
+
+
+@dataclass(frozen=True, slots=True)
+class Conf:
+    """The settings of a cache and what it holds, in bytes; devices as they were given."""
+
+    fast: str | None = None
+    slow: str | None = None
+    mode: str | None = None
+    size: int | None = None
+    block: int | None = None
+    skips_from: int | None = None
+    used: int | None = None
+    dirty: int | None = None
+    metadata_block: int | None = None
+
+
+def conf(text: str) -> Conf:
+    """Read a table; what it does not say, as tables of old versions and those that were cut, is None."""
+    found = said(text)
+    block = _bytes(found.get("data block size") or found.get("block size"))
+    blocks = {name: _number(found.get(f"{name} blocks")) for name in ("total", "cached", "dirty")}
+
+    def of_blocks(name: str) -> int | None:
+        count = blocks[name]
+        return None if count is None or block is None else count * block
+
+    mode = found.get("cache mode")
+    return Conf(
+        fast=found.get("ssd dev") or None,
+        slow=found.get("disk dev") or None,
+        mode=_MODES.get(mode, mode.lower()) if mode else None,
+        size=of_blocks("total") or _bytes(found.get("capacity")),
+        block=block,
+        skips_from=_bytes(found.get("skip sequential thresh")),
+        used=of_blocks("cached"),
+        dirty=of_blocks("dirty"),
+        metadata_block=_bytes(found.get("metadata block size")),
+    )
+
+
+def links(table: str) -> list[str]:
+    """Return the paths of devices in tables that are links, and no kernel names: /dev/mapper/x, /dev/disk/by-id/x."""
+    found = re.findall(r"dev ?\((/dev/[^\s()/]+/[^\s()]+)\)", table)
+    return [path for path in found if "/../" not in path]
+
+
+def cut(status: str) -> bool:
+    """Whether a status ends within a value."""
+    return status.count("(") != status.count(")")
+
+
+def _number(value: str | None) -> int | None:
+    return int(value) if value is not None and _whole(value) else None
+
+
+def _bytes(value: str | None) -> int | None:
+    found = re.fullmatch(r"(\d{1,18})([bBKMG]?)", value or "", re.ASCII)
+    return int(found[1]) * _UNITS[found[2]] if found is not None else None
+
+
+def cache(name: str, found: Mapping[str, int], made: Conf, state: str | None = None, **more: Any) -> Cache:
+    """Return a cache's row; `found` are counters by name, `more` are fields that neither says, as names of devices.
+
+    `reads` and `writes` are all requests, and those that are no whole block were never looked up: what neither hit nor
+    was `uncached` missed. A request that waits for a busy block has done none of them yet. Invalidations are of
+    blocks that requests touched which went past the cache; write-around has one number for all.
+    """
+    reads, writes = found["reads"], found["writes"]
+    past_reads, past_writes = found.get("uncached reads"), found.get("uncached writes")
+    hits, write_hits = found.get("read hits"), found.get("write hits")
+    dropped = [found[key] for key in ("read invalidates", "write invalidates", "invalidates") if key in found]
+    sequential = [found[f"uncached sequential {way}"] for way in ("reads", "writes")
+                  if f"uncached sequential {way}" in found]  # fmt: skip
+    return Cache(
+        cache=name,
+        kind="flashcache",
+        mode=made.mode,
+        state=state,
+        size=made.size,
+        used=made.used,
+        dirty=made.dirty if made.dirty is not None else _clean(made.mode),
+        block_size=made.block,
+        skips_from=made.skips_from,
+        reads=reads,
+        writes=writes,
+        read_hits=hits,
+        write_hits=write_hits,
+        read_misses=_missed(reads, hits, past_reads),
+        write_misses=_missed(writes, write_hits, past_writes),
+        bypassed_reads=past_reads,
+        bypassed_writes=past_writes,
+        sequential_skipped=sum(sequential) if sequential else None,
+        evicted_by_bypass=sum(dropped) if dropped else None,
+        demotions=_sum(found.get("replacement"), found.get("write replacement")),
+        no_room=found.get("no room"),
+        cleaned=found.get("cleanings"),
+        fast_errors=_sum(found.get("ssd read errors"), found.get("ssd write errors")),
+        slow_errors=_sum(found.get("disk read errors"), found.get("disk write errors")),
+        printed_read_hits=_printed(found.get("read hit percent")),
+        needs_whole_blocks=1,
+        **more,
+    )
+
+
+def _printed(percent: int | None) -> float | None:
+    """Return a share that is printed in whole percents, cut off: 14 for 14.86."""
+    return percent / 100 if percent is not None and percent <= _ALL else None
+
+
+_ALL = 100
+
+
+def _clean(mode: str | None) -> int | None:
+    """Return the dirty bytes of a mode that has none."""
+    return 0 if mode in {"writethrough", "writearound"} else None
+
+
+def _missed(came: int, hits: int | None, past: int | None) -> int | None:
+    return None if hits is None or past is None else max(came - hits - past, 0)
+
+
+def _sum(*parts: int | None) -> int | None:
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None

@@ -1,0 +1,133 @@
+"""LVM's logical volumes: how they are made, and upon what."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from sdstop.core.collector import ONCE, Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Denied, Failed, Host, Malformed
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
+
+BLOCK = "/sys/block"
+LVS = (
+    "lvs", "-a", "--readonly", "--reportformat", "json", "--units", "b", "--nosuffix",
+    "-o", "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class LogicalVolume(Reading):
+    """A logical volume, one row each, from the metadata on disks."""
+
+    family: ClassVar[str] = "logical_volume"
+    title: ClassVar[str] = "Logical volumes"
+
+    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets")]
+    type: Annotated[str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...")]
+    devices: Annotated[str | None, Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts")]
+    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache")]
+    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of")]
+    segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
+    size: Annotated[int | None, Metric("Size", "Size", "bytes")]
+    stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]
+    stripe_size: Annotated[int | None, Metric("Stripe", "Bytes on one of them before the next one's turn", "bytes")]
+    chunk_size: Annotated[int | None, Metric("Chunk", "Unit in which a cache or thin pool works", "bytes")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the command that says it."""
+        del field
+        return Source(command_key(LVS), f'"lv_name":"{self.volume.partition("/")[2]}"')
+
+
+def parse(text: str) -> Iterator[LogicalVolume]:
+    """Yield the volumes of an `lvs --reportformat json`, whose rows are segments.
+
+        {"report": [{"lv": [
+            {"vg_name":"vg0", "lv_name":"vol", "segtype":"cache", "lv_size":"532676608", "stripes":"1",
+             "stripe_size":"0", "chunk_size":"65536", "pool_lv":"[pool]", "origin":"[vol_corig]",
+             "devices":"vol_corig(0)"}]}]}
+
+    Since 2.03.17 `json_std` has numbers and lists; both are read. An empty text is what does not apply. Raises
+    Malformed.
+    """
+    try:
+        rows = [row for report in json.loads(text)["report"] for row in report["lv"]]
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            found.setdefault(f"{row['vg_name']}/{row['lv_name']}", []).append(row)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise Malformed(f"no JSON of lvs: {text[:80]!r}") from error
+    for volume, parts in found.items():
+        first = parts[0]
+        yield LogicalVolume(
+            volume,
+            ",".join(dict.fromkeys(str(part["segtype"]) for part in parts if part.get("segtype"))) or None,
+            ",".join(dict.fromkeys(name for part in parts for name in _devices(part.get("devices")))) or None,
+            _word(first.get("pool_lv")),
+            _word(first.get("origin")),
+            len(parts),
+            _number(first.get("lv_size")),
+            _number(first.get("stripes")),
+            _number(first.get("stripe_size")) or None,
+            _number(first.get("chunk_size")) or None,
+        )
+
+
+def _devices(said: Any) -> list[str]:
+    """Return the names in `/dev/sdb(4),lv_rimage_0(0)`: what stands in brackets is where on it."""
+    words = said if isinstance(said, list) else str(said or "").split(",")
+    return [name for word in words if (name := re.sub(r"\(\d+\)$", "", str(word)).removeprefix("/dev/"))]
+
+
+def _word(said: Any) -> str | None:
+    return str(said).strip("[]") or None if said else None
+
+
+def _number(said: Any) -> int | None:
+    word = str(said)
+    return int(word) if word.isascii() and word.isdigit() and len(word) <= 20 else None
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the logical volumes; nobody is asked where device mapper has none of LVM's.
+
+    Raises Absent without LVM's programs, Denied for whoever is not root, and Malformed.
+    """
+    if not any((host.maybe(f"{BLOCK}/{name}/dm/uuid") or "").startswith("LVM-") for name in fingerprint(host)):
+        return
+    output = host.run(LVS, DEADLINE)
+    if output.exit:
+        said = output.stderr.decode("utf-8", "replace").strip()
+        if "ermission denied" in said or "You need to be root" in said:
+            raise Denied(command_key(LVS), f"needs {_ROOT}")
+        raise Failed(command_key(LVS), said.splitlines()[0] if said else f"ended with status {output.exit}")
+    yield from parse(output.text)
+
+
+def fingerprint(host: Host) -> tuple[str, ...]:
+    """Return which device mapper devices there are."""
+    return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
+
+
+DEADLINE = 20.0
+_ROOT = "root: it reads what stands on disks"
+
+LVM = Collector(
+    "lvm",
+    "LVM's volumes",
+    read,
+    (LogicalVolume,),
+    (
+        Need(f"list:{BLOCK}", "whether there are any"),
+        Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's"),
+        Need(command_key(LVS), "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
+    ),
+    ONCE,  # it reads the metadata of every disk, and would wake those that sleep; new devices make it run again
+    deadline=DEADLINE,
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,91 @@
+"""Device mapper's devices, by the names that operators read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.devicemapper import dmtable
+from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, TABLE, output
+from sdstop.collectors.devicemapper.dmtable import Segment
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Host
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
+
+BLOCK = "/sys/block"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedDevice(Reading):
+    """A device mapper device, one row each, from `dmsetup table` and `dmsetup info`."""
+
+    family: ClassVar[str] = "mapped_device"
+    title: ClassVar[str] = "Device mapper devices"
+
+    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper")]
+    volume: Annotated[str, Fact("Volume", "Name as an operator reads it: group/volume of LVM, else the mapping's")]
+    device: Annotated[str | None, Fact("Device", "Kernel name")]
+    targets: Annotated[str, Fact("Targets", "What its segments are made by, with commas: linear, raid, crypt, cache")]
+    segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
+    size: Annotated[int, Metric("Size", "Size", "bytes")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the command that says it."""
+        return Source(command_key(INFO if field in {"volume", "device"} else TABLE), f"{self.mapping}:")
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield a MappedDevice of each device mapper device; nobody is asked where there is none.
+
+    Raises Denied for whoever is not root, Absent where there is no dmsetup.
+    """
+    if not fingerprint(host) and not host.recorded("dmsetup"):
+        return
+    tables = output(host, TABLE, "table")
+    known = {
+        name: mapping for said in output(host, INFO, "info") for name, mapping in dmtable.mappings(said.text).items()
+    }
+    host.maybe(PARTITIONS)  # for the names of the devices below caches
+    segments: dict[str, list[Segment]] = {}
+    for said in tables:
+        for segment in dmtable.segments(said.text, said.name):
+            segments.setdefault(segment.name, []).append(segment)
+    for name, parts in segments.items():
+        mapping = known.get(name)
+        yield MappedDevice(
+            name,
+            dmtable.volume(name, mapping.uuid if mapping else None),
+            mapping.device if mapping else None,
+            ",".join(dict.fromkeys(part.target for part in parts)),
+            len(parts),
+            sum(part.length for part in parts),
+        )
+
+
+def fingerprint(host: Host) -> tuple[str, ...]:
+    """Return which device mapper devices there are."""
+    return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
+
+
+MAPPER = Collector(
+    "mapper",
+    "Device mapper's devices, LVM's among them",
+    read,
+    (MappedDevice,),
+    (
+        Need(f"list:{BLOCK}", "whether there are any"),
+        Need("cmd:dmsetup table", "what they are made of; keys of encryption are never shown", ROOT),
+        Need(
+            "cmd:dmsetup info -c --noheadings --separator :",
+            "their kernel names and UUIDs, which begin with LVM- if they are LVM's",
+            ROOT,
+        ),
+        Need("cmd:dmsetup *", "the same in other words, where somebody recorded it; never run on a live node"),
+        Need(PARTITIONS, "kernel names by major and minor number, as tables have them"),
+    ),
+    SLOW,
+    deadline=10.0,
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,292 @@
+"""DRBD: resources as clusters of nodes, what is out of sync, and resyncs with the rate that may hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from sdstop.collectors.drbd.status import (
+    GOOD_DISKS,
+    PAUSED,
+    SHOW,
+    STATUS,
+    VERIFYING,
+    Peer,
+    PeerVolume,
+    Rates,
+    Resource,
+    Resync,
+    Volume,
+    parse_proc,
+    parse_rates,
+    parse_status,
+    resyncs,
+)
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
+from sdstop.core.model import Reading
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
+from sdstop.readings.rebuild_progress import Rebuild
+
+PROC = "/proc/drbd"
+PACE = 5.0
+KIND = "drbd"
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield rows of each resource. Absent without DRBD: its tool would load the module."""
+    key, version, resources = _status(host)
+    rates = _rates(host) if version == _NINE and any(True for r in resources for _ in resyncs(r)) else {}
+    here = host.maybe("/proc/sys/kernel/hostname") or "this node"
+    rows: list[Reading] = []
+    for resource in resources:
+        marker = f'"{resource.name}"' if version == _NINE else f"{resource.name.removeprefix('drbd')}: cs:"
+        rows.append(_cluster(resource, key, marker))
+        rows.extend(_nodes(resource, here, key))
+        rows.extend(_devices(host, resource, here, key))
+        rows.extend(_rebuilds(host, resource, rates.get(resource.name), key))
+    return rows
+
+
+_NINE = 9
+
+
+def _status(host: Host) -> tuple[str, int, list[Resource]]:
+    """Return the evidence's key, the version of DRBD, and its resources."""
+    recorded = [name for name in host.recorded("drbdsetup") if "status" in name and "--json" in name]
+    asked = " ".join(STATUS)
+    if asked not in recorded and recorded:
+        name = recorded[0]
+        key = f"cmd:{name}" if " " in name else f"slug:{name}"
+        return key, _NINE, parse_status(_said(key, host.recorded_output(name)))
+    known = None
+    try:
+        known = host.text(PROC).strip()
+    except Absent as error:
+        if not recorded:
+            why = "DRBD is not loaded" if error.recorded else "not recorded"
+            raise Absent(PROC, why, recorded=error.recorded) from error
+    except Unreadable:
+        if not recorded:
+            raise
+    if known is not None and known.startswith("version: 8"):
+        return PROC, 8, parse_proc(known)
+    return command_key(STATUS), _NINE, parse_status(_said(command_key(STATUS), host.run(STATUS, 3.0)))
+
+
+def _said(key: str, output: Output) -> str:
+    if output.exit == 0:
+        return output.text
+    said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    if "ermission" in said or "ermitted" in said or "must be root" in said.lower():
+        raise Denied(key, "DRBD answers root alone: start sdstop with sudo")
+    raise Failed(key, f"exit {output.exit}: {said[:200]}")
+
+
+def _rates(host: Host) -> Mapping[str, Rates]:
+    """Return what resyncs may do; without it the rest is still worth telling."""
+    try:
+        output = host.run(SHOW, 3.0)
+    except TimedOut:
+        raise
+    except Unreadable:
+        return {}
+    return parse_rates(output.text) if output.exit == 0 else {}
+
+
+def _cluster(resource: Resource, key: str, marker: str) -> Cluster:
+    wrong = list(_wrong(resource))
+    sizes = [volume.size for volume in resource.volumes]
+    size = None if None in sizes else sum(s or 0 for s in sizes)
+    up = [peer for peer in resource.peers if peer.state == "Connected"]
+    quorum = [volume.quorum for volume in resource.volumes if volume.quorum is not None]
+    return Cluster(
+        cluster=resource.name,
+        kind=KIND,
+        ident=None,
+        version=None,
+        state=wrong[0][0] if wrong else "UpToDate",
+        healthy=0 if wrong else 1,
+        leader=_leader(resource),
+        managers=None,
+        managers_up=None,
+        replicas=None,
+        replicas_up=None,
+        tolerates=None,
+        nodes=1 + len(resource.peers),
+        nodes_up=1 + len(up),
+        capacity=size,
+        used=None,
+        spare=None,
+        degraded=_degraded(resource),
+        failed=_failed(resource),
+        says="; ".join(dict.fromkeys([text for _, text in wrong] + ["no quorum"] * (False in quorum))) or None,
+        origin=key,
+        needle=marker,
+    )
+
+
+def _leader(resource: Resource) -> str | None:
+    if resource.role == "Primary":
+        return "this node"
+    return next((peer.name for peer in resource.peers if peer.role == "Primary"), None)
+
+
+def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
+    """Yield what is not as it should be: DRBD's word, and a sentence."""
+    for volume in resource.volumes:
+        if volume.disk not in GOOD_DISKS and not volume.diskless:
+            yield volume.disk, f"volume {volume.number} of this node is {volume.disk}"
+    for peer in resource.peers:
+        if peer.state != "Connected":
+            yield peer.state, f"{peer.name} is not connected ({peer.state})"
+            continue
+        for far in peer.volumes:
+            if far.disk not in GOOD_DISKS and not far.diskless:
+                yield far.disk, f"volume {far.number} of {peer.name} is {far.disk}"
+            elif far.replication in VERIFYING | {"Established"} and far.out_of_sync:
+                yield "out-of-sync", f"volume {far.number} differs from that of {peer.name}"
+    if any(volume.quorum is False for volume in resource.volumes):
+        yield "no-quorum", "no quorum"
+
+
+def _degraded(resource: Resource) -> int | None:
+    """Return the bytes that lack a copy; all of a volume where a peer that has one is not connected."""
+    lacking = 0
+    for volume in resource.volumes:
+        worst = 0
+        for peer in resource.peers:
+            far = next((v for v in peer.volumes if v.number == volume.number), None)
+            if far is None or far.diskless:
+                continue
+            missing = far.out_of_sync if peer.state == "Connected" and far.disk != "Diskless" else volume.size
+            if missing is None:
+                return None
+            worst = max(worst, missing)
+        lacking += worst
+    return lacking
+
+
+def _failed(resource: Resource) -> int | None:
+    """Return the size of volumes of which nobody that is reached has good data."""
+    lost = 0
+    for volume in resource.volumes:
+        far = [v.disk for p in resource.peers if p.state == "Connected" for v in p.volumes if v.number == volume.number]
+        if not GOOD_DISKS & {volume.disk, *far}:
+            if volume.size is None:
+                return None
+            lost += volume.size
+    return lost
+
+
+def _nodes(resource: Resource, here: str, key: str) -> Iterator[ClusterNode]:
+    own = sorted({v.disk for v in resource.volumes}, key=lambda disk: disk in GOOD_DISKS)
+    yield _node(resource.name, here, own[0] if own else None, resource.volumes, resource.role, key, local=True)
+    for peer in resource.peers:
+        disks = sorted({v.disk for v in peer.volumes}, key=lambda disk: disk in GOOD_DISKS)
+        state = peer.state if peer.state != "Connected" else disks[0] if disks else peer.state
+        yield _node(resource.name, peer.name, state, peer.volumes, peer.role, key, local=False)
+
+
+def _node(
+    cluster: str,
+    name: str,
+    state: str | None,
+    volumes: tuple[Volume, ...] | tuple[PeerVolume, ...],
+    role: str | None,
+    key: str,
+    *,
+    local: bool,
+) -> ClusterNode:
+    diskless = bool(volumes) and all(volume.diskless for volume in volumes)
+    healthy = None if state is None else int(state in GOOD_DISKS or (diskless and state == "Diskless"))
+    return ClusterNode(
+        cluster, "peer", name, None, None, None, name, state, healthy, None, role == "Primary",
+        len(volumes), None, None, None, local, key,
+    )  # fmt: skip
+
+
+def _devices(host: Host, resource: Resource, here: str, key: str) -> Iterator[Reading]:
+    for volume in resource.volumes:
+        name = f"drbd{volume.minor}"
+        below = host.names(f"/sys/block/{name}/slaves")
+        yield ClusterDevice(
+            cluster=resource.name, node=here, device=f"/dev/{name}", ident=None, pool=None, name=None, path=None,
+            original=None, state=volume.disk, healthy=int(volume.disk in GOOD_DISKS or volume.diskless), media=None,
+            model=None, serial=None, capacity=volume.size, used=None, read_wait=None, write_wait=None,
+            local=below[0].replace("!", "/") if below else name, origin=key,
+        )  # fmt: skip
+        yield ClusterVolume(
+            cluster=resource.name, volume=f"{resource.name}/{volume.number}", ident=None, pool=None, provisioning=None,
+            size=volume.size, clients=None, mapped=None, local=name, origin=key,
+        )  # fmt: skip
+
+
+def _rebuilds(host: Host, resource: Resource, rates: Rates | None, key: str) -> Iterator[Rebuild]:
+    at_work = list(resyncs(resource))
+    for peer, far, resync in at_work:
+        alone = sum(other.number == far.number for _, other, _ in at_work) == 1
+        name = resource.name if len(resource.volumes) == 1 else f"{resource.name}/{far.number}"
+        minor = next((v.minor for v in resource.volumes if v.number == far.number), None)
+        yield _rebuild(host, name if alone else f"{name}/{peer.name}", peer, far, resync, rates, minor, key)
+
+
+def _rebuild(
+    host: Host,
+    name: str,
+    peer: Peer,
+    far: PeerVolume,
+    resync: Resync,
+    rates: Rates | None,
+    minor: int | None,
+    key: str,
+) -> Rebuild:
+    known = resync.total is not None and resync.left is not None
+    below = host.names(f"/sys/block/drbd{minor}/slaves") if minor is not None else []
+    return Rebuild(
+        array=name,
+        operation="check" if far.replication in VERIFYING else "resync",
+        state=_state(far),
+        done=max((resync.total or 0) - (resync.left or 0), 0) if known else None,
+        total=resync.total if known else None,
+        speed=resync.speed,
+        remaining=resync.remaining,
+        speed_min=rates.least if rates else None,
+        speed_max=rates.most if rates else None,
+        kind=KIND,
+        limited_by=rates.most_by if rates and rates.most else None,
+        devices=",".join(entry.replace("!", "/") for entry in below) or None,
+        carrier=f"drbd{minor}" if minor is not None else None,
+        where=key,
+        needle=_needle(peer, far, key),
+    )
+
+
+def _needle(peer: Peer, far: PeerVolume, key: str) -> str:
+    if key == PROC:
+        return "sync'ed"
+    return f'"{far.replication}"' if far.replication != "unknown" else f'"{peer.name}"'
+
+
+def _state(far: PeerVolume) -> str:
+    if far.suspended and "dependency" in far.suspended:
+        return "delayed"
+    return "paused" if far.replication in PAUSED or (far.suspended or "no") != "no" else "running"
+
+
+DRBD = Collector(
+    "drbd",
+    "DRBD resources",
+    read,
+    (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild),
+    (
+        Need(PROC, "whether DRBD is loaded, its version, and all it tells of version 8"),
+        Need(command_key(STATUS), "resources of version 9", "root"),
+        Need("cmd:drbdsetup status*", "the same, as others recorded it"),
+        Need(command_key(SHOW), "the rates that limit a resync; only while there is one", "root"),
+        Need("/proc/sys/kernel/hostname", "this node's name"),
+        Need("list:/sys/block/drbd*/slaves", "the disk below it"),
+    ),
+    PACE,
+    deadline=7.0,
+)

@@ -1,0 +1,349 @@
+"""DRBD's state: `drbdsetup status --json --statistics` of version 9, /proc/drbd of 8, and the rates of a resync."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sdstop.core.host import Malformed
+
+STATUS = ("drbdsetup", "status", "--json", "--statistics")
+SHOW = ("drbdsetup", "show", "--show-defaults")
+KEPT = r"\s*(resource\b|volume\b|connection\b|\}|(_name|c-max-rate|c-min-rate|c-plan-ahead|resync-rate)\b)"
+"""Lines of `drbdsetup show` that are kept: others hold the shared secret of the nodes."""
+
+NO_END = 987654321
+"""What drbdsetup says for "never" (estimated-seconds-to-finish)."""
+KIB, SECTOR, MIB = 1024, 512, 1 << 20
+
+GOOD_DISKS = frozenset({"UpToDate"})
+SYNCING = frozenset({"SyncSource", "SyncTarget"})
+PAUSED = frozenset({"PausedSyncS", "PausedSyncT"})
+VERIFYING = frozenset({"VerifyS", "VerifyT"})
+
+
+@dataclass(frozen=True, slots=True)
+class Resync:
+    """A resync or online verify: bytes to do in all and left, DRBD's own speed (bytes a second) and seconds left."""
+
+    total: int | None
+    left: int | None
+    speed: int | None
+    remaining: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class PeerVolume:
+    """A volume on a peer: what is not in sync there (bytes), and what synchronises it."""
+
+    number: int
+    replication: str
+    disk: str
+    out_of_sync: int | None
+    suspended: str | None
+    diskless: bool
+    resync: Resync | None
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A connection of a resource."""
+
+    name: str
+    state: str
+    role: str | None
+    congested: bool | None
+    volumes: tuple[PeerVolume, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A volume of this node: its minor number, state of its disk, size in bytes."""
+
+    number: int
+    minor: int
+    disk: str
+    diskless: bool
+    size: int | None
+    quorum: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource; `version` is 8 where it has no name of its own in /proc/drbd."""
+
+    name: str
+    role: str | None
+    suspended: bool | None
+    volumes: tuple[Volume, ...]
+    peers: tuple[Peer, ...]
+    version: int = 9
+
+
+def parse_status(text: str) -> list[Resource]:
+    """Read `drbdsetup status --json --statistics` (drbd-utils 9, user/v9/drbdsetup.c).
+
+        [{"name": "r0", "role": "Primary", "suspended": false,
+          "devices": [{"volume": 0, "minor": 0, "disk-state": "UpToDate", "size": 20970204, "quorum": true}],
+          "connections": [{"name": "b", "connection-state": "Connected", "peer-role": "Secondary",
+            "peer_devices": [{"volume": 0, "replication-state": "SyncSource", "peer-disk-state": "Inconsistent",
+              "out-of-sync": 20267580, "rs-total": 41940408, "db1/dt1 [MiB/s]": 93.05}]}]}]
+
+    Sizes are KiB, what begins with `rs-` sectors. Raises Malformed.
+    """
+    try:
+        said = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"drbdsetup status: not JSON: {error}") from error
+    if not isinstance(said, list):
+        raise Malformed("drbdsetup status: no list of resources")
+    return [_resource(item) for item in said]
+
+
+def _resource(item: Any) -> Resource:
+    if not isinstance(item, dict) or not isinstance(item.get("name"), str):
+        raise Malformed("drbdsetup status: a resource without a name")
+    return Resource(
+        item["name"],
+        _word(item, "role"),
+        _flag(item, "suspended"),
+        tuple(_volume(row) for row in _rows(item, "devices")),
+        tuple(_peer(row) for row in _rows(item, "connections")),
+    )
+
+
+def _volume(row: Mapping[str, Any]) -> Volume:
+    disk = _word(row, "disk-state") or "unknown"
+    minor = _number(row, "minor")
+    if minor is None:
+        raise Malformed("drbdsetup status: a device without a minor number")
+    return Volume(
+        _number(row, "volume") or 0,
+        minor,
+        disk,
+        disk == "Diskless" and _flag(row, "client") is not False,
+        _scaled(row, "size", KIB),
+        _flag(row, "quorum"),
+    )
+
+
+def _peer(row: Mapping[str, Any]) -> Peer:
+    return Peer(
+        _word(row, "name") or f"node {_number(row, 'peer-node-id')}",
+        _word(row, "connection-state") or "unknown",
+        _word(row, "peer-role"),
+        _flag(row, "congested"),
+        tuple(_peer_volume(volume) for volume in _rows(row, "peer_devices")),
+    )
+
+
+def _peer_volume(row: Mapping[str, Any]) -> PeerVolume:
+    replication = _word(row, "replication-state") or "unknown"
+    left = _scaled(row, "out-of-sync", KIB)
+    return PeerVolume(
+        _number(row, "volume") or 0,
+        replication,
+        _word(row, "peer-disk-state") or "unknown",
+        left,
+        _word(row, "resync-suspended"),
+        _flag(row, "peer-client") is True,
+        _resync(row, replication, left),
+    )
+
+
+def _resync(row: Mapping[str, Any], replication: str, left: int | None) -> Resync | None:
+    if replication not in SYNCING | PAUSED | VERIFYING:
+        return None
+    if replication in VERIFYING:  # out-of-sync is what it found so far, not what is left of it
+        left = _scaled(row, "ov-left", SECTOR)
+        return Resync(_scaled(row, "ov-start-sector", 0) or None, left, _speed(row), _remaining(row))
+    return Resync(_scaled(row, "rs-total", SECTOR), left, _speed(row), _remaining(row))
+
+
+def _speed(row: Mapping[str, Any]) -> int | None:
+    """Return the speed over the last steps; sectors and milliseconds are more exact than two decimals of MiB."""
+    sectors, took = _number(row, "rs-db1-sectors"), _number(row, "rs-dt1-ms")
+    if sectors is not None and took:
+        return sectors * SECTOR * 1000 // took
+    told = row.get("db1/dt1 [MiB/s]")
+    return int(told * MIB) if isinstance(told, int | float) and 0 <= told < 1e9 else None
+
+
+def _remaining(row: Mapping[str, Any]) -> int | None:
+    told = _number(row, "estimated-seconds-to-finish")
+    return None if told is None or told >= NO_END else told
+
+
+def _rows(item: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    rows = item.get(key, [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise Malformed(f"drbdsetup status: {key} is no list of objects")
+    return rows
+
+
+def _number(row: Mapping[str, Any], key: str) -> int | None:
+    value = row.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
+
+
+def _scaled(row: Mapping[str, Any], key: str, scale: int) -> int | None:
+    value = _number(row, key)
+    return None if value is None else value * scale
+
+
+def _word(row: Mapping[str, Any], key: str) -> str | None:
+    value = row.get(key)
+    return value if isinstance(value, str) and value else None
+
+
+def _flag(row: Mapping[str, Any], key: str) -> bool | None:
+    value = row.get(key)
+    return value if isinstance(value, bool) else None
+
+
+_DEVICE = re.compile(
+    r"\s*(?P<minor>\d{1,7}): cs:(?P<state>\w+)(?: ro:(?P<role>\w+)/\w+ ds:(?P<own>\w+)/(?P<peer>\w+))?"
+)
+_OUT = re.compile(r"\boos:(\d{1,19})\b")
+_SYNCED = re.compile(
+    r"sync'ed:\s*(?P<share>\d+(?:\.\d+)?)%\s*\((?P<left>\d{1,15})/(?P<total>\d{1,15})\)(?P<unit>[KM])?"
+)
+_FINISH = re.compile(r"finish:\s*(\d{1,6}):(\d\d):(\d\d)")
+_SPEED = re.compile(r"speed:\s*([\d,]{1,18})")
+
+
+def parse_proc(text: str) -> list[Resource]:
+    """Read /proc/drbd of version 8.3 and 8.4 (kernel drivers/block/drbd/drbd_proc.c); of 9 it names no device.
+
+        version: 8.4.11 (api:1/proto:86-101)
+         0: cs:SyncSource ro:Primary/Secondary ds:UpToDate/Inconsistent C r-----
+            ns:702624 nr:0 dw:0 dr:702624 al:8 bm:0 lo:0 pe:0 ua:0 ap:0 ep:1 wo:f oos:20267580
+            [>....................] sync'ed:  3.4% (19792/20478)M
+            finish: 0:03:32 speed: 95,284 (88,960) K/sec
+
+    A device is a resource called drbdN. Raises Malformed.
+    """
+    if not text.startswith("version:"):
+        raise Malformed("/proc/drbd does not begin with its version")
+    found: list[Resource] = []
+    for line in text.splitlines():
+        device = _DEVICE.match(line)
+        if device:
+            found.append(_of_proc(device))
+        elif found:
+            found[-1] = _more(found[-1], line)
+    return found
+
+
+def _of_proc(device: re.Match[str]) -> Resource:
+    minor, state = int(device["minor"]), device["state"]
+    name = f"drbd{minor}"
+    if state == "Unconfigured":
+        return Resource(name, None, None, (), (), 8)
+    linked = state not in _UNLINKED
+    replication = state if linked and state != "Connected" else "Established" if linked else "Off"
+    peer = PeerVolume(
+        0, replication, device["peer"] or "unknown", None, None, device["peer"] == "Diskless",
+        Resync(None, None, None, None) if replication in SYNCING | PAUSED | VERIFYING else None,
+    )  # fmt: skip
+    return Resource(
+        name,
+        device["role"],
+        None,
+        (Volume(0, minor, device["own"] or "unknown", diskless=False, size=None, quorum=None),),
+        (Peer("peer", "Connected" if linked else state, None, None, (peer,)),),
+        8,
+    )
+
+
+_UNLINKED = frozenset(
+    {
+        "StandAlone", "Disconnecting", "Unconnected", "Timeout", "BrokenPipe", "NetworkFailure", "ProtocolError",
+        "TearDown", "WFConnection", "WFReportParams",
+    }
+)  # fmt: skip
+
+
+def _more(resource: Resource, line: str) -> Resource:
+    """Add what another line says of the last device."""
+    if not resource.peers:
+        return resource
+    peer = resource.peers[0]
+    volume = peer.volumes[0]
+    out, synced, finish, speed = (pattern.search(line) for pattern in (_OUT, _SYNCED, _FINISH, _SPEED))
+    if out:
+        volume = replace(volume, out_of_sync=int(out[1]) * KIB)
+    resync = volume.resync
+    if resync is not None:
+        if synced:
+            unit = MIB if synced["unit"] == "M" else KIB
+            exact = volume.out_of_sync if volume.replication not in VERIFYING else None
+            left = int(synced["left"]) * unit if exact is None else exact
+            resync = replace(resync, total=int(synced["total"]) * unit, left=left)
+        if finish:
+            resync = replace(resync, remaining=int(finish[1]) * 3600 + int(finish[2]) * 60 + int(finish[3]))
+        if speed and speed[1].replace(",", ""):
+            resync = replace(resync, speed=int(speed[1].replace(",", "")) * KIB)
+        volume = replace(volume, resync=resync)
+    return replace(resource, peers=(replace(peer, volumes=(volume,)),))
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What a resync may do, in bytes a second: at most, and at least beside other I/O; None: not told, or no limit."""
+
+    most: int | None
+    most_by: str
+    least: int | None
+
+
+_OPTION = re.compile(r"\s*(c-max-rate|c-min-rate|c-plan-ahead|resync-rate)\s+(\d{1,15})([kKmMgG]?);?")
+_RESOURCE = re.compile(r'\s*resource\s+"?([^"\s{]+)')
+_UNITS = {"": KIB, "k": KIB, "m": MIB, "g": 1 << 30}
+
+
+def parse_rates(text: str) -> dict[str, Rates]:
+    """Return the rates by resource out of `drbdsetup show --show-defaults`; of several peers' the lowest.
+
+        resource "r0" {
+            connection {
+                volume 0 {
+                    disk {
+                        resync-rate             250k; # bytes/second, default
+                        c-plan-ahead            20; # 1/10 seconds, default
+                        c-max-rate              102400k; # bytes/second, default
+                        c-min-rate              250k; # bytes/second, default
+
+    The speed follows c-max-rate unless c-plan-ahead is 0: then resync-rate is fixed.
+    """
+    found: dict[str, dict[str, int]] = {}
+    current: dict[str, int] | None = None
+    for line in text.splitlines():
+        name = _RESOURCE.match(line)
+        if name:
+            current = found.setdefault(name[1], {})
+            continue
+        option = _OPTION.match(line)
+        if option and current is not None:
+            scale = 1 if option[1] == "c-plan-ahead" else _UNITS[option[3].lower()]
+            value = int(option[2]) * scale
+            current[option[1]] = min(value, current.get(option[1], value))
+    return {name: _rates(options) for name, options in found.items()}
+
+
+def _rates(options: Mapping[str, int]) -> Rates:
+    least = options.get("c-min-rate") or None
+    if options.get("c-plan-ahead") == 0:
+        return Rates(options.get("resync-rate"), "resync-rate", least)
+    return Rates(options.get("c-max-rate"), "c-max-rate", least)
+
+
+def resyncs(resource: Resource) -> Iterator[tuple[Peer, PeerVolume, Resync]]:
+    """Yield what is being synchronised, by peer and volume."""
+    for peer in resource.peers:
+        for volume in peer.volumes:
+            if volume.resync is not None:
+                yield peer, volume, volume.resync

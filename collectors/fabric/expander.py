@@ -1,0 +1,245 @@
+"""Talking with a SAS expander: by smp_utils, by sysfs's counters, and by what somebody recorded of either.
+
+Every question is an SMP request that the HBA carries. An expander that does not answer makes the HBA's driver wait,
+and mpt3sas resets the HBA then. So it is asked seldom, one thing after another, and left alone for long after the
+first silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.fabric import smp
+from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+
+PROMPT = 5.0
+"""Seconds for an answer; what comes later counts as none. An expander needs milliseconds, mpt3sas waits for 10 s."""
+REST = 3600.0
+"""Seconds that an expander is left alone after it did not answer."""
+
+COUNTERS: Mapping[str, str] = {
+    "invalid_dwords": "invalid_dword_count",
+    "disparity_errors": "running_disparity_error_count",
+    "sync_losses": "loss_of_dword_sync_count",
+    "reset_problems": "phy_reset_problem_count",
+}
+"""Counters of a phy, and their names in sysfs."""
+_PROGRAMS = ("smp_rep_general", "smp_discover", "smp_rep_phy_err_log")
+_DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
+
+
+@dataclass(frozen=True, slots=True)
+class SasExpander(Reading):
+    """An expander as it answers for itself, one row each.
+
+    `changes` is a number of 16 bits that it counts up with every link behind it that comes, goes or changes.
+    """
+
+    family: ClassVar[str] = "sas_expander"
+    title: ClassVar[str] = "SAS expanders"
+
+    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
+    state: Annotated[
+        str | None, State("State", "answers, no answer, refuses, not asked; nothing where nobody could ask")
+    ]
+    reason: Annotated[str | None, Fact("Why", "Why it is not asked, or what it said instead", export=False)]
+    changes: Annotated[int | None, Metric("Changes", "Links that came, went or changed, by its own count")]
+    phys: Annotated[int | None, Metric("Phys", "Phys that it has")]
+    links: Annotated[int | None, Metric("Links", "Phys with something attached")]
+    vacant: Annotated[int | None, Metric("Vacant", "Phys that are not built in, or in another zone")]
+    zoning: Annotated[bool | None, Metric("Zoning", "1 if zoning is enabled")]
+    told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return what it answered."""
+        names = {"phys": "number of phys", "zoning": "zoning enabled", "changes": "xpander change count"}
+        return Source(self.told, names.get(field, ""))
+
+
+@dataclass(frozen=True, slots=True)
+class SasExpanderActivity(Reading):
+    """Links of an expander that came, went or changed between two readings, one row each."""
+
+    family: ClassVar[str] = "sas_expander_activity"
+    title: ClassVar[str] = "SAS expander changes"
+    exported: ClassVar[bool] = False
+
+    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
+    seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
+    changes: Annotated[int, Metric("Changes", "Links that came, went or changed")]
+    before: Annotated[int | None, Metric("Links before", "Phys with something attached, then", export=False)]
+
+
+class Talk:
+    """One round of questions to an expander.
+
+    `state` says how it went: answers, no answer, refuses (an answer that is none), not asked; None where nobody could
+    ask (no smp_utils, not root, not recorded), and `reason` why. `changes` is the expander's change count.
+    """
+
+    def __init__(self, host: Host, name: str, phys: str, *, allowed: bool = True) -> None:
+        """Ask what is asked once; `phys` is sysfs's folder of phys. With `allowed` False nothing is asked at all."""
+        self._host = host
+        self._phys = phys
+        self._tool = self._sysfs = True
+        self.name = name
+        self.state: str | None = None if allowed else "not asked"
+        self.reason = "" if allowed else "SMP is turned off"
+        self.general: smp.General | None = None
+        self.changes: int | None = None
+        self.found: dict[int, smp.Phy] = {}
+        self.vacant: set[int] = set()
+        self.logs: dict[int, smp.PhyErrors] = {}
+        if allowed and host.rests(name):
+            self._silent("left alone since it did not answer")
+        self._greet()
+
+    def command(self, *words: str) -> list[str]:
+        """Return a command's argv for this expander."""
+        return [*words, f"/dev/bsg/{self.name}"]
+
+    def key(self, *words: str) -> str:
+        """Return the key of a command's evidence."""
+        return f"cmd:{' '.join(self.command(*words))}"
+
+    def told(self, number: int | None) -> str:
+        """Return the key of a phy's log."""
+        return self.key("smp_rep_phy_err_log", "-p", str(number))
+
+    def row(self, phys: int | None, links: int | None) -> SasExpander:
+        """Return what is known at the end; `phys` are those that were seen, `links` of them have something attached."""
+        general = self.general
+        first = min((number for number, log in self.logs.items() if log.changes is not None), default=None)
+        return SasExpander(
+            self.name,
+            self.state,
+            self.reason or None if self.state != "answers" else None,
+            self.changes,
+            general.phys if general is not None and general.phys is not None else phys,
+            links,
+            len(self.vacant) if self.found or self.logs else None,
+            general.zoning if general is not None else None,
+            self.key("smp_rep_general") if general is not None or first is None else self.told(first),
+        )
+
+    def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
+        """Return the error counters of one phy, by sysfs, else by the tool; none where neither says."""
+        found: dict[str, int | None] = {}
+        for field, file in COUNTERS.items() if self._sysfs else ():
+            if not self._willing:
+                return {}
+            try:
+                word = self._host.promptly(f"{self._phys}/{phy}/{file}", PROMPT).strip()
+            except TimedOut as error:
+                self._silent(error.detail)
+                return {}
+            except Absent:
+                break
+            except Unreadable as error:
+                self._sysfs = False  # its driver does not count, or the expander refuses: so it does for the others
+                self.reason = self.reason or error.detail
+                break
+            found[field] = int(word) if word.isdigit() and len(word) <= 10 else None
+        if found:
+            self.state = "answers"
+            return found
+        log = self.log(number) if number is not None else None
+        return {} if log is None else {field: getattr(log, field) for field in COUNTERS}
+
+    def log(self, number: int) -> smp.PhyErrors | None:
+        """Return what the tool says of a phy's errors."""
+        if number not in self.logs and number not in self.vacant:
+            output = self._run("smp_rep_phy_err_log", "-p", str(number))
+            if output is not None:
+                self.take(output, number)
+        return self.logs.get(number)
+
+    def take(self, output: Output, number: int | None) -> None:
+        """Take over what smp_rep_phy_err_log printed; a refusal is that of phy `number`."""
+        text = output.text
+        for log in smp.parse_errors(text):
+            self.logs[log.phy] = log
+            self.changes = log.changes if log.changes is not None else self.changes
+            self.state = "answers"
+        # People often record both streams as one.
+        why = smp.refusal(output.stderr.decode("utf-8", "replace")) or smp.refusal(text)
+        if why == "Phy vacant" and number is not None and number not in self.logs:
+            self.vacant.add(number)
+        if why is not None:
+            self.state = "answers"
+
+    @property
+    def _willing(self) -> bool:
+        return self.state not in {"no answer", "not asked"}
+
+    def _greet(self) -> None:
+        output = self._run("smp_rep_general")
+        if output is not None:
+            try:
+                self.general = smp.parse_general(output.text)
+                self.state, self.changes = "answers", self.general.changes
+            except Malformed:
+                said = output.stderr.decode("utf-8", "replace").strip().splitlines()
+                self.state, self.reason = "refuses", said[0][:120] if said else f"exit status {output.exit}"
+                return
+        output = self._run("smp_discover", "--multiple")
+        if output is not None:
+            self.found = {phy.number: phy for phy in smp.parse_discover(output.text)}
+            self.vacant |= {phy.number for phy in self.found.values() if phy.state == smp.VACANT}
+            if self.found:
+                self.state = "answers"
+
+    def _run(self, *words: str) -> Output | None:
+        if not self._willing or not self._tool:
+            return None
+        try:
+            return self._host.run(self.command(*words), PROMPT)
+        except TimedOut as error:  # of this expander, not of all
+            self._silent(error.detail)
+        except Absent as error:
+            self._tool = not error.recorded  # of what was not recorded each is a matter of its own
+            self.reason = self.reason or error.detail
+        except Unreadable as error:
+            self._tool = isinstance(error, Failed)
+            self.reason = self.reason or error.detail
+        return None
+
+    def _silent(self, why: str) -> None:
+        self.state, self.reason = "no answer", why
+        self._host.rest(self.name, REST)
+
+
+def recorded(host: Host) -> dict[str, list[tuple[str, str, int | None]]]:
+    """Return by expander what somebody recorded of smp_utils: program, name of the command, and number of a phy."""
+    found: dict[str, list[tuple[str, str, int | None]]] = {}
+    for program in _PROGRAMS:
+        for name in host.recorded(program):
+            device = _DEVICE.search(name.rstrip())
+            phy = re.search(r"(?:-p|--phy)[= _]?(\d{1,3})(?![\d:])", name)
+            if device is not None:
+                found.setdefault(device[0], []).append((program, name, int(phy[1]) if phy else None))
+    return found
+
+
+def take_recorded(host: Host, talk: Talk, commands: Sequence[tuple[str, str, int | None]]) -> None:
+    """Have a talk take over recorded logs whatever the options were that they were asked with."""
+    for program, name, number in commands:
+        if program == "smp_rep_phy_err_log" and number not in talk.logs:
+            try:
+                talk.take(host.recorded_output(name), number)
+            except Unreadable:
+                continue
+
+
+def changes(before: SasExpander, after: SasExpander, seconds: float) -> SasExpanderActivity | None:
+    """Return the changes between two readings; None where they are not counted, or the count began anew."""
+    if seconds <= 0 or before.changes is None or after.changes is None:
+        return None
+    step = after.changes - before.changes
+    if step < 0 and before.changes > 0xFF00:  # it wraps at 16 bits
+        step += 1 << 16
+    return None if step < 0 else SasExpanderActivity(after.expander, seconds, step, before.links)

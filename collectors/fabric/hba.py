@@ -1,0 +1,258 @@
+"""Which HBA each disk hangs on, and the PCI Express link of the HBA at both of its ends."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.fabric import sgmap
+from sdstop.collectors.fabric.locality import NODES, functions, node_cpus, node_of
+from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
+from sdstop.core.collector import Collector, Need
+from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.readings.disk import device_name
+
+BLOCK = "/sys/block"
+PCI = "/sys/bus/pci/devices"
+SAS_DEVICES = "/sys/class/sas_device"
+SCSI_HOSTS = "/sys/class/scsi_host"
+
+_FIRMWARE = {
+    "mpt2sas": "version_fw", "mpt3sas": "version_fw", "mpi3mr": "version_fw", "hpsa": "firmware_revision",
+    "smartpqi": "firmware_version", "qla2xxx": "fw_version", "lpfc": "fwrev",
+}  # fmt: skip
+"""Where a driver says which firmware the HBA runs: an attribute of its SCSI host (mpt3sas_ctl.c...)."""
+_HOST = re.compile(r"host\d+")
+
+_FILES = {
+    "speed": "current_link_speed",
+    "width": "current_link_width",
+    "max_speed": "max_link_speed",
+    "max_width": "max_link_width",
+    "node": "numa_node",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Hba(Reading):
+    """A PCI function of storage, one row each: SCSI, SAS, RAID, SATA, NVMe, with disks or without.
+
+    The link is the one between it and the port above. Speeds are transfers per second and lane; None where there is
+    no PCI Express link or the node does not say. `node` None: the firmware does not say near which CPUs it sits.
+    """
+
+    family: ClassVar[str] = "hba"
+    title: ClassVar[str] = "HBAs"
+
+    hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it")]
+    kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage")]
+    device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI")]
+    driver: Annotated[str | None, Fact("Driver", "Kernel driver")]
+    firmware: Annotated[str | None, Fact("Firmware", "Firmware that it runs, where its driver says so")]
+    port: Annotated[str | None, Fact("Port", "PCI address of the port above it")]
+    port_device_id: Annotated[str | None, Fact("Port's device", "vendor:device of the port above", export=False)]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node that it is near to", exact=True)]
+    speed: Annotated[float | None, Metric("Speed", "Transfers per second of a lane, now", "per_second")]
+    width: Annotated[int | None, Metric("Lanes", "Lanes in use")]
+    max_speed: Annotated[float | None, Metric("Its speed", "The most that the HBA can", "per_second")]
+    max_width: Annotated[int | None, Metric("Its lanes", "The most that the HBA can")]
+    port_max_speed: Annotated[float | None, Metric("Port's speed", "The most that the port above can", "per_second")]
+    port_max_width: Annotated[int | None, Metric("Port's lanes", "The most that the port above can")]
+    node_by: Annotated[
+        str | None, Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False)
+    ] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field (the class, if not named)."""
+        if field == "port_device_id" and self.port is not None:
+            return Source(f"{PCI}/{self.port}/device")
+        if field.startswith("port_") and self.port is not None:
+            return Source(f"{PCI}/{self.port}/{_FILES[field.removeprefix('port_')]}")
+        return Source(f"{PCI}/{self.hba}/{_FILES.get(field, 'class')}")
+
+
+@dataclass(frozen=True, slots=True)
+class DiskPath(Reading):
+    """The way from a disk to its HBA, one row a disk that hangs on PCI."""
+
+    family: ClassVar[str] = "disk_path"
+    title: ClassVar[str] = "Ways to disks"
+
+    device: Annotated[str, Label("Device", "Kernel name")]
+    hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it")]
+    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)")]
+    port: Annotated[str | None, Fact("Port", "SAS port of the HBA")]
+    expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to")]
+    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric")]
+    enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
+    bay: Annotated[int | None, Metric("Bay", "Bay in the enclosure", export=False)]
+    model: Annotated[str | None, Fact("Model", "Vendor and model, where sg_map alone tells them", export=False)] = None
+    told: Annotated[str | None, Fact("Told by", "Evidence, if not sysfs", export=False)] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the link that tells the way; of the slot, the end device's attribute."""
+        if self.told is not None:
+            return Source(self.told, f"/dev/{self.device} ")
+        if field in {"enclosure", "bay"} and self.end_device is not None:
+            return Source(f"{SAS_DEVICES}/{self.end_device}/{field}_identifier")
+        return Source(f"link:{BLOCK}/{self.device.replace('/', '!')}")
+
+
+_SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
+_KINDS = {0x00: "scsi", 0x01: "ide", 0x04: "raid", 0x05: "ata", 0x06: "sata", 0x07: "sas", 0x08: "nvme"}
+
+
+def link_speed(said: str | None) -> float | None:
+    """Return transfers per second of `8.0 GT/s PCIe` (kernels before 5.x: `8 GT/s`), None of `Unknown`."""
+    match = _SPEED.fullmatch(said or "")
+    return float(match[1]) * 1e9 if match else None
+
+
+def link_width(said: int | None) -> int | None:
+    """Return lanes; 0 and 255 are the kernel's words for no link."""
+    return said if said is not None and 0 < said <= 32 else None
+
+
+def kind_of(pci_class: int | None) -> str | None:
+    """Return what a PCI function of storage is by its class (`0x010700`: SAS), None of any other function."""
+    if pci_class is None or pci_class >> 16 != 1:
+        return None
+    return _KINDS.get(pci_class >> 8 & 0xFF, "storage")
+
+
+def _place(host: Host, path: str) -> Place:
+    try:
+        return parse_place(host.link(path))
+    except TimedOut:
+        raise
+    except Unreadable:
+        return Place()
+
+
+def _path(host: Host, entry: str, place: Place) -> DiskPath:
+    end = place.end_device or None
+    base = f"{SAS_DEVICES}/{end}"
+    enclosure = (host.maybe(f"{base}/enclosure_identifier") or None) if end else None
+    known = end and (enclosure is None or enclosure_of(enclosure))
+    return DiskPath(
+        device=device_name(entry),
+        hba=place.functions[-1],
+        host=place.host or None,
+        port=place.ports[0] if place.ports else None,
+        expander=place.expanders[-1] if place.expanders else None,
+        end_device=end,
+        enclosure=enclosure_of(enclosure),
+        bay=host.number(f"{base}/bay_identifier") if known else None,  # else it is number 0 of nothing
+    )
+
+
+def _ids(host: Host, address: str) -> str | None:
+    words = [host.maybe(f"{PCI}/{address}/{name}") for name in ("vendor", "device")]
+    return ":".join(word.removeprefix("0x") for word in words if word) if all(words) else None
+
+
+def _firmware(host: Host, address: str, driver: str | None) -> str | None:
+    attribute = _FIRMWARE.get(driver or "")
+    if attribute is None:
+        return None
+    hosts = sorted(name for name in host.names(f"{PCI}/{address}") if _HOST.fullmatch(name))
+    said = (host.maybe(f"{SCSI_HOSTS}/{name}/{attribute}") for name in hosts)
+    return next((version for version in said if version), None)
+
+
+def _hba(host: Host, address: str, kind: str, bridges: tuple[str, ...], nodes: Mapping[int, frozenset[int]]) -> Hba:
+    base = f"{PCI}/{address}"
+    driver = host.target(f"{base}/driver")
+    above = bridges[-1] if bridges else None
+    node, node_by = node_of(host, address, bridges, nodes)
+
+    def speed(where: str | None, name: str) -> float | None:
+        return link_speed(host.maybe(f"{PCI}/{where}/{name}")) if where is not None else None
+
+    def width(where: str | None, name: str) -> int | None:
+        return link_width(host.number(f"{PCI}/{where}/{name}")) if where is not None else None
+
+    return Hba(
+        hba=address,
+        kind=kind,
+        device_id=_ids(host, address),
+        driver=driver,
+        firmware=_firmware(host, address, driver),
+        port=above,
+        port_device_id=_ids(host, above) if above is not None else None,
+        node=node,
+        speed=speed(address, "current_link_speed"),
+        width=width(address, "current_link_width"),
+        max_speed=speed(address, "max_link_speed"),
+        max_width=width(address, "max_link_width"),
+        port_max_speed=speed(above, "max_link_speed"),
+        port_max_width=width(above, "max_link_width"),
+        node_by=node_by,
+    )
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the way to every disk, then every PCI function of storage."""
+    ways: dict[str, tuple[str, ...]] = {}
+    for entry in host.names(BLOCK):
+        place = _place(host, f"{BLOCK}/{entry}")
+        if place.functions:
+            ways[place.functions[-1]] = place.functions[:-1]
+            yield _path(host, entry, place)
+    if not ways:
+        yield from _mapped(host)
+    nodes = node_cpus(host)
+    for address in sorted({*host.names(PCI), *ways}):
+        kind = kind_of(host.number(f"{PCI}/{address}/class"))
+        if kind is None and address not in ways:
+            continue
+        bridges = functions(host, address)[:-1] or ways.get(address, ())
+        yield _hba(host, address, kind or "storage", bridges, nodes)
+
+
+def _mapped(host: Host) -> Iterable[Reading]:
+    """Yield what sg_map tells of the disks of each host, where nobody recorded sysfs."""
+    for name in host.recorded("sg_map"):
+        rows = [row for row in sgmap.parse(host.recorded_output(name).text) if row.type == sgmap.DISK and row.device]
+        told = f"cmd:{name}" if " " in name else f"slug:{name}"
+        for row in rows:
+            place = f"host{row.host}"
+            model = " ".join(filter(None, (row.vendor, row.model))) or None
+            yield DiskPath(row.device or "", place, place, None, None, None, None, None, model, told)
+        for number in sorted({row.host for row in rows}):
+            yield Hba(f"host{number}", "scsi", *(None,) * 12)
+        if rows:
+            return
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return the disks' names: hot-plug changes them."""
+    return tuple(host.names(BLOCK))
+
+
+HBA = Collector(
+    "hba",
+    "HBAs, their PCI Express links, and which disks hang on them",
+    read,
+    (Hba, DiskPath),
+    (
+        Need(f"list:{BLOCK}", "which disks there are"),
+        Need(f"link:{BLOCK}/*", "the way to a disk: PCI function, SCSI host, SAS port, expander"),
+        Need(f"{SAS_DEVICES}/*/*", "enclosure and bay of a SAS disk"),
+        Need(f"list:{PCI}", "which PCI functions there are"),
+        Need(f"{PCI}/*/*", "class, numbers, NUMA node, speed and width of the link, now and at most"),
+        Need(f"link:{PCI}/*", "the port and bridges above a PCI function"),
+        Need(f"list:{NODES}", "which NUMA nodes there are"),
+        Need(f"{NODES}/*/cpulist", "their CPUs, which tell the node of a function where nothing else does"),
+        Need(f"link:{PCI}/*/driver", "the driver"),
+        Need(f"list:{PCI}/*", "the SCSI host of an HBA whose driver says which firmware it runs"),
+        Need(f"{SCSI_HOSTS}/*/*", "the HBA's firmware"),
+        Need("cmd:sg_map*", "which host each disk hangs on, where somebody recorded that and no sysfs; never run"),
+    ),
+    30.0,
+    deadline=15.0,
+    fingerprint=fingerprint,
+)

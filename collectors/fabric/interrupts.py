@@ -1,0 +1,111 @@
+"""Interrupts of HBAs and network cards: which CPUs take them, and whether these are near the card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.fabric.cpulist import cpulist, parse_cpulist
+from sdstop.collectors.fabric.locality import NODES, PCI, functions, node_cpus, node_of
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.host import Absent, Host
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
+
+IRQ = "/proc/irq"
+MOST = 128
+"""Interrupts that are looked at of one card: queues beyond that are spread as those before."""
+_KINDS = {1: "storage", 2: "network"}
+
+
+@dataclass(frozen=True, slots=True)
+class CardInterrupts(Reading):
+    """A PCI function of storage or network and its message interrupts, one row each.
+
+    Counts are of interrupts, not of how often they came. `far` ones go to CPUs of other nodes alone; None where the
+    node of the card is not known.
+    """
+
+    family: ClassVar[str] = "card_interrupts"
+    title: ClassVar[str] = "Interrupts of cards"
+
+    card: Annotated[str, Label("Card", "PCI address")]
+    kind: Annotated[str, Fact("Kind", "storage or network")]
+    interfaces: Annotated[str | None, Fact("Interfaces", "Network interfaces of it, with commas")]
+    node: Annotated[int | None, Metric("NUMA node", "NUMA node that the card is near to", exact=True)]
+    node_by: Annotated[str | None, Fact("Known by", "firmware, bridge (above it), or cpus", export=False)]
+    irqs: Annotated[int, Metric("Interrupts", "Message interrupts that it has")]
+    cpus: Annotated[str | None, Fact("CPUs", "CPUs that take them, as 0-7,16-23", export=False)]
+    far: Annotated[int | None, Metric("Far", "Interrupts that only CPUs of other nodes take")]
+    first_far: Annotated[int | None, Metric("First far", "Number of the first of those", export=False)] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the CPUs of the first interrupt that goes far, else the card's node."""
+        if field == "far" and self.first_far is not None:
+            return Source(f"{IRQ}/{self.first_far}/effective_affinity_list")
+        return Source(f"{PCI}/{self.card}/numa_node")
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield a row of each card with message interrupts. Absent where all CPUs are on one node: nothing is far there."""
+    nodes = node_cpus(host)
+    if len(nodes) == 1:
+        raise Absent(NODES, "all CPUs are on one NUMA node: no interrupt goes far")
+    return _rows(host, nodes)
+
+
+def _rows(host: Host, nodes: Mapping[int, frozenset[int]]) -> Iterator[CardInterrupts]:
+    for address in host.names(PCI):
+        kind = _KINDS.get((host.number(f"{PCI}/{address}/class") or 0) >> 16)
+        if kind is None:
+            continue
+        irqs = sorted(int(name) for name in host.names(f"{PCI}/{address}/msi_irqs") if name.isdecimal())[:MOST]
+        if irqs:
+            yield _card(host, address, kind, irqs, nodes)
+
+
+def _card(host: Host, address: str, kind: str, irqs: list[int], nodes: Mapping[int, frozenset[int]]) -> CardInterrupts:
+    node, by = node_of(host, address, functions(host, address)[:-1], nodes)
+    taken = {irq: _cpus(host, irq) for irq in irqs}
+    near = nodes.get(node) if node is not None else None
+    known = {irq: cpus for irq, cpus in taken.items() if cpus}
+    far = [irq for irq, cpus in known.items() if near and not cpus & near] if near else None
+    return CardInterrupts(
+        address,
+        kind,
+        ",".join(host.names(f"{PCI}/{address}/net")) if kind == "network" else None,
+        node,
+        by,
+        len(irqs),
+        cpulist(cpu for cpus in known.values() for cpu in cpus) if known else None,
+        len(far) if far is not None and known else None,
+        far[0] if far else None,
+    )
+
+
+def _cpus(host: Host, irq: int) -> frozenset[int] | None:
+    """Return the CPUs that take an interrupt now (Linux 4.14), before that those that may."""
+    for name in ("effective_affinity_list", "smp_affinity_list"):
+        cpus = parse_cpulist(host.maybe(f"{IRQ}/{irq}/{name}"))
+        if cpus:
+            return cpus
+    return None
+
+
+INTERRUPTS = Collector(
+    "interrupts",
+    "Which CPUs take the interrupts of HBAs and network cards",
+    read,
+    (CardInterrupts,),
+    (
+        Need(f"list:{NODES}", "which NUMA nodes there are"),
+        Need(f"{NODES}/*/cpulist", "their CPUs"),
+        Need(f"list:{PCI}", "which PCI functions there are"),
+        Need(f"{PCI}/*/*", "their class and NUMA node"),
+        Need(f"link:{PCI}/*", "the bridges above a function"),
+        Need(f"list:{PCI}/*/*", "its interrupts and interfaces"),
+        Need(f"{IRQ}/*/*", "the CPUs that take an interrupt"),
+    ),
+    SLOW,
+    deadline=5.0,
+)

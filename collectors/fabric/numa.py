@@ -1,0 +1,199 @@
+"""NUMA nodes: their CPUs and memory, how far apart they are, and where pages came from; nodes of network cards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.fabric.locality import FIRMWARE, PCI, functions, node_cpus, node_of
+from sdstop.collectors.fabric.place import is_function
+from sdstop.core.collector import Collector, Need
+from sdstop.core.host import Host
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+
+NODES = "/sys/devices/system/node"
+NET = "/sys/class/net"
+
+
+@dataclass(frozen=True, slots=True)
+class NumaNode(Reading):
+    """A NUMA node, one row each (kernel drivers/base/node.c). Counters are of pages since boot.
+
+    A node may have no CPUs, or no memory. `missed` pages were taken here although another node was preferred.
+    """
+
+    family: ClassVar[str] = "numa_node"
+    title: ClassVar[str] = "NUMA nodes"
+
+    node: Annotated[str, Label("Node", "nodeN")]
+    cpus: Annotated[str | None, Fact("CPUs", "CPUs of the node, as 0-7,16-23; empty: none")]
+    distance: Annotated[str | None, Fact("Distance", "To each node, by the firmware: 10 is local", export=False)]
+    memory: Annotated[int | None, Metric("Memory", "Memory of the node", "bytes")]
+    free: Annotated[int | None, Metric("Free", "Memory that nothing uses", "bytes")]
+    local: Annotated[int | None, Metric("Local", "Pages that tasks running here got here", kind=Kind.COUNTER)] = None
+    other: Annotated[
+        int | None, Metric("Other", "Pages got here by tasks that ran on another node", kind=Kind.COUNTER)
+    ] = None
+    missed: Annotated[int | None, Metric("Missed", "Pages got here that should be elsewhere", kind=Kind.COUNTER)] = None
+    foreign: Annotated[int | None, Metric("Foreign", "Pages got elsewhere that should be here", kind=Kind.COUNTER)] = (
+        None
+    )
+
+    @property
+    def number(self) -> int:
+        """The number of the node."""
+        return int(self.node.removeprefix("node"))
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the file that holds the field (the CPUs, if not named)."""
+        base = f"{NODES}/{self.node}"
+        if field in {"memory", "free"}:
+            return Source(f"{base}/meminfo", "MemTotal:" if field == "memory" else "MemFree:")
+        needles = {
+            "local": "local_node", "other": "other_node", "missed": "numa_miss", "foreign": "numa_foreign"
+        }  # fmt: skip
+        if field in needles:
+            return Source(f"{base}/numastat", needles[field])
+        return Source(f"{base}/{'distance' if field == 'distance' else 'cpulist'}")
+
+
+@dataclass(frozen=True, slots=True)
+class NumaActivity(Reading):
+    """Where pages came from between two readings, one row a node."""
+
+    family: ClassVar[str] = "numa_activity"
+    title: ClassVar[str] = "NUMA activity"
+    exported: ClassVar[bool] = False
+
+    node: Annotated[str, Label("Node", "nodeN")]
+    pages_per_second: Annotated[float, Metric("Pages/s", "Pages got from this node", "per_second")]
+    missed_per_second: Annotated[float | None, Metric("Missed/s", "Of these, that belong elsewhere", "per_second")]
+    foreign_per_second: Annotated[
+        float | None, Metric("Foreign/s", "Pages that belong here and were got elsewhere", "per_second")
+    ]
+    remote: Annotated[
+        float | None, Metric("Remote", "Share of them that tasks on other nodes got; None without any", "ratio")
+    ]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the node's counters."""
+        del field
+        return Source(f"{NODES}/{self.node}/numastat")
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceNode(Reading):
+    """A network card and the NUMA node that it is near to, one row an interface with hardware on PCI."""
+
+    family: ClassVar[str] = "interface_node"
+    title: ClassVar[str] = "NUMA nodes of network cards"
+
+    interface: Annotated[str, Label("Interface", "Kernel name")]
+    node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]
+    node_by: Annotated[
+        str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False)
+    ] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute."""
+        del field
+        return Source(f"{NET}/{self.interface}/device/numa_node")
+
+
+_MEMORY = re.compile(r"^Node \d+ (MemTotal|MemFree):\s+(\d{1,18}) kB$", re.MULTILINE)
+_COUNT = re.compile(r"^(\w+) (\d{1,20})$", re.MULTILINE)
+
+
+def parse_meminfo(text: str) -> dict[str, int]:
+    """Return bytes by name of a node's meminfo.
+
+    Node 0 MemTotal:       65842300 kB
+    Node 0 MemFree:         1234567 kB
+    """
+    return {name: int(kib) * 1024 for name, kib in _MEMORY.findall(text)}
+
+
+def parse_numastat(text: str) -> dict[str, int]:
+    """Return pages by name of a node's numastat.
+
+    numa_miss 0
+    local_node 37242
+    other_node 528
+    """
+    return {name: int(pages) for name, pages in _COUNT.findall(text)}
+
+
+def _node(host: Host, name: str) -> NumaNode:
+    base = f"{NODES}/{name}"
+    memory = parse_meminfo(host.maybe(f"{base}/meminfo") or "")
+    pages = parse_numastat(host.maybe(f"{base}/numastat") or "")
+    return NumaNode(
+        node=name,
+        cpus=host.maybe(f"{base}/cpulist"),
+        distance=host.maybe(f"{base}/distance") or None,
+        memory=memory.get("MemTotal"),
+        free=memory.get("MemFree"),
+        local=pages.get("local_node"),
+        other=pages.get("other_node"),
+        missed=pages.get("numa_miss"),
+        foreign=pages.get("numa_foreign"),
+    )
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield every node, and the node of every network card."""
+    for name in host.names(NODES):
+        if re.fullmatch(r"node\d{1,4}", name):
+            yield _node(host, name)
+    nodes = None
+    for name in host.names(NET):
+        node = host.number(f"{NET}/{name}/device/numa_node")
+        if node is None:
+            continue
+        address, by = host.target(f"{NET}/{name}/device"), FIRMWARE if node >= 0 else None
+        if node < 0 and address is not None and is_function(address):
+            nodes = node_cpus(host) if nodes is None else nodes
+            known, by = node_of(host, address, functions(host, address)[:-1], nodes)
+            node = -1 if known is None else known
+        yield InterfaceNode(name, node if node >= 0 else None, by)
+
+
+def activity(before: NumaNode, after: NumaNode, seconds: float) -> NumaActivity | None:
+    """Return where pages came from between two readings, None where that is not counted."""
+    if seconds <= 0 or before.local is None or after.local is None or before.other is None or after.other is None:
+        return None
+    local, other = after.local - before.local, after.other - before.other
+    missed = after.missed - before.missed if after.missed is not None and before.missed is not None else None
+    foreign = after.foreign - before.foreign if after.foreign is not None and before.foreign is not None else None
+    if min(local, other, missed or 0, foreign or 0) < 0:
+        return None
+    pages = local + other
+    return NumaActivity(
+        after.node,
+        pages / seconds,
+        None if missed is None else missed / seconds,
+        None if foreign is None else foreign / seconds,
+        other / pages if pages else None,
+    )
+
+
+NUMA = Collector(
+    "numa",
+    "NUMA nodes, and the nodes of network cards",
+    read,
+    (NumaNode, InterfaceNode),
+    (
+        Need(f"list:{NODES}", "which nodes there are"),
+        Need(f"{NODES}/*/*", "CPUs, memory, distances, and where pages came from"),
+        Need(f"list:{NET}", "which interfaces there are"),
+        Need(f"{NET}/*/device/numa_node", "the node of a network card"),
+        Need(f"link:{NET}/*/device", "which PCI function it is, where the firmware does not say its node"),
+        Need(f"link:{PCI}/*", "the bridges above that"),
+        Need(f"{PCI}/*/*", "their nodes, and the CPUs that are near"),
+    ),
+    10.0,
+    deadline=5.0,
+    derives=(Derivation(NumaNode, NumaActivity, activity),),
+)

@@ -1,0 +1,355 @@
+"""SAS: phys with their errors, ports, expanders and end devices, by sysfs and by what expanders answer to SMP.
+
+To read a counter of a phy of an expander, the kernel asks the expander (SMP REPORT PHY ERROR LOG); an HBA whose
+expander does not answer may be reset by its driver. So that is done rarely, one after another, of phys with
+something attached alone, and not at all where SMP is turned off.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from sdstop.collectors.fabric import smp
+from sdstop.collectors.fabric.expander import COUNTERS as _FILES
+from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity, Talk, changes, recorded, take_recorded
+from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
+from sdstop.core.collector import Collector, Need
+from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State
+
+PHYS = "/sys/class/sas_phy"
+PORTS = "/sys/class/sas_port"
+DEVICES = "/sys/class/sas_device"
+EXPANDERS = "/sys/class/sas_expander"
+PACE = 300.0
+"""Seconds between readings: each asks every expander four times a phy."""
+
+COUNTERS = tuple(_FILES)
+
+
+@dataclass(frozen=True, slots=True)
+class SasPhy(Reading):
+    """A phy of an HBA or an expander, one row each (kernel drivers/scsi/scsi_transport_sas.c).
+
+    Counters stop at 2^32-1 and start again with the expander or when somebody clears them; None where nothing is
+    attached, for then nobody asks. Speeds are of the data, without the line's coding.
+    """
+
+    family: ClassVar[str] = "sas_phy"
+    title: ClassVar[str] = "SAS phys"
+
+    phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander")]
+    owner: Annotated[str, Fact("Of", "The host (hostN) or expander (expander-H:N) that it belongs to")]
+    number: Annotated[int | None, Metric("Number", "Number of the phy at its owner", export=False)]
+    port: Annotated[str | None, Fact("Port", "The port that it is part of, as long as something is attached")]
+    attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end")]
+    address: Annotated[str | None, Fact("Address", "SAS address of what is at the other end", export=False)]
+    state: Annotated[
+        str | None, State("State", "up, vacant, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")
+    ]
+    rate: Annotated[int | None, Metric("Rate", "Data that the negotiated rate carries", "bytes_per_second")]
+    maximum_rate: Annotated[int | None, Metric("At most", "The same of the fastest that it can", "bytes_per_second")]
+    invalid_dwords: Annotated[
+        int | None, Metric("Invalid dwords", "Dwords received that are no code", kind=Kind.COUNTER)
+    ] = None
+    disparity_errors: Annotated[
+        int | None,
+        Metric("Disparity", "Dwords of the wrong disparity; mostly the same ones as are invalid", kind=Kind.COUNTER),
+    ] = None
+    sync_losses: Annotated[
+        int | None, Metric("Sync lost", "Times dwords could no longer be told apart", kind=Kind.COUNTER)
+    ] = None
+    reset_problems: Annotated[
+        int | None, Metric("Reset problems", "Times the link did not come up after a reset", kind=Kind.COUNTER)
+    ] = None
+    told: Annotated[str | None, Fact("Told by", "Evidence of the counters, if not sysfs", export=False)] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field (the state, if not named), or the command that told it."""
+        if self.told is not None and (field in _FILES or self.rate is None):
+            return Source(self.told, smp.NEEDLES.get(field, ""))
+        if field == "address" and self.attached is not None:
+            return Source(f"{DEVICES}/{self.attached}/sas_address")
+        names = {**_FILES, "maximum_rate": "maximum_linkrate_hw"}
+        return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
+
+
+@dataclass(frozen=True, slots=True)
+class SasPhyActivity(Reading):
+    """Errors of a phy between two readings, one row each; None of a link that came, went or changed in between."""
+
+    family: ClassVar[str] = "sas_phy_activity"
+    title: ClassVar[str] = "SAS phy errors"
+    exported: ClassVar[bool] = False
+
+    phy: Annotated[str, Label("Phy", "Name of the phy")]
+    seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
+    invalid_dwords_per_second: Annotated[float | None, Metric("Invalid dwords/s", "Dwords of no code", "per_second")]
+    disparity_errors_per_second: Annotated[float | None, Metric("Disparity/s", "Of wrong disparity", "per_second")]
+    sync_losses_per_second: Annotated[float | None, Metric("Sync lost/s", "Times sync was lost", "per_second")]
+    reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the counter behind a rate."""
+        return Source(f"{PHYS}/{self.phy}/{_FILES.get(field.removesuffix('_per_second'), 'invalid_dword_count')}")
+
+
+@dataclass(frozen=True, slots=True)
+class SasPort(Reading):
+    """A port: the phys that lead to the same device, one row each."""
+
+    family: ClassVar[str] = "sas_port"
+    title: ClassVar[str] = "SAS ports"
+
+    port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER")]
+    phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute."""
+        del field
+        return Source(f"{PORTS}/{self.port}/num_phys")
+
+
+@dataclass(frozen=True, slots=True)
+class SasDevice(Reading):
+    """An expander or end device (a drive's port, an enclosure processor), one row each, and where it hangs."""
+
+    family: ClassVar[str] = "sas_device"
+    title: ClassVar[str] = "SAS devices"
+
+    device: Annotated[str, Label("Device", "expander-H:N or end_device-...")]
+    kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander")]
+    address: Annotated[str | None, Fact("Address", "SAS address", export=False)]
+    host: Annotated[str | None, Fact("Host", "SCSI host that it is reached through")]
+    port: Annotated[str | None, Fact("Port", "Port that leads to it")]
+    above: Annotated[str | None, Fact("Above", "Expander or host that the port belongs to")]
+    enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
+    bay: Annotated[int | None, Metric("Bay", "Number of the bay in the enclosure", export=False)]
+    product: Annotated[str | None, Fact("Product", "Vendor and product of an expander")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field."""
+        if field == "product":
+            return Source(f"{EXPANDERS}/{self.device}/product_id")
+        names = {"address": "sas_address", "enclosure": "enclosure_identifier", "bay": "bay_identifier"}
+        return Source(f"{DEVICES}/{self.device}/{names.get(field, 'device_type')}")
+
+
+_RATE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
+_NUMBERS = re.compile(r"(?:phy|port|end_device)-(\d+)(?::(\d+))?:(\d+)")
+
+
+def rate(said: str | None) -> int | None:
+    """Return the bytes per second of data on a link of `12.0 Gbit`; None of any other word."""
+    match = _RATE.fullmatch(said or "")
+    return None if match is None else smp.data_rate(float(match[1]))
+
+
+def owner(name: str) -> str:
+    """Return who has a phy or port: `phy-1:0:52` -> `expander-1:0`, `phy-1:3` -> `host1`, else ""."""
+    match = _NUMBERS.fullmatch(name)
+    if match is None:
+        return ""
+    return f"host{match[1]}" if match[2] is None else f"expander-{match[1]}:{match[2]}"
+
+
+def _place(host: Host, path: str) -> Place:
+    try:
+        return parse_place(host.link(path))
+    except TimedOut:
+        raise
+    except Unreadable:
+        return Place()
+
+
+def _port_of(name: str, place: Place) -> str | None:
+    """Return the port that leads to a device; an end device has its port's number."""
+    if place.ports:
+        return place.ports[-1]
+    return name.replace("end_device-", "port-") if name.startswith("end_device-") else None
+
+
+def _device(host: Host, name: str) -> SasDevice:
+    base = f"{DEVICES}/{name}"
+    place = _place(host, base)
+    port = _port_of(name, place)
+    expander = name.startswith("expander-")
+    said = [host.maybe(f"{EXPANDERS}/{name}/{part}") for part in ("vendor_id", "product_id")] if expander else []
+    above = owner(port) if port is not None else ""
+    enclosure = host.maybe(f"{base}/enclosure_identifier") or None
+    return SasDevice(
+        device=name,
+        kind=host.maybe(f"{base}/device_type") or None if expander else "end device",
+        address=host.maybe(f"{base}/sas_address") or None,
+        host=place.host or (f"host{number[0]}" if (number := re.findall(r"\d+", name)) else None),
+        port=port,
+        above=above or None,
+        enclosure=enclosure_of(enclosure),
+        # Without an enclosure it is number 0 of nothing.
+        bay=host.number(f"{base}/bay_identifier") if enclosure is None or enclosure_of(enclosure) else None,
+        product=" ".join(word for word in said if word) or None,
+    )
+
+
+def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | None) -> SasPhy:
+    """Return a phy of sysfs; `talk` is the expander's that has it, None of an HBA, whose driver knows its own."""
+    base = f"{PHYS}/{name}"
+    word = host.maybe(f"{base}/negotiated_linkrate") or None
+    speed = rate(word)
+    port = host.target(f"{base}/device/port")
+    number = int(match[3]) if (match := _NUMBERS.fullmatch(name)) else None
+    counters: dict[str, Any] = {}
+    if word not in {None, "Unknown", "Phy disabled"}:  # no more than it must: each is a question to the expander
+        if talk is None:
+            counters = {field: host.number(f"{base}/{file}") for field, file in _FILES.items()}
+        else:
+            counters = talk.counters(name, number)
+    state = "up" if speed is not None else word
+    if talk is not None and number in talk.vacant and speed is None:
+        state = smp.VACANT
+    end = attached.get(port) if port is not None else None
+    return SasPhy(
+        phy=name,
+        owner=owner(name),
+        number=number,
+        port=port,
+        attached=end.device if end is not None else None,
+        address=end.address if end is not None else None,
+        state=state,
+        rate=speed,
+        maximum_rate=rate(host.maybe(f"{base}/maximum_linkrate_hw")),
+        **counters,
+        told=talk.told(number) if talk is not None and number in talk.logs else None,
+    )
+
+
+def _told_phys(talk: Talk) -> Iterator[SasPhy]:
+    """Yield the phys of an expander that sysfs does not have: a colleague kept what the tools printed."""
+    for number in sorted({*talk.found, *talk.logs, *talk.vacant}):
+        found, log = talk.found.get(number), talk.logs.get(number)
+        state = found.state if found is not None else smp.VACANT if number in talk.vacant else None
+        yield SasPhy(
+            phy=f"phy-{talk.name.removeprefix('expander-')}:{number}",
+            owner=talk.name,
+            number=number,
+            port=None,
+            attached=None,
+            address=found.attached if found is not None else None,
+            state=state,
+            rate=found.rate if found is not None else None,
+            maximum_rate=None,
+            **{field: getattr(log, field) for field in COUNTERS} if log is not None else {},
+            told=talk.told(number) if log is not None or found is None else talk.key("smp_discover", "--multiple"),
+        )
+
+
+def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
+    """Yield devices, ports, phys and expanders; nothing where there is no SAS. Without `ask` no expander is asked."""
+    attached = {}
+    for name in host.names(DEVICES):
+        device = _device(host, name)
+        if device.port is not None:
+            attached[device.port] = device
+        yield device
+    for name in host.names(PORTS):
+        yield SasPort(name, host.number(f"{PORTS}/{name}/num_phys"))
+    names: dict[str, list[str]] = {}
+    for name in host.names(PHYS):
+        names.setdefault(owner(name), []).append(name)
+    commands = recorded(host)
+    for whose in (*names, *(name for name in commands if name not in names)):
+        talk = Talk(host, whose, PHYS, allowed=ask) if whose.startswith("expander-") else None
+        rows = [_phy(host, name, attached, talk) for name in names.get(whose, ())]
+        if talk is not None and ask:
+            take_recorded(host, talk, commands.get(whose, ()))
+            rows = rows or list(_told_phys(talk))
+            rows = [_vacated(row, talk) for row in rows]
+        yield from rows
+        if talk is not None:
+            up = [row.state == smp.UP for row in rows if row.state is not None]
+            yield talk.row(len(rows) or None, sum(up) if up else None)
+
+
+def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
+    """Return a phy with what a recorded log says of it, where sysfs says nothing."""
+    log = talk.logs.get(row.number) if row.number is not None else None
+    if log is not None and all(getattr(row, name) is None for name in COUNTERS):
+        more: Mapping[str, Any] = {field: getattr(log, field) for field in COUNTERS}
+        return dataclasses.replace(row, **more, told=talk.told(row.number))
+    if row.number in talk.vacant and row.rate is None and row.state in {None, "Unknown"}:
+        return dataclasses.replace(row, state=smp.VACANT)
+    return row
+
+
+def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | None:
+    """Return the errors between two readings.
+
+    None where the link is another one, for to come up costs errors, and where a counter went back.
+    """
+    link = ("state", "rate", "port", "attached", "address")
+    if seconds <= 0 or any(getattr(before, name) != getattr(after, name) for name in link):
+        return None
+    pairs = [(getattr(before, name), getattr(after, name)) for name in COUNTERS]
+    steps = [None if old is None or new is None else new - old for old, new in pairs]
+    if all(step is None for step in steps) or any(step is not None and step < 0 for step in steps):
+        return None
+    return SasPhyActivity(after.phy, seconds, *(None if step is None else step / seconds for step in steps))
+
+
+def _lacking(tables: Mapping[type[Reading], Rows]) -> str:
+    """Say of which expanders there are no errors."""
+    rows = [row for row in tables.get(SasExpander, {}).values() if isinstance(row, SasExpander)]
+    said = [f"{row.expander}: {row.state}, {row.reason}" for row in rows if row.state not in {None, "answers"}]
+    return "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
+
+
+SAS = Collector(
+    "sas",
+    "SAS phys, ports, expanders and end devices",
+    read,
+    (SasPhy, SasPort, SasDevice, SasExpander),
+    (
+        Need(f"list:{PHYS}", "which phys there are"),
+        Need(f"{PHYS}/*/*", "link rates and error counters; of an expander's phys the driver asks the expander"),
+        Need(f"link:{PHYS}/*/device/port", "the port that a phy is part of"),
+        Need(f"list:{PORTS}", "which ports there are"),
+        Need(f"{PORTS}/*/num_phys", "how wide a port is"),
+        Need(f"list:{DEVICES}", "which expanders and end devices there are"),
+        Need(f"{DEVICES}/*/*", "kind, address, enclosure and bay"),
+        Need(f"link:{DEVICES}/*", "the port that leads to a device"),
+        Need(f"{EXPANDERS}/*/*", "vendor and product of expanders"),
+        Need("cmd:smp_rep_general *", "an expander's change count; with --no-smp never", "root"),
+        Need("cmd:smp_discover *", "what its phys are attached to; with --no-smp never", "root"),
+        Need("cmd:smp_rep_phy_err_log *", "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
+    ),
+    PACE,
+    deadline=60.0,
+    # No fingerprint: while an enclosure comes up its devices change every second, and each time would ask every phy.
+    derives=(
+        Derivation(SasPhy, SasPhyActivity, activity),
+        Derivation(SasExpander, SasExpanderActivity, changes),
+    ),
+    lacks=_lacking,
+)
+
+
+OFTEN = 20.0
+"""Seconds between readings while somebody looks at links for a minute: three of them tell when errors come."""
+
+
+def often() -> Collector:
+    """Return the collector for a short, deep look, which may ask expanders more than once."""
+    return dataclasses.replace(SAS, pace=OFTEN)
+
+
+def _read_unasked(host: Host) -> Iterable[Reading]:
+    return read(host, ask=False)
+
+
+def unasked() -> Collector:
+    """Return the collector for where SMP is turned off: what expanders would have to be asked for is not there."""
+    return dataclasses.replace(SAS, read=_read_unasked)

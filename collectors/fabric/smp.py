@@ -1,0 +1,170 @@
+"""SMP as smp_utils prints it (0.98 to 1.00, src/smp_*.c): what an expander says of itself and of its phys."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from sdstop.core.host import Malformed
+
+VACANT = "vacant"
+UP = "up"
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """What an expander says of itself; `changes` counts, in 16 bits, links that came, went or changed behind it."""
+
+    phys: int | None
+    changes: int | None
+    zoning: bool | None
+    enclosure: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PhyErrors:
+    """The error log of a phy: counters of 32 bits that stop at the end; `changes` of the expander, None where it is 0.
+
+    (smp_rep_phy_err_log leaves a change count of 0 out, so that 0 and unknown look the same.)
+    """
+
+    phy: int
+    changes: int | None
+    invalid_dwords: int
+    disparity_errors: int
+    sync_losses: int
+    reset_problems: int
+
+
+@dataclass(frozen=True, slots=True)
+class Phy:
+    """A phy as it was discovered.
+
+    `state` is up (something is attached), none, vacant, or the tool's word: disabled, reset problem, spinup hold...
+    `rate` is bytes of data per second; `attached` the SAS address at the other end, `kind` what that is.
+    """
+
+    number: int
+    state: str
+    rate: int | None = None
+    attached: str | None = None
+    kind: str | None = None
+    zone: int | None = None
+    slot: int | None = None
+
+
+_FIELD = re.compile(r"^  ([A-Za-z][A-Za-z /()_-]{1,60}): ([0-9A-Fa-f]{1,16})\s*$", re.MULTILINE)
+_ERRORS = {
+    "invalid dword count": "invalid_dwords",
+    "running disparity error count": "disparity_errors",
+    "loss of dword synchronization count": "sync_losses",
+    "phy reset problem count": "reset_problems",
+}
+NEEDLES = {field: name for name, field in _ERRORS.items()}
+"""What marks a counter in the tool's text."""
+_RESULT = re.compile(r"^Report phy error log result[^:\n]{0,40}: (.{1,60})$", re.MULTILINE)
+_LINE = re.compile(
+    r"  phy +(?P<number>\d{1,3}):(?:(?P<routing>[DSTUR]):)?"
+    r"(?:attached:\[(?P<address>[0-9a-f]{16}):(?P<phy>\d{1,3})(?P<what>[^\]\n]{0,80})\]|(?P<state>[a-z ()]{4,40}?))"
+    r"(?P<more>(?:  .{1,30})*)"
+)
+_RATE = re.compile(r"  (\d{1,2}(?:\.\d)?) Gbps(?:  |$)")
+_KINDS = {"exp": "edge expander", "fex": "fanout expander", "res": "reserved"}
+
+
+def data_rate(gbit: float) -> int:
+    """Return the bytes of data that a link of so many Gbit/s carries in a second.
+
+    Up to 12 Gbit/s eight bits travel as ten (SPL), from 22.5 on 128 as 150.
+    """
+    return round(gbit * 1e9 / 10 if gbit <= 12 else gbit * 1e9 * 128 / 150 / 8)
+
+
+def parse_general(text: str) -> General:
+    """Return what smp_rep_general printed.
+
+        Report general response:
+          expander change count: 567
+          long response: 1
+          number of phys: 65
+          enclosure logical identifier (hex): 500093d0016c0000
+          zoning enabled: 1
+
+    Raises Malformed for any other text.
+    """
+    if "Report general" not in text or " response:" not in text:
+        raise Malformed(f"smp_rep_general: no response in {text[:60]!r}")
+    said = dict(_FIELD.findall(text))
+    zoning = _number(said.get("zoning enabled"))
+    return General(
+        _number(said.get("number of phys")),
+        _number(said.get("expander change count")),
+        None if zoning is None else bool(zoning),
+        said.get("enclosure logical identifier (hex)"),
+    )
+
+
+def parse_errors(text: str) -> list[PhyErrors]:
+    """Return the logs that smp_rep_phy_err_log printed, one run or several one after another; none of a refusal.
+
+    Report phy error log response:
+      Expander change count: 567
+      phy identifier: 52
+      invalid dword count: 168
+      running disparity error count: 172
+      loss of dword synchronization count: 5
+      phy reset problem count: 0
+    """
+    found = []
+    for part in text.split("Report phy error log response:")[1:]:
+        said = dict(_FIELD.findall(part))
+        phy = _number(said.get("phy identifier"))
+        counters = {field: _number(said.get(name)) for name, field in _ERRORS.items()}
+        known = {field: value for field, value in counters.items() if value is not None}
+        if phy is not None and len(known) == len(_ERRORS):
+            found.append(PhyErrors(phy, _number(said.get("Expander change count")), **known))
+    return found
+
+
+def refusal(text: str) -> str | None:
+    """Return why a phy has no log: `Phy vacant`, `Phy does not exist`, `SMP zone violation`; None without a refusal.
+
+    Report phy error log result: Phy vacant
+    """
+    found = _RESULT.search(text)
+    return None if found is None else found[1].strip()
+
+
+def parse_discover(text: str) -> list[Phy]:
+    """Return the phys that `smp_discover --multiple` listed; other lines are left out.
+
+    phy   0:U:attached:[500605b00b5c1230:04  i(SSP+STP+SMP)]  12 Gbps  ZG:8
+    phy  11:T:attached:[5000c50000000afd:00  t(SSP)]  12 Gbps  ZG:2  dsn=5
+    phy  12:T:attached:[0000000000000000:00]
+    phy  13:D:disabled
+    phy  56: inaccessible (phy vacant)
+    """
+    return [phy for line in text.splitlines() if (phy := _discovered(line)) is not None]
+
+
+def _discovered(line: str) -> Phy | None:
+    found = _LINE.fullmatch(line.rstrip())
+    if found is None:
+        return None
+    number, more = int(found["number"]), found["more"]
+    zone = re.search(r"  ZG:(\d{1,3})(?:  |$)", more)
+    slot = re.search(r"  dsn=(\d{1,3})(?:  |$)", more)
+    group, bay = int(zone[1]) if zone else None, int(slot[1]) if slot else None
+    if found["address"] is None:
+        state = found["state"].strip()
+        return Phy(number, VACANT if state == "inaccessible (phy vacant)" else state, zone=group, slot=bay)
+    if not int(found["address"], 16):
+        return Phy(number, "none", zone=group, slot=bay)
+    rate = _RATE.search(more)
+    words = found["what"].split()
+    kind = _KINDS.get(words[0], "end device") if words else "end device"
+    return Phy(number, UP, data_rate(float(rate[1])) if rate else None, f"0x{found['address']}", kind, group, bay)
+
+
+def _number(word: str | None) -> int | None:
+    return int(word) if word is not None and word.isdecimal() and len(word) <= 10 else None

@@ -1,0 +1,210 @@
+r"""Control groups' limits on block devices, as the kernel shows them in both versions of its interface.
+
+Formats: Documentation/admin-guide/cgroup-v2.rst (io.max, io.stat, *.pressure) and cgroup-v1/blkio-controller.rst of the
+kernel. A limit of version 2 holds for a group and all below it together, one of version 1 for the group alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sdstop.core.host import Malformed
+
+ROOT = "/sys/fs/cgroup"
+V1 = f"{ROOT}/blkio"
+UNIFIED = f"{ROOT}/unified"
+"""Where version 2 is mounted beside version 1: there it has no limits, but knows how long tasks waited."""
+
+THROTTLES = ("read_bps", "read_iops", "write_bps", "write_iops")
+"""Version 1: each limit has a file of its own, `blkio.throttle.NAME_device`."""
+OWN_FILES = (
+    "cgroup.", "io.", "memory.", "cpu.", "cpuset.", "pids.", "hugetlb.", "rdma.", "misc.", "irq.", "dmem.", "blkio.",
+    "cpuacct.", "devices.", "freezer.", "net_cls.", "net_prio.", "perf_event.", "tasks", "notify_on_release",
+    "release_agent",
+)  # fmt: skip
+"""What the names of the kernel's own files in a group begin with; all else is a group."""
+
+_NUMBER = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
+_KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
+_LARGEST = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Limits of one direction: requests and bytes a second, None without one."""
+
+    iops: int | None = None
+    bytes: int | None = None
+
+    @property
+    def is_set(self) -> bool:
+        """Whether there is any."""
+        return self.iops is not None or self.bytes is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What passed since the group or the device was made: requests and bytes of each direction."""
+
+    reads: int = 0
+    read_bytes: int = 0
+    writes: int = 0
+    write_bytes: int = 0
+
+
+Throttles = dict[str, tuple[Throttle, Throttle]]
+"""By device number `MAJ:MIN`: limits on reads and on writes."""
+
+
+def parse_max(text: str) -> Throttles:
+    """Read io.max of version 2; devices without a limit have no line, and in a line every key is written.
+
+    254:0 rbps=max wbps=1048576 riops=100 wiops=max
+
+    Raises Malformed.
+    """
+    found: Throttles = {}
+    for number, words in _lines(text, "io.max"):
+        known: dict[str, int | None] = {}
+        for word in words:
+            key, equals, value = word.partition("=")
+            if key in _KEYS and equals:
+                known[_KEYS[key]] = None if value == "max" else _whole(value, "io.max")
+        found[number] = _both(known)
+    return found
+
+
+def parse_stat(text: str) -> dict[str, Passed]:
+    """Read io.stat of version 2. Some kernels leave out the numbers of a device that did nothing.
+
+    254:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0
+
+    Raises Malformed.
+    """
+    found = {}
+    for number, words in _lines(text, "io.stat"):
+        known = {}
+        for word in words:
+            key, equals, value = word.partition("=")
+            if equals and key in {"rbytes", "wbytes", "rios", "wios"}:
+                known[key] = _whole(value, "io.stat")
+        found[number] = Passed(
+            known.get("rios", 0), known.get("rbytes", 0), known.get("wios", 0), known.get("wbytes", 0)
+        )
+    return found
+
+
+def parse_pressure(text: str) -> float | None:
+    """Return the seconds in which at least one task waited for I/O, by io.pressure; None if it does not say.
+
+        some avg10=43.19 avg60=9.84 avg300=2.14 total=7755972
+        full avg10=39.19 avg60=8.96 avg300=1.95 total=7085972
+
+    It is the least: the kernel (kernel/sched/psi.c) averages over the processors on which the group's tasks were, so
+    that a lone one which always waits, now on this and now on that of two, counts half. Requests that nobody waits
+    for (libaio, io_uring) do not count at all. Raises Malformed.
+    """
+    for line in text.splitlines():
+        words = line.split()
+        if words[:1] == ["some"]:
+            totals = [word[6:] for word in words if word.startswith("total=")]
+            return _whole(totals[0], "io.pressure") / 1e6 if totals else None
+    return None
+
+
+def parse_device(text: str, name: str) -> dict[str, int]:
+    """Read a limit of version 1, `blkio.throttle.NAME_device`: `254:0 1048576`. Raises Malformed."""
+    found = {}
+    for number, words in _lines(text, name):
+        if len(words) != 1:
+            raise Malformed(f"{name}: no number behind {number}")
+        found[number] = _whole(words[0], name)
+    return found
+
+
+def parse_service(text: str, name: str) -> dict[str, tuple[int, int]]:
+    """Return reads and writes by device of version 1, blkio.throttle.io_serviced or io_service_bytes.
+
+        254:0 Read 192
+        254:0 Write 353
+        254:0 Sync 545
+        Total 545
+
+    Raises Malformed.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    kept = "\n".join(line for line in text.splitlines() if not line.startswith("Total"))
+    for number, words in _lines(kept, name):
+        if len(words) != 2:
+            raise Malformed(f"{name}: {' '.join(words)[:40]!r} behind {number}")
+        reads, writes = found.get(number, (0, 0))
+        if words[0] == "Read":
+            reads = _whole(words[1], name)
+        elif words[0] == "Write":
+            writes = _whole(words[1], name)
+        found[number] = reads, writes
+    return found
+
+
+def joined(limits: dict[str, dict[str, int]]) -> Throttles:
+    """Return limits by device out of version 1's four files, given by THROTTLES."""
+    numbers = sorted({number for devices in limits.values() for number in devices})
+    return {
+        number: _both({name: devices[number] for name, devices in limits.items() if number in devices})
+        for number in numbers
+    }
+
+
+def _both(known: dict[str, int | None]) -> tuple[Throttle, Throttle]:
+    return (
+        Throttle(known.get("read_iops"), known.get("read_bps")),
+        Throttle(known.get("write_iops"), known.get("write_bps")),
+    )
+
+
+def _lines(text: str, name: str) -> Iterator[tuple[str, list[str]]]:
+    for line in text.splitlines():
+        words = line.split()
+        if not words:
+            continue
+        if not _NUMBER.fullmatch(words[0]):
+            raise Malformed(f"{name}: {line[:60]!r} does not begin with a device's number")
+        yield words[0], words[1:]
+
+
+def _whole(text: str, name: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 20) or int(text) >= _LARGEST:
+        raise Malformed(f"{name}: {text[:40]!r} is no number")
+    return int(text)
+
+
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+_HEX = re.compile(r"[0-9a-f]{32,}")
+_UNITS = (".service", ".scope", ".slice")
+_USER = re.compile(r"(user@[0-9]+\.service)/")
+
+
+def group_name(path: str) -> str:
+    r"""Return a name of a group that people know it by, from its path below the root.
+
+    Names of systemd's units are unique on a node (but for those of users' own managers), so the last part is enough;
+    `\x2d` is a dash, and of a container's number twelve characters are what its tools show.
+
+        /machine.slice/machine-qemu\x2d3\x2dweb.scope   machine-qemu-3-web.scope
+        /system.slice/docker-<64 digits>.scope          docker-<12 digits>.scope
+        /qemu.slice/100.scope                           qemu.slice/100.scope
+        /lxc/101                                        lxc/101
+    """
+    whole = path.strip("/")
+    if not whole:
+        return "/"
+    last = whole.rpartition("/")[2]
+    if last.endswith(_UNITS) and not last.partition(".")[0].isdigit():
+        manager = _USER.search(f"{whole}/")
+        name = f"{manager[1]}/{last}" if manager and last != manager[1] else last
+    else:
+        name = whole
+    name = _ESCAPE.sub(lambda found: chr(int(found[1], 16)), name)
+    return _HEX.sub(lambda found: found[0][:12], name)

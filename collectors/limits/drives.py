@@ -1,0 +1,236 @@
+"""Limits that QEMU puts on the drives of virtual machines, as its command line and libvirt's files say them.
+
+QEMU's own words: docs/throttle.txt and qapi/block-core.json (ThrottleLimits); libvirt's: docs/formatdomain.rst, iotune.
+Limits that were set while a machine runs are in libvirt's own state, and not on the command line.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from sdstop.core.host import Malformed
+from sdstop.readings.limit import QEMU, READ, TOTAL, WRITE, Limit, limited
+
+if TYPE_CHECKING:
+    import xml.etree.ElementTree as ET
+
+_WAYS = {TOTAL: "", READ: "_rd", WRITE: "_wr"}
+_QAPI = {"total": "", "read": "_rd", "write": "_wr"}
+_LIBVIRT = re.compile(r"(?P<way>total|read|write)_(?P<unit>bytes|iops)_sec(?P<burst>_max(?:_length)?)?")
+_NEW = re.compile(r"(?P<unit>bps|iops)-(?P<way>total|read|write)(?P<burst>-max(?:-length)?)?")
+_OLD = re.compile(r"(?:bps|iops)(?:_rd|_wr)?(?:_max(?:_length)?)?|iops_size")
+_LARGEST = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class Drive:
+    """A drive of a machine: what it is called there, what it is stored on, and QEMU's limits by their short names.
+
+    `limits`: iops, bps, each also _rd and _wr, with _max and _max_length for bursts, and iops_size; 0 is no limit.
+    """
+
+    machine: str
+    name: str
+    source: str | None
+    limits: Mapping[str, int] = field(default_factory=dict)
+    group: str | None = None
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether any limit is set."""
+        return any(self.limits.get(f"{unit}{way}") for unit in ("iops", "bps") for way in _WAYS.values())
+
+
+def parse_domain(text: str) -> list[Drive]:
+    """Read a domain of libvirt, as configured or in the status file of a running one (/run/libvirt/qemu/NAME.xml).
+
+        <domain type='kvm'><name>web</name><devices>
+          <disk type='block' device='disk'><source dev='/dev/vg/web'/><target dev='vda' bus='virtio'/>
+            <iotune><total_iops_sec>500</total_iops_sec><total_iops_sec_max>2000</total_iops_sec_max>
+              <total_iops_sec_max_length>60</total_iops_sec_max_length><size_iops_sec>4096</size_iops_sec>
+              <group_name>web</group_name></iotune></disk></devices></domain>
+
+    Raises Malformed.
+    """
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # libvirt writes none; entities could grow without bound
+        raise Malformed("a domain of libvirt with a document type")
+    import xml.etree.ElementTree as ET  # noqa: PLC0415  # few nodes have any, and it takes time to import
+
+    try:
+        root = ET.fromstring(text)  # noqa: S314  # without entities it can only be as large as it is
+    except (ET.ParseError, ValueError) as error:
+        raise Malformed(f"a domain of libvirt: {error}") from error
+    domain = root if root.tag == "domain" else root.find("domain")
+    name = domain.findtext("name") if domain is not None else None
+    if domain is None or not name:
+        raise Malformed("no domain of libvirt with a name")
+    return [_disk(name, disk) for disk in domain.findall("devices/disk")]
+
+
+def _disk(machine: str, disk: ET.Element) -> Drive:
+    limits: dict[str, int] = {}
+    tune = disk.find("iotune")
+    for item in tune if tune is not None else ():
+        known = _LIBVIRT.fullmatch(item.tag)
+        number = _whole(item.text or "")
+        if known and number is not None:
+            unit = "bps" if known["unit"] == "bytes" else "iops"
+            limits[f"{unit}{_QAPI[known['way']]}{known['burst'] or ''}"] = number
+        elif item.tag == "size_iops_sec" and number is not None:
+            limits["iops_size"] = number
+    target = disk.find("target")
+    group = tune.findtext("group_name") if tune is not None else None
+    name = target.get("dev") if target is not None else None
+    return Drive(machine, name or "?", _source(disk.find("source")), limits, group or None)
+
+
+def _source(source: ET.Element | None) -> str | None:
+    if source is None:
+        return None
+    if source.get("protocol"):
+        return f"{source.get('protocol')}:{source.get('name') or '?'}"
+    pool, volume = source.get("pool"), source.get("volume")
+    return source.get("dev") or source.get("file") or (f"{pool}/{volume}" if pool and volume else None)
+
+
+def parse_command_line(argv: Sequence[str]) -> list[Drive]:
+    """Return the drives with limits of a QEMU's command line; a throttle group of its own is a drive of that name.
+
+        qemu-system-x86_64 -name guest=web -drive file=/dev/vg/web,if=virtio,id=d0,throttling.iops-total=500
+        -object throttle-group,id=g0,x-iops-total=100 -blockdev {"driver":"throttle","throttle-group":"g0",...}
+
+    With a filter node (driver throttle) the limits are the group's; its file, where named in the same option, is the
+    source.
+    """
+    machine = "?"
+    drives: list[Drive] = []
+    groups: dict[str, dict[str, int]] = {}
+    filters: dict[str, list[str | None]] = {}
+    for option, value in _options(argv):
+        said = _words(value)
+        if option == "-name":
+            machine = str(said.get("guest") or value.partition(",")[0])
+        elif option == "-drive":
+            limits = _limits(said)
+            group = said.get("throttling.group") or said.get("group")
+            name = str(said.get("id") or said.get("if") or "drive")
+            drives.append(Drive("", name, _text(said.get("file")), limits, _text(group)))
+        elif option == "-object" and (said.get("qom-type") or said.get("")) == "throttle-group":
+            groups[str(said.get("id"))] = _limits(said)
+        elif option == "-blockdev" and said.get("driver") == "throttle":
+            filters.setdefault(str(said.get("throttle-group")), []).append(_file(said))
+    for group, limits in groups.items():
+        drives += [Drive("", group, source, limits, group) for source in filters.get(group, [None])]
+    return [Drive(machine, d.name, d.source, d.limits, d.group) for d in drives if d.is_limited]
+
+
+def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for option, value in pairwise(argv):
+        name = option[1:] if option.startswith("--") else option
+        if name in {"-name", "-drive", "-object", "-blockdev"}:
+            yield name, value
+
+
+def _words(value: str) -> dict[str, Any]:
+    """Return an option's words, of JSON or `first,key=value`, flat: inner keys with dots; `,,` is a comma."""
+    if value.startswith("{"):
+        try:
+            said = json.loads(value)
+        except (ValueError, RecursionError):
+            return {}
+        return dict(_flat(said, "")) if isinstance(said, dict) else {}
+    found: dict[str, Any] = {}
+    for place, word in enumerate(value.replace(",,", "\0").split(",")):
+        key, equals, rest = word.replace("\0", ",").partition("=")
+        if equals:
+            found[key] = rest
+        elif not place:
+            found[""] = key
+    return found
+
+
+def _flat(said: Mapping[str, Any], before: str) -> Iterator[tuple[str, Any]]:
+    for key, value in said.items():
+        if isinstance(value, dict) and before.count(".") < 8:
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
+
+
+def _limits(said: Mapping[str, Any]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for key, value in said.items():
+        word = key.removeprefix("throttling.").removeprefix("limits.").removeprefix("x-")
+        number = _whole(str(value))
+        new = _NEW.fullmatch(word)
+        if number is None:
+            continue
+        if new:
+            burst = (new["burst"] or "").replace("-", "_")
+            found[f"{new['unit']}{_QAPI[new['way']]}{burst}"] = number
+        elif word == "iops-size" or _OLD.fullmatch(word):
+            found[word.replace("-", "_")] = number
+    return found
+
+
+def _file(said: Mapping[str, Any]) -> str | None:
+    return _text(said.get("file.filename") or said.get("file.file.filename") or said.get("file"))
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _whole(text: str) -> int | None:
+    word = text.strip()
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 20 and int(word) < _LARGEST else None
+
+
+def limits_of(drives: Sequence[Drive], devices: Mapping[str, str], origin: str) -> list[Limit]:
+    """Return a row for each limited drive and direction; drives of one throttle group of a machine have one together.
+
+    `devices` are kernel names of sources that are block devices. What passes is counted by these devices alone: of a
+    drive that lies in a file or behind a network nobody tells.
+    """
+    rows = []
+    for members in _grouped(drives):
+        drive = members[-1]  # of a group the limits of whoever joined it last hold
+        below = [devices.get(member.source or "") for member in members]
+        known = ",".join(dict.fromkeys(name for name in below if name)) if all(below) else None
+        alone = len(members) == 1
+        volume = (drive.source or f"{drive.machine}/{drive.name}") if alone else f"{drive.machine}/{drive.group}"
+        for direction, way in _WAYS.items():
+            row = _row(drive, volume, direction, way, known, origin)
+            if row is not None:
+                rows.append(row)
+    return rows
+
+
+def _grouped(drives: Sequence[Drive]) -> list[list[Drive]]:
+    found: dict[tuple[str, str], list[Drive]] = {}
+    for place, drive in enumerate(drives):
+        if drive.is_limited:
+            found.setdefault((drive.machine, drive.group or f"\0{place}"), []).append(drive)
+    return list(found.values())
+
+
+def _row(drive: Drive, volume: str, direction: str, way: str, device: str | None, origin: str) -> Limit | None:
+    said = drive.limits
+    iops, moved = said.get(f"iops{way}") or None, said.get(f"bps{way}") or None
+    if iops is None and moved is None:
+        return None
+    bursts = {unit: said.get(f"{unit}{way}_max") or None for unit in ("iops", "bps")}
+    lengths = {unit: said.get(f"{unit}{way}_max_length") or 1 for unit in bursts}
+    return Limit(
+        volume, drive.machine, QEMU, direction, limited(iops, moved), iops, moved,
+        iops_burst=bursts["iops"] if iops else None,
+        iops_burst_length=lengths["iops"] if iops and bursts["iops"] else None,
+        bandwidth_burst=bursts["bps"] if moved else None,
+        bandwidth_burst_length=lengths["bps"] if moved and bursts["bps"] else None,
+        iops_size=said.get("iops_size") or None, group=drive.group, device=device, origin=origin, needle=drive.machine,
+    )  # fmt: skip

@@ -1,0 +1,97 @@
+"""Limits on the drives of virtual machines: throttling of QEMU, with bursts, as libvirt or a command line set it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sdstop.collectors.limits.drives import Drive, limits_of, parse_domain
+from sdstop.core.collector import Collector, Need
+from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
+from sdstop.core.model import Reading
+from sdstop.readings.limit import USE, Limit
+
+QUESTION = "qemu.drives"
+FILES = ("/run/libvirt/qemu/*.xml", "/etc/libvirt/qemu/*.xml")
+"""libvirt's own files, read where somebody recorded them: those of a live node hold passwords of consoles."""
+PACE = 30.0
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield a row of each limited drive and direction. Absent where no machine runs, or none is limited."""
+    try:
+        said = host.answer(QUESTION)
+    except TimedOut:
+        raise
+    except Denied:
+        raise
+    except Unreadable:
+        rows = list(_recorded(host))
+        if not rows:
+            raise
+    else:
+        drives, devices = parse_answer(said)
+        rows = limits_of(drives, devices, f"answer:{QUESTION}")
+    if not rows:
+        raise Absent(f"answer:{QUESTION}", "no drive of a virtual machine has a limit")
+    return rows
+
+
+def _recorded(host: Host) -> Iterable[Limit]:
+    paths = [path for pattern in FILES for path in host.glob(pattern)]
+    seen = set()
+    for path in paths:
+        text = host.maybe(path)
+        drives = parse_domain(text) if text else []
+        if not drives or drives[0].machine in seen:  # the state of a running machine comes before its configuration
+            continue
+        seen.add(drives[0].machine)
+        devices = {}
+        for drive in drives:
+            if drive.source and drive.source.startswith("/dev/"):
+                devices[drive.source] = host.target(drive.source) or drive.source.removeprefix("/dev/")
+        yield from limits_of(drives, devices, path)
+
+
+def parse_answer(said: Any) -> tuple[list[Drive], dict[str, str]]:
+    """Return drives and the kernel's names of their sources.
+
+        [{"machine": "web", "drive": "vda", "source": "/dev/vg/web", "device": "dm-3", "group": null,
+          "limits": {"iops": 500, "iops_max": 2000, "iops_max_length": 60}}]
+
+    Raises Malformed.
+    """
+    if not isinstance(said, list):
+        raise Malformed(f"{QUESTION}: no list of drives")
+    drives, devices = [], {}
+    for row in said:
+        limits = row.get("limits") if isinstance(row, Mapping) else None
+        if not isinstance(limits, Mapping) or not isinstance(row.get("machine"), str):
+            raise Malformed(f"{QUESTION}: a drive without machine or limits")
+        known = {str(k): v for k, v in limits.items() if isinstance(v, int) and not isinstance(v, bool) and v >= 0}
+        source, group, device = (_text(row.get(key)) for key in ("source", "group", "device"))
+        drives.append(Drive(row["machine"], _text(row.get("drive")) or "?", source, known, group))
+        if source and device:
+            devices[source] = device
+    return drives, devices
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+QEMU = Collector(
+    "qemu",
+    "Limits of virtual machines' drives",
+    read,
+    (Limit,),
+    (
+        Need(f"answer:{QUESTION}", "limits of the drives of running machines", "root, for libvirt's state"),
+        *(Need(path, "the same, where somebody recorded libvirt's files") for path in FILES),
+        *(Need(f"list:{path.rpartition('/')[0]}", "which machines those are of") for path in FILES),
+        Need("link:/dev/*", "the device's name"),
+    ),
+    PACE,
+    deadline=5.0,
+    derives=(USE,),
+)

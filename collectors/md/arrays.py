@@ -1,0 +1,272 @@
+"""md arrays: what /proc/mdstat prints and /sys/block/mdX/md/ says of arrays, members and rebuilds.
+
+Where both speak, sysfs decides, except for progress: md writes `sync_completed` only every sixteenth of a
+device or so, while mdstat's numbers move with every window of sectors.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator
+
+from sdstop.collectors.md import mdstat
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.host import Host
+from sdstop.core.model import Reading
+from sdstop.readings.rebuild_progress import MDSTAT, Rebuild, folder
+from sdstop.readings.redundancy import Layout, tolerated
+
+__all__ = ["MDMEMBERS", "MDRAID", "Array", "Member"]
+
+_LEVEL_OF_NUMBER = {
+    "-1": "linear",
+    "0": "raid0",
+    "1": "raid1",
+    "4": "raid4",
+    "5": "raid5",
+    "6": "raid6",
+    "10": "raid10",
+}
+_ALGORITHMS = {
+    0: "left-asymmetric", 1: "right-asymmetric", 2: "left-symmetric", 3: "right-symmetric", 4: "parity-first",
+    5: "parity-last", 8: "ddf-zero-restart", 9: "ddf-N-restart", 10: "ddf-N-continue", 16: "left-asymmetric-6",
+    17: "right-asymmetric-6", 18: "left-symmetric-6", 19: "right-symmetric-6", 20: "parity-first-6",
+}  # fmt: skip
+_SECTOR = 512
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield an Array for each array that mdstat lists, and a Rebuild for each that synchronises or waits to."""
+    for md in mdstat.parse(host.text(MDSTAT)):
+        yield _array(host, md)
+        yield from _rebuild(host, md)
+
+
+def _array(host: Host, md: mdstat.MdArray) -> Array:
+    base = folder(md.name)
+    level = _level(host, md)
+    running = md.activity != "inactive"
+    raid_disks, before = _now_and_before(host.maybe(f"{base}/raid_disks"))
+    raid_disks = md.raid_disks if raid_disks is None else raid_disks
+    chunk, _ = _now_and_before(host.maybe(f"{base}/chunk_size"))
+    redundant = level not in {"raid0", "linear", "container", "faulty", None}
+    degraded = host.number(f"{base}/degraded") if redundant else None
+    if degraded is None and redundant and md.working is not None and md.raid_disks is not None:
+        degraded = md.raid_disks - md.working
+    action = host.maybe(f"{base}/sync_action") if redundant else None
+    if not action and md.progress:
+        action = "recover" if md.progress.operation == "recovery" else md.progress.operation
+    parity = level in {"raid4", "raid5", "raid6"}
+    return Array(
+        array=md.name,
+        state=host.maybe(f"{base}/array_state") or md.read_only or md.activity,
+        level=level,
+        layout=_layout(md),
+        metadata=_metadata(host.maybe(f"{base}/metadata_version")) or md.metadata,
+        size=md.size if running else None,
+        chunk=(md.chunk if chunk is None else chunk) or None,
+        near_copies=(md.near_copies or 1) if level == "raid10" and running else None,
+        far_copies=(md.far_copies or 1) if level == "raid10" and running else None,
+        raid_disks=raid_disks,
+        old_raid_disks=before,
+        working=md.working,
+        degraded=degraded,
+        tolerates=_tolerates(md, level) if running else None,
+        spares=sum("S" in d.flags and "F" not in d.flags for d in md.devices) if running else None,
+        failed=sum("F" in d.flags for d in md.devices),
+        slots=md.slots,
+        action=action or None,
+        last_action=(host.maybe(f"{base}/last_sync_action") or None) if redundant else None,
+        mismatch=host.number(f"{base}/mismatch_cnt") if redundant else None,
+        policy=host.maybe(f"{base}/consistency_policy") or None,
+        bitmap=(md.bitmap.file or "internal") if md.bitmap else None,
+        bitmap_chunk=md.bitmap.chunk if md.bitmap else None,
+        stripe_cache=host.number(f"{base}/stripe_cache_size") if parity else None,
+        stripe_cache_active=host.number(f"{base}/stripe_cache_active") if parity else None,
+    )
+
+
+def _level(host: Host, md: mdstat.MdArray) -> str | None:
+    """Return the level; sysfs prints a bare number, or nothing, while no personality is at work."""
+    said = host.maybe(f"{folder(md.name)}/level") or md.personality
+    if said:
+        return _LEVEL_OF_NUMBER.get(said, said)
+    # The array that only holds the metadata of others never runs; the others name it: external:/md127/0.
+    outside = md.metadata is not None and md.metadata.startswith("external:")
+    return "container" if outside and not (md.metadata or "").startswith("external:/") else None
+
+
+def _layout(md: mdstat.MdArray) -> str | None:
+    if md.algorithm is not None:
+        return _ALGORITHMS.get(md.algorithm, f"algorithm {md.algorithm}")
+    if md.near_copies is None and md.far_copies is None:
+        return None
+    near = f"near={md.near_copies}" if md.near_copies else ""
+    far = f"{'offset' if md.offset_copies else 'far'}={md.far_copies}" if md.far_copies else ""
+    return " ".join(part for part in (near, far) if part)
+
+
+def _metadata(said: str | None) -> str | None:
+    """Return the metadata's version; the kernel says `none` where there is no superblock."""
+    return said.split()[0] if said else None
+
+
+def _tolerates(md: mdstat.MdArray, level: str | None) -> int | None:
+    if level is None or md.raid_disks is None or md.working is None:
+        return None
+    return tolerated(layout_of(level, md), md.working, md.slots)
+
+
+def layout_of(level: str, md: mdstat.MdArray) -> Layout:
+    """Return what decides where an array keeps its copies."""
+    return Layout(level, md.raid_disks or 0, md.near_copies or 1, md.far_copies or 1, md.far_set)
+
+
+def _now_and_before(said: str | None) -> tuple[int | None, int | None]:
+    """Read `4`, or `4 (3)` while a reshape goes from 3 to 4."""
+    found = re.fullmatch(r"(\d{1,18})(?: \((\d{1,18})\))?", said or "")
+    return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)
+
+
+_STATES = {"DELAYED": "delayed", "PENDING": "pending", "REMOTE": "remote"}
+
+
+def _rebuild(host: Host, md: mdstat.MdArray) -> Iterator[Rebuild]:
+    """Yield what mdstat says is synchronised; sysfs tells a repair from a resync, and a frozen one from a running."""
+    if md.progress is None and md.waiting is None:
+        return
+    base = folder(md.name)
+    action = host.maybe(f"{base}/sync_action")
+    if md.progress is not None:
+        operation, state = md.progress.operation, "frozen" if action == "frozen" else "running"
+    else:
+        operation, state = "resync", "delayed"
+        if md.waiting is not None:
+            operation, state = md.waiting.operation, _STATES[md.waiting.word]
+    # `resync=` stands for whatever waits, and mdstat calls a repair a resync.
+    if action in {"recover", "reshape", "check", "repair"} and (action == "repair" or md.progress is None):
+        operation = action
+    least, least_by = _limit(host, f"{base}/sync_speed_min", "min")
+    most, most_by = _limit(host, f"{base}/sync_speed_max", "max")
+    completed = re.match(r"(\d{1,20}) / \d", host.maybe(f"{base}/sync_completed") or "")
+    stop = host.number(f"{base}/sync_max")
+    yield Rebuild(
+        array=md.name,
+        operation="recovery" if operation == "recover" else operation,
+        state=state,
+        done=md.progress.done if md.progress else None,
+        total=md.progress.total if md.progress else None,
+        speed=md.progress.speed if md.progress else None,
+        remaining=md.progress.remaining if md.progress else None,
+        speed_min=least,
+        speed_max=most,
+        speed_min_set=least_by,
+        speed_max_set=most_by,
+        completed=int(completed[1]) * _SECTOR if completed else None,
+        stop=stop * _SECTOR if stop is not None else None,
+    )
+
+
+def _limit(host: Host, path: str, which: str) -> tuple[int | None, str | None]:
+    """Return bytes a second and who set them, from `1000 (system)` in KiB; the node's own where md does not say."""
+    found = re.fullmatch(r"(\d{1,15}) \((system|local)\)", host.maybe(path) or "")
+    if found:
+        return int(found[1]) * 1024, found[2]
+    kib = host.number(f"/proc/sys/dev/raid/speed_limit_{which}")
+    return (None, None) if kib is None else (kib * 1024, "system")
+
+
+def read_members(host: Host) -> Iterable[Reading]:
+    """Yield a Member for each device that mdstat lists."""
+    for md in mdstat.parse(host.text(MDSTAT)):
+        for device in md.devices:
+            yield _member(host, md, device)
+
+
+def _member(host: Host, md: mdstat.MdArray, device: mdstat.Device) -> Member:
+    base = f"{folder(md.name)}/dev-{device.name.replace('/', '!')}"
+    flags = host.maybe(f"{base}/state")
+    place = host.maybe(f"{base}/slot")
+    slot = int(place) if place and place.isdecimal() and len(place) < 10 else None
+    if place is None:
+        slot = _slot(md, device)
+    size, offset = host.number(f"{base}/size"), host.number(f"{base}/offset")
+    recovered = host.number(f"{base}/recovery_start")
+    bad = host.maybe(f"{base}/bad_blocks")
+    return Member(
+        array=md.name,
+        device=device.name,
+        slot=slot,
+        state=_state(flags, device, slot, md),
+        flags=flags or None,
+        errors=host.number(f"{base}/errors"),
+        bad_blocks=None if bad is None else len(bad.splitlines()),
+        size=None if size is None else size * 1024,
+        offset=None if offset is None else offset * _SECTOR,
+        recovery_start=None if recovered is None else recovered * _SECTOR,
+    )
+
+
+def _slot(md: mdstat.MdArray, device: mdstat.Device) -> int | None:
+    """Return the slot without sysfs: a device's number, where all slots are in sync and the numbers are the slots."""
+    if md.slots is None or "_" in md.slots or device.flags & {"F", "S", "J", "R"}:
+        return None
+    holders = [d.number for d in md.devices if not d.flags & {"F", "S", "J", "R"}]
+    return device.number if sorted(holders) == list(range(len(md.slots))) else None
+
+
+def _state(flags: str | None, device: mdstat.Device, slot: int | None, md: mdstat.MdArray) -> str:
+    words = set((flags or "").split(","))
+    for word, letter in (("faulty", "F"), ("journal", "J"), ("replacement", "R")):
+        if word in words or letter in device.flags:
+            return word
+    if flags is None:
+        if "S" in device.flags:
+            return "spare"
+        return "in_sync" if md.slots is not None and "_" not in md.slots else "unknown"
+    if "in_sync" in words:
+        return "in_sync"
+    if "spare" in words:
+        # A member that is being rebuilt is called a spare that has a slot.
+        return "spare" if slot is None else "rebuilding"
+    return "unknown"
+
+
+_SELDOM = 30.0
+"""Seconds between runs for the members: of a thousand they are seven thousand files, and what matters at once changes
+the fingerprint."""
+_DEVICES = re.compile(r"^\S+ : .*$|\[[U_]+\]$", re.MULTILINE)
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return mdstat's lists of devices and slots: they change when a member comes, goes, fails or is in sync."""
+    return tuple(_DEVICES.findall(host.maybe(MDSTAT) or ""))
+
+
+MDRAID = Collector(
+    "mdraid",
+    "md arrays and their rebuilds",
+    read,
+    (Array, Rebuild),
+    (
+        Need(MDSTAT, "arrays, devices, slots and progress"),
+        Need("/sys/block/*/md/*", "level, state, degraded, sync_action, mismatches, speed limits"),
+        Need("/proc/sys/dev/raid/speed_limit_*", "the node's speed limits, where the array does not say"),
+    ),
+    LIVE,
+)
+
+MDMEMBERS = Collector(
+    "mdmembers",
+    "Members of md arrays",
+    read_members,
+    (Member,),
+    (
+        Need(MDSTAT, "which devices the arrays have"),
+        Need("/sys/block/*/md/dev-*/*", "slot, state, corrected errors, bad blocks, size, offset"),
+    ),
+    _SELDOM,
+    deadline=5.0,
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,194 @@
+"""The grammar of /proc/mdstat (drivers/md/md.c: md_seq_show, status_resync; status of each personality)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from sdstop.core.host import Malformed
+
+KIB = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A device of an array: `number` is its entry in the superblock, no slot; `flags` letters such as F, S, J, W, R."""
+
+    name: str
+    number: int
+    flags: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """What an array synchronises: bytes (of a device), the kernel's guess of seconds left and bytes a second."""
+
+    operation: str
+    done: int
+    total: int
+    remaining: int | None = None
+    speed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A synchronisation that does not run: `operation` resync, recover or reshape; `word` DELAYED, PENDING, REMOTE."""
+
+    operation: str
+    word: str
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmap:
+    """The write-intent bitmap: pages in memory of all, bytes that a bit stands for, the file where it is external."""
+
+    pages: int
+    pages_total: int
+    chunk: int
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MdArray:
+    """One array as mdstat prints it; sizes in bytes, None where its personality does not say.
+
+    `activity` is active, inactive or broken. `working` of `raid_disks` members are in sync; `slots` has U or _ for
+    each. An array without a personality (inactive) has neither level nor slots, and `size` is the sum of its devices.
+    """
+
+    name: str
+    activity: str
+    read_only: str | None
+    personality: str | None
+    devices: tuple[Device, ...]
+    size: int | None = None
+    metadata: str | None = None
+    level: int | None = None
+    chunk: int | None = None
+    algorithm: int | None = None
+    near_copies: int | None = None
+    far_copies: int | None = None
+    offset_copies: bool = False
+    far_set: int | None = None
+    raid_disks: int | None = None
+    working: int | None = None
+    slots: str | None = None
+    progress: Progress | None = None
+    waiting: Waiting | None = None
+    bitmap: Bitmap | None = None
+
+
+_HEAD = re.compile(r"(\S+) : (active|inactive|broken)\b(?: \((read-only|auto-read-only)\))?(.*)")
+_DEVICE = re.compile(r"(\S+?)\[(\d{1,10})\]((?:\([A-Z]\))*)")
+_BLOCKS = re.compile(r"\s+(\d{1,20}) blocks\b(.*)")
+_SUPER = re.compile(r"super (external:\S+|non-persistent|\d{1,4}\.\d{1,4})")
+_SLOTS = re.compile(r"\[(\d{1,6})/(-?\d{1,6})\](?: \[([U_]*)\])?")
+_PROGRESS = re.compile(
+    r"(reshape|check|resync|recovery|repair)\s*=\s*[\d.]+%\s*\((\d{1,20})/(\d{1,20})\)"
+    r"(?:\s+finish=(\d{1,15})(?:\.(\d))?min)?(?:\s+speed=(\d{1,15})K/sec)?"
+)
+_WAITING = re.compile(r"(reshape|check|resync|recover|recovery)=(DELAYED|PENDING|REMOTE)\b")
+_BITMAP = re.compile(r"bitmap: (\d{1,15})/(\d{1,15}) pages \[\d+KB\], (\d{1,15})(B|KB) chunk(?:, file: (.*))?")
+_NUMBERS = {
+    "level": re.compile(r"\blevel (\d{1,3})\b"),
+    "algorithm": re.compile(r"\balgorithm (\d{1,3})\b"),
+    "near_copies": re.compile(r"\b(\d{1,6}) near-copies"),
+    "far_set": re.compile(r"\b(\d{1,6}) devices per set"),
+}
+_CHUNK = re.compile(r"\b(\d{1,12})[kK] chunks?\b")
+_FAR = re.compile(r"\b(\d{1,6}) (far|offset)-copies")
+
+
+@lru_cache(maxsize=8)
+def parse(text: str) -> tuple[MdArray, ...]:
+    """Return the arrays in mdstat's order.
+
+        Personalities : [raid10] [raid6] [raid5] [raid4]
+        md0 : active raid10 vdf[4] vde[3] vdd[2] vdb[0]
+              258048 blocks super 1.2 512K chunks 2 near-copies [4/3] [U_UU]
+              [============>........]  recovery = 63.2% (81920/129024) finish=0.5min speed=1421K/sec
+              bitmap: 0/30 pages [0KB], 65536KB chunk
+
+        unused devices: <none>
+
+    Lines that are not known are passed over: kernels add some. Raises Malformed for text that has none of the lines
+    of a mdstat.
+    """
+    arrays: list[MdArray] = []
+    head: re.Match[str] | None = None
+    body: list[str] = []
+    known = False
+    for line in text.splitlines():
+        found = _HEAD.fullmatch(line.rstrip())
+        if found or not line[:1].isspace():
+            if head is not None:
+                arrays.append(_array(head, body))
+            head, body = found, []
+            known = known or found is not None or line.startswith(("Personalities", "unused devices:"))
+        else:
+            body.append(line)
+    if head is not None:
+        arrays.append(_array(head, body))
+    if not known:
+        raise Malformed(f"/proc/mdstat: neither personalities nor arrays in {text[:60]!r}")
+    return tuple(arrays)
+
+
+def _array(head: re.Match[str], body: list[str]) -> MdArray:
+    name, activity, read_only, rest = head.groups()
+    personality, devices = None, []
+    for word in rest.split():
+        device = _DEVICE.fullmatch(word)
+        if device:
+            flags = frozenset(device[3][1::3])
+            devices.append(Device(device[1], int(device[2]), flags))
+        elif personality is None and not devices:
+            personality = word
+    found: dict[str, object] = {}
+    for line in body:
+        found.update(_status(line))
+    return MdArray(name, activity, read_only, personality, tuple(devices), **found)  # type: ignore[arg-type]  # by name
+
+
+def _status(line: str) -> dict[str, object]:
+    """Return the fields of MdArray that a line below an array's first says."""
+    blocks = _BLOCKS.match(line)
+    if blocks:
+        return {"size": int(blocks[1]) * KIB, **_layout(blocks[2])}
+    progress = _PROGRESS.search(line)
+    if progress:
+        operation, done, total, minutes, tenth, speed = progress.groups()
+        remaining = None if minutes is None else int(minutes) * 60 + int(tenth or 0) * 6
+        rate = None if speed is None else int(speed) * KIB
+        return {"progress": Progress(operation, int(done) * KIB, int(total) * KIB, remaining, rate)}
+    waiting = _WAITING.search(line)
+    if waiting:
+        return {"waiting": Waiting(waiting[1], waiting[2])}
+    bitmap = _BITMAP.search(line)
+    if bitmap:
+        chunk = int(bitmap[3]) * (KIB if bitmap[4] == "KB" else 1)
+        return {"bitmap": Bitmap(int(bitmap[1]), int(bitmap[2]), chunk, bitmap[5])}
+    return {}
+
+
+def _layout(text: str) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, pattern in _NUMBERS.items():
+        number = pattern.search(text)
+        if number:
+            found[name] = int(number[1])
+    metadata, chunk = _SUPER.search(text), _CHUNK.search(text)
+    # The kernel prints nothing for a superblock of version 0.90.
+    found["metadata"] = metadata[1] if metadata else "0.90"
+    if chunk:
+        found["chunk"] = int(chunk[1]) * KIB
+    far = _FAR.search(text)
+    if far:
+        found["far_copies"] = int(far[1])
+        found["offset_copies"] = far[2] == "offset"
+    slots = _SLOTS.search(text)
+    if slots:
+        found["raid_disks"], found["working"] = int(slots[1]), int(slots[2])
+        found["slots"] = slots[3] or None
+    return found

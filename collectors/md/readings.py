@@ -1,0 +1,124 @@
+"""md arrays and their members as readings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.readings.rebuild_progress import MDSTAT, folder
+
+
+@dataclass(frozen=True, slots=True)
+class Array(Reading):
+    """An md array, one row each: what it is made of, how whole it is, what it is doing.
+
+    From /proc/mdstat and /sys/block/mdX/md (kernel drivers/md/md.c). Level and layout are None while an
+    array is inactive; what counts redundancy is None for levels that have none (raid0, linear, container).
+    """
+
+    family: ClassVar[str] = "array"
+    title: ClassVar[str] = "md arrays"
+
+    array: Annotated[str, Label("Array", "Kernel name of the array")]
+    state: Annotated[
+        str,
+        State("State", "array_state of sysfs (clean, active, inactive, broken ...), else what mdstat says"),
+    ]
+    level: Annotated[str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container")]
+    layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...")]
+    metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none")]
+    size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes")]
+    chunk: Annotated[int | None, Metric("Chunk", "Bytes that stand together on one member", "bytes")]
+    near_copies: Annotated[
+        int | None, Metric("Near", "raid10: copies of a chunk on neighbouring members", export=False)
+    ]
+    far_copies: Annotated[
+        int | None, Metric("Far", "raid10: copies of a chunk in far sections or as an offset", export=False)
+    ]
+    raid_disks: Annotated[int | None, Metric("Disks", "Members that a whole array has")]
+    old_raid_disks: Annotated[
+        int | None, Metric("Disks before", "Members before the reshape that is under way", export=False)
+    ]
+    working: Annotated[int | None, Metric("Working", "Members in sync")]
+    degraded: Annotated[int | None, Metric("Missing", "Members that are missing or not yet in sync")]
+    tolerates: Annotated[
+        int | None,
+        Metric("Tolerates", "Further members that may fail, whichever they are, without data loss"),
+    ]
+    spares: Annotated[int | None, Metric("Spares", "Members that hold no slot; None while it does not run")]
+    failed: Annotated[int, Metric("Failed", "Members marked faulty that are still listed")]
+    slots: Annotated[str | None, Fact("Slots", "One letter a slot: U in sync, _ not", export=False)]
+    action: Annotated[
+        str | None,
+        State("Action", "What md does: idle, recover, resync, check, repair, reshape, frozen"),
+    ]
+    last_action: Annotated[str | None, Fact("Last action", "What md did last", export=False)]
+    mismatch: Annotated[
+        int | None,
+        Metric("Mismatch", "What the last check found to differ (over-counts)", "bytes", scale=512),
+    ]
+    policy: Annotated[str | None, Fact("Policy", "How it stays consistent: resync, bitmap, journal, ppl")]
+    bitmap: Annotated[str | None, Fact("Bitmap", "Where its write-intent bitmap is, None without one")]
+    bitmap_chunk: Annotated[
+        int | None,
+        Metric("Bitmap chunk", "Bytes of the device that one bit stands for", "bytes", export=False),
+    ]
+    stripe_cache: Annotated[
+        int | None, Metric("Stripe cache", "Stripes that raid4/5/6 may hold in memory", export=False)
+    ]
+    stripe_cache_active: Annotated[int | None, Metric("Stripes active", "Stripes of that cache in use", export=False)]
+
+    @property
+    def redundant(self) -> bool:
+        """Whether the level keeps data when a member fails."""
+        return self.level is not None and self.level not in {"raid0", "linear", "container", "faulty"}
+
+    def source(self, field: str = "") -> Source | None:
+        """Return mdstat's line of the array, or the attribute that holds the field."""
+        attribute = _ARRAY_ATTRIBUTES.get(field)
+        if attribute:
+            return Source(f"{folder(self.array)}/{attribute}")
+        return Source(MDSTAT, f"{self.array} : ")
+
+
+_ARRAY_ATTRIBUTES = {
+    "state": "array_state", "action": "sync_action", "degraded": "degraded", "mismatch": "mismatch_cnt",
+    "policy": "consistency_policy", "last_action": "last_sync_action",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Member(Reading):
+    """A device of an md array, one row each; also spares, journals and failed ones that are still listed.
+
+    From mdstat's device list and /sys/block/mdX/md/dev-NAME/. `device` is the kernel's name and may be a
+    partition or a dm device.
+    """
+
+    family: ClassVar[str] = "array_member"
+    title: ClassVar[str] = "Array members"
+
+    array: Annotated[str, Label("Array", "Kernel name of the array")]
+    device: Annotated[str, Label("Device", "Kernel name of the member")]
+    slot: Annotated[int | None, Metric("Slot", "Place in the array; None for spares, journals, failed")]
+    state: Annotated[
+        str, State("State", "in_sync, rebuilding, spare, faulty, journal, replacement; unknown if not told")
+    ]
+    flags: Annotated[str | None, Fact("Flags", "All words of the kernel's state", export=False)]
+    errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected", kind=Kind.COUNTER)]
+    bad_blocks: Annotated[int | None, Metric("Bad ranges", "Ranges in the member's bad block list")]
+    size: Annotated[int | None, Metric("Size", "Bytes of the member that the array uses", "bytes")]
+    offset: Annotated[
+        int | None, Metric("Offset", "Where the array's data begins on the member", "bytes", export=False)
+    ]
+    recovery_start: Annotated[
+        int | None,
+        Metric("Recovered", "Bytes from the start that are in sync; None: all", "bytes", export=False),
+    ]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the member's attribute, or mdstat's line of the array."""
+        if field in {"slot", "state", "errors", "bad_blocks", "recovery_start"}:
+            return Source(f"{folder(self.array)}/dev-{self.device.replace('/', '!')}/{field}")
+        return Source(MDSTAT, f"{self.array} : ")

@@ -1,0 +1,232 @@
+"""Memory modules, slot by slot, and what of a socket's memory channels they fill, from the firmware's SMBIOS table."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.memory import dmidecode, smbios
+from sdstop.collectors.memory.channels import family
+from sdstop.collectors.memory.locator import Slot, places
+from sdstop.collectors.memory.smbios import Device, Processor, Table
+from sdstop.core.collector import ONCE, Collector, Need
+from sdstop.core.host import Absent, Host, Unreadable
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
+
+TABLE = "/sys/firmware/dmi/tables/DMI"
+CPUINFO = "/proc/cpuinfo"
+_TRANSFERS = 1e6
+_BUS = 8
+"""Bytes of one transfer of a module; the two halves of DDR5's make as many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dimm(Reading):
+    """A slot for a memory module, one row each, empty ones as well; read once, as a module changes with the power off.
+
+    Speeds are in transfers a second, of 8 bytes each.
+    """
+
+    family: ClassVar[str] = "dimm"
+    title: ClassVar[str] = "Memory modules"
+
+    slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart")]
+    socket: Annotated[str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it")]
+    channel: Annotated[str | None, Fact("Channel", "Channel of that processor, where the slots' names prove it")]
+    size: Annotated[int | None, Metric("Size", "Bytes of the module, 0 of an empty slot", "bytes")]
+    speed: Annotated[
+        int | None, Metric("Rated", "Transfers per second that the module is made for", "per_second", scale=_TRANSFERS)
+    ]
+    configured: Annotated[
+        int | None, Metric("Runs at", "Transfers per second that it is set to", "per_second", scale=_TRANSFERS)
+    ]
+    type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...")]
+    rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
+    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it")]
+    part: Annotated[str | None, Fact("Part", "Part number")]
+    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
+    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the firmware's table, and the slot's name in it."""
+        del field
+        return Source(self.where or TABLE, self.needle)
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySocket(Reading):
+    """A populated processor socket and its memory, one row each.
+
+    What is not known of the slots (whose they are) is None. `used` counts channels with a module; with `at_most` it is
+    an upper bound: as many modules cannot fill more.
+    """
+
+    family: ClassVar[str] = "memory_socket"
+    title: ClassVar[str] = "Memory of each processor"
+
+    socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware")]
+    cpu: Annotated[str | None, Fact("Processor", "Model")]
+    basis: Annotated[str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)")]
+    virtual: Annotated[bool, Metric("Virtual", "1 if the firmware is that of a virtual machine", export=False)]
+    channels: Annotated[int | None, Metric("Channels", "Memory channels that can be filled")]
+    used: Annotated[int | None, Metric("Used", "Memory channels that have a module, at most")]
+    at_most: Annotated[bool, Metric("At most", "1 if fewer channels may be used", export=False)]
+    slots: Annotated[int | None, Metric("Slots", "Slots for modules")]
+    dimms: Annotated[int | None, Metric("DIMMs", "Slots that are filled")]
+    capacity: Annotated[int | None, Metric("Memory", "Bytes of all its modules", "bytes")]
+    fastest: Annotated[
+        int | None,
+        Metric("CPU takes", "Transfers per second that the processor takes at most", "per_second", scale=_TRANSFERS),
+    ]
+    peak: Annotated[
+        float | None, Metric("Peak", "Bytes per second of the channels in use: 8 a transfer", "bytes_per_second")
+    ]
+    possible: Annotated[
+        float | None, Metric("Possible", "The same with all channels in use, at this speed", "bytes_per_second")
+    ]
+    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
+    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the firmware's table, and the socket's or processor's name in it."""
+        del field
+        return Source(self.where or TABLE, self.needle)
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return a Dimm of each slot and a MemorySocket of each processor, from the raw table, else recorded dmidecode.
+
+    dmidecode is never run. Raises Denied for whoever is not root, Absent on machines without the table, Malformed for
+    a table that is damaged.
+    """
+    where, table = _table(host)
+    models = [] if all(p.version for p in table.processors) else _models(host)
+    return list(rows(table, where, models))
+
+
+def _table(host: Host) -> tuple[str, Table]:
+    try:
+        return TABLE, smbios.parse(host.read(TABLE))
+    except Unreadable as error:
+        for name in host.recorded("dmidecode"):
+            try:
+                found = dmidecode.parse(host.recorded_output(name).text)
+            except Unreadable:
+                continue
+            if found.devices:
+                return f"cmd:{name}", found
+        if isinstance(error, Absent) and error.recorded:
+            raise Absent(TABLE, "this machine's firmware has no SMBIOS table") from None
+        raise
+
+
+def _models(host: Host) -> list[str]:
+    """Return the processors' models, each once."""
+    return sorted(set(re.findall(r"^model name\s*: (.{1,200})$", host.maybe(CPUINFO) or "", re.MULTILINE)))
+
+
+def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Reading]:
+    """Yield the rows of a table; `models` are the processors' names, for firmware that has none."""
+    system = [array.handle for array in table.arrays if array.system]
+    devices = [d for d in table.devices if d.dram and (d.array is None or not system or d.array in system)]
+    only = models[0] if len(models) == 1 else None
+    populated = [(n, p) for n, p in enumerate(table.processors) if p.populated is not False]
+    names = {n: p.version if family(p.version) or not only else only for n, p in populated}
+    known = [None if table.virtual else family(name) for name in names.values()]
+    channels = known[0].channels if known and known[0] else None
+    slots = [
+        Slot(d.locator or "", d.bank or "", system.index(d.array) if d.array in system else None, bool(d.size))
+        for d in devices
+    ]
+    found = places(slots, len(table.processors), channels)
+    for name, device, place in zip(_names(devices), devices, found, strict=True):
+        socket = None if place.socket is None else str(place.socket)
+        yield Dimm(
+            name, socket, place.channel, device.size, device.speed, device.configured, device.type, device.rank,
+            device.manufacturer, device.part, where, device.locator or device.bank or "",
+        )  # fmt: skip
+    # Of a slot whose socket is unknown it matters whether a module is in it.
+    certain = all(p.socket is not None for p, d in zip(found, devices, strict=True) if d.size != 0)
+    whole = all(place.socket is not None for place in found)
+    for n, processor in populated:
+        own = [(d, p.channel) for d, p in zip(devices, found, strict=True) if p.socket == n] if certain else None
+        yield _socket(n, processor, names[n], own, devices, where, whole=whole, virtual=table.virtual)
+
+
+def _names(devices: Sequence[Device]) -> list[str]:
+    """Return a name for each slot: its locator, with the bank's where this is not unique, else with a number."""
+    short = [d.locator or d.bank or "slot" for d in devices]
+    often = Counter(short)
+    long = [
+        name if often[name] == 1 else f"{d.bank or ''} {name}".strip() for name, d in zip(short, devices, strict=True)
+    ]
+    often, seen, found = Counter(long), Counter[str](), []
+    for name in long:
+        seen[name] += 1
+        found.append(name if often[name] == 1 else f"{name} #{seen[name]}")
+    return found
+
+
+def _socket(
+    n: int,
+    processor: Processor,
+    model: str | None,
+    own: Sequence[tuple[Device, str | None]] | None,
+    devices: Sequence[Device],
+    where: str,
+    *,
+    whole: bool,
+    virtual: bool,
+) -> MemorySocket:
+    """Return the row of a socket. `own` are its slots and their channels, None if nobody knows which are its own.
+
+    `whole` if of every slot of the machine it is known whose it is: else empty ones may be missing.
+    """
+    kind = None if virtual else family(model)
+    channels, basis = (kind.channels, "cpu") if kind else (None, None)
+    slots = dimms = capacity = used = None
+    at_most = True
+    if own is not None:
+        filled = [(d, channel) for d, channel in own if d.size]
+        named = {channel for _, channel in own}
+        slots = len(own) if whole else None
+        if all(d.size is not None for d, _ in own):  # else of one nobody knows whether it is filled
+            dimms, capacity = len(filled), sum(d.size or 0 for d, _ in filled)
+        if own and None not in named:
+            if channels is None and whole:
+                channels, basis = len(named), "slots"
+            at_most = channels is None or len(named) > channels  # more: the names mean something else
+        if channels and slots:
+            channels = min(channels, slots)  # small boards have fewer slots than the processor has channels
+        if dimms is not None and channels:
+            used = min(dimms if at_most else len({channel for _, channel in filled}), channels)
+            # So many modules do not fit into fewer channels.
+            fewest = math.ceil(dimms / math.ceil(slots / channels)) if slots else min(dimms, 1)
+            at_most = at_most and fewest < used
+    speeds = [d.configured or d.speed for d in devices if d.size]
+    speed = min((s for s in speeds if s is not None), default=None) if None not in speeds else None
+    return MemorySocket(
+        str(n), model, basis, virtual, channels, used, at_most, slots, dimms, capacity, kind.fastest if kind else None,
+        None if speed is None or used is None else used * speed * _TRANSFERS * _BUS,
+        None if speed is None or channels is None else channels * speed * _TRANSFERS * _BUS,
+        where, (processor.version or processor.designation or ""),
+    )  # fmt: skip
+
+
+DIMMS = Collector(
+    "dimms",
+    "Memory modules, slots and channels of each processor",
+    read,
+    (Dimm, MemorySocket),
+    (
+        Need(TABLE, "slots, modules, processors, as the firmware has them, serial numbers included", "root"),
+        Need(CPUINFO, "the processors' model, where the firmware does not have it"),
+        Need("cmd:dmidecode*", "the same as text, where somebody recorded it; never run"),
+    ),
+    ONCE,
+    deadline=5.0,
+)

@@ -1,0 +1,151 @@
+"""dmidecode's text: the second way in which SMBIOS structures reach us, in captures and pasted reports."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sdstop.collectors.memory.smbios import Array, Device, Mapped, Processor, Table, said, virtual
+from sdstop.core.host import Malformed
+
+_HANDLE = re.compile(r"Handle 0x([0-9A-Fa-f]{1,4}), DMI type (\d{1,3}),")
+_TITLES = {
+    "BIOS Information": 0, "System Information": 1, "Processor Information": 4, "Physical Memory Array": 16,
+    "Memory Device": 17, "Memory Array Mapped Address": 19, "Memory Device Mapped Address": 20,
+}  # fmt: skip
+_UNITS = {"bytes": 1, "kB": 1 << 10, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30, "TB": 1 << 40}
+_SIZE = re.compile(r"(\d{1,12})(?: (bytes|kB|KB|MB|GB|TB))")
+_SPEED = re.compile(r"(\d{1,6}) (?:MT/s|MHz)")
+_ECC = {
+    "None": "none", "Parity": "parity", "Single-bit ECC": "single-bit ECC", "Multi-bit ECC": "multi-bit ECC",
+    "CRC": "CRC",
+}  # fmt: skip
+_FLASH = frozenset({"ROM", "Flash", "EEPROM", "FEPROM", "EPROM", "Logical non-volatile device"})
+_UNTOLD = frozenset({"Other", "Unknown", "RAM", "DRAM"})
+
+_Block = tuple[int, int | None, Mapping[str, str]]
+
+
+def parse(text: str) -> Table:
+    """Return what dmidecode printed (2.12 to 3.6; `-q` leaves the handles out).
+
+        Handle 0x1100, DMI type 17, 40 bytes
+        Memory Device
+                Array Handle: 0x1000
+                Size: 32 GB
+                Locator: P1-DIMMA1
+                Bank Locator: P0_Node0_Channel0_Dimm0
+                Type: DDR4
+                Speed: 2933 MT/s
+                Rank: 2
+                Configured Memory Speed: 2666 MT/s
+
+    Speeds are in MHz before 3.1 and in MT/s since, and mean the same; `Configured Clock Speed` became `Configured
+    Memory Speed` in 3.2. Raises Malformed for text without any structure, or that lists fewer slots than its arrays
+    have and lacks its end.
+    """
+    blocks = list(_blocks(text))
+    if not blocks:
+        raise Malformed(f"dmidecode: no structure in {text[:60]!r}")
+    arrays = tuple(_array(handle, f) for kind, handle, f in blocks if kind == 16)
+    devices = tuple(_device(handle, f) for kind, handle, f in blocks if kind == 17)
+    declared = sum(array.devices for array in arrays)
+    if devices and len(devices) < declared and "End Of Table" not in text:
+        raise Malformed(f"dmidecode: {len(devices)} memory devices of {declared}")
+    return Table(
+        tuple(_processor(f) for kind, _, f in blocks if kind == 4 and f.get("Type") == "Central Processor"),
+        arrays,
+        devices,
+        tuple(m for kind, _, f in blocks if kind in {19, 20} for m in _mapped(f, device=kind == 20)),
+        "System is a virtual machine" in text
+        or any(virtual(f.get("Manufacturer", ""), f.get("Product Name", "")) for kind, _, f in blocks if kind == 1),
+    )
+
+
+def _blocks(text: str) -> Iterator[_Block]:
+    """Yield type, handle and fields of each structure that matters."""
+    kind: int | None = None
+    handle: int | None = None
+    fields: dict[str, str] = {}
+    for line in text.splitlines():
+        if line[:1] in {"\t", " "}:
+            name, colon, value = line.strip().partition(":")
+            if colon and kind is not None:
+                fields.setdefault(name, value.strip())
+            continue
+        if kind is not None:
+            yield kind, handle, fields
+            kind, fields = None, {}
+        header = _HANDLE.match(line)
+        if header is not None:
+            handle = int(header[1], 16)
+        elif line.strip() in _TITLES:
+            kind = _TITLES[line.strip()]
+        elif not line.strip():
+            handle = None
+    if kind is not None:
+        yield kind, handle, fields
+
+
+def _handle(word: str | None) -> int | None:
+    return int(word, 16) if word is not None and re.fullmatch(r"0x[0-9A-Fa-f]{1,4}", word) else None
+
+
+def _processor(fields: Mapping[str, str]) -> Processor:
+    status = fields.get("Status", "")
+    populated = True if status.startswith("Populated") else False if status.startswith("Unpopulated") else None
+    return Processor(said(fields.get("Socket Designation", "")), said(fields.get("Version", "")), populated)
+
+
+def _array(handle: int | None, fields: Mapping[str, str]) -> Array:
+    devices = fields.get("Number Of Devices", "")
+    return Array(
+        -1 if handle is None else handle,
+        fields.get("Use") == "System Memory",
+        _ECC.get(fields.get("Error Correction Type", "")),
+        _size(fields.get("Maximum Capacity", "")),
+        int(devices) if devices.isascii() and devices.isdecimal() and len(devices) < 6 else 0,
+    )
+
+
+def _size(text: str) -> int | None:
+    if text.startswith("No Module"):
+        return 0
+    found = _SIZE.fullmatch(text)
+    return int(found[1]) * _UNITS[found[2]] if found else None
+
+
+def _speed(text: str) -> int | None:
+    found = _SPEED.fullmatch(text)
+    return int(found[1]) or None if found else None
+
+
+def _device(handle: int | None, fields: Mapping[str, str]) -> Device:
+    kind = said(fields.get("Type", ""))
+    rank = fields.get("Rank", "")
+    technology = fields.get("Memory Technology", "")
+    return Device(
+        handle,
+        _handle(fields.get("Array Handle")),
+        _size(fields.get("Size", "")),
+        said(fields.get("Locator", "")),
+        said(fields.get("Bank Locator", "")),
+        None if kind in _UNTOLD | _FLASH - {"Logical non-volatile device"} else kind,
+        _speed(fields.get("Speed", "")),
+        _speed(fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed", "")),
+        int(rank) or None if rank.isascii() and rank.isdecimal() and len(rank) < 3 else None,
+        said(fields.get("Manufacturer", "")),
+        said(fields.get("Part Number", "")),
+        dram=kind not in _FLASH
+        and not technology.startswith(("NVDIMM-F", "NVDIMM-P", "Intel Optane", "Intel persist")),
+    )
+
+
+def _mapped(fields: Mapping[str, str], *, device: bool) -> Iterator[Mapped]:
+    owner = _handle(fields.get("Physical Device Handle" if device else "Physical Array Handle"))
+    ends = [fields.get(name, "") for name in ("Starting Address", "Ending Address")]
+    if owner is None or not all(re.fullmatch(r"0x[0-9A-Fa-f]{1,16}", end) for end in ends):
+        return
+    start, last = (int(end, 16) for end in ends)
+    if last >= start:
+        yield Mapped(owner, start, last + 1, device)

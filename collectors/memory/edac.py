@@ -1,0 +1,201 @@
+"""Memory errors that the hardware corrected, or could not, as the kernel's EDAC drivers count them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.host import Absent, Host
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+
+MC = "/sys/devices/system/edac/mc"
+_MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryController(Reading):
+    """A memory controller, one row each (kernel drivers/edac/edac_mc_sysfs.c). Counts begin with its driver.
+
+    `unplaced` errors are those of which the hardware does not say which module it was; they are in the others, too.
+    """
+
+    family: ClassVar[str] = "memory_controller"
+    title: ClassVar[str] = "Memory controllers"
+
+    controller: Annotated[str, Label("Controller", "mcN")]
+    name: Annotated[str | None, Fact("Name", "What its driver calls it")]
+    size: Annotated[int | None, Metric("Memory", "Memory behind it", "bytes")]
+    counted_for: Annotated[float | None, Metric("Counted for", "Time since the counts began", "seconds")]
+    corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
+    uncorrected: Annotated[int | None, Metric("Uncorrected", "Errors that were not", kind=Kind.COUNTER)]
+    unplaced: Annotated[
+        int | None, Metric("Unplaced", "Corrected errors of which the module is unknown", kind=Kind.COUNTER)
+    ]
+    uncorrected_unplaced: Annotated[
+        int | None, Metric("Uncorrected, unplaced", "The same of those that were not corrected", kind=Kind.COUNTER)
+    ]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field (the corrected errors, if not named)."""
+        return Source(f"{MC}/{self.controller}/{_CONTROLLER.get(field, 'ce_count')}")
+
+
+_CONTROLLER = {
+    "name": "mc_name", "size": "size_mb", "counted_for": "seconds_since_reset", "corrected": "ce_count",
+    "uncorrected": "ue_count", "unplaced": "ce_noinfo_count", "uncorrected_unplaced": "ue_noinfo_count",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryErrors(Reading):
+    """A module (dimm), rank, or row and channel of one, as far as the controller can tell them apart, one row each."""
+
+    family: ClassVar[str] = "memory_errors"
+    title: ClassVar[str] = "Memory errors"
+
+    place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN")]
+    controller: Annotated[str, Fact("Controller", "mcN")]
+    label: Annotated[str | None, Fact("Name", "Name of the slot, by the driver or by who labelled it")]
+    location: Annotated[str | None, Fact("Location", "As the hardware counts: channel 1 slot 0", export=False)]
+    size: Annotated[int | None, Metric("Memory", "Memory of it", "bytes")]
+    corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
+    uncorrected: Annotated[int | None, Metric("Uncorrected", "Errors that were not", kind=Kind.COUNTER)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field (the corrected errors, if not named)."""
+        head, _, last = self.place.rpartition("/")
+        if last.startswith("ch"):  # csrow3/ch0: ch0_ce_count; uncorrected ones are counted for the row alone
+            names = {"label": f"{last}_dimm_label", "uncorrected": "ue_count", "size": "size_mb"}
+            return Source(f"{MC}/{head}/{names.get(field, f'{last}_ce_count')}")
+        names = {
+            "label": "dimm_label", "location": "dimm_location", "size": "size", "uncorrected": "dimm_ue_count"
+        }  # fmt: skip
+        return Source(f"{MC}/{self.place}/{names.get(field, 'dimm_ce_count')}")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryErrorActivity(Reading):
+    """Errors of a place, or of a controller, between two readings, one row each."""
+
+    family: ClassVar[str] = "memory_error_activity"
+    title: ClassVar[str] = "New memory errors"
+    exported: ClassVar[bool] = False
+
+    place: Annotated[str, Label("Place", "As in the other tables")]
+    seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
+    corrected: Annotated[int, Metric("Corrected", "New errors that were corrected")]
+    uncorrected: Annotated[int, Metric("Uncorrected", "New errors that were not")]
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryControllerActivity(MemoryErrorActivity):
+    """The same of a whole controller."""
+
+    family: ClassVar[str] = "memory_controller_activity"
+    title: ClassVar[str] = "New errors of memory controllers"
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return controllers, and what they tell apart. Absent where no driver counts: without ECC, or in a guest."""
+    names = [name for name in host.entries(MC) if re.fullmatch(r"mc\d{1,4}", name)]
+    if not names:
+        raise Absent(MC, "no driver counts memory errors here: no ECC memory, a guest, or firmware that keeps them")
+    return _rows(host, names)
+
+
+def _rows(host: Host, names: list[str]) -> Iterator[Reading]:
+    for name in names:
+        base = f"{MC}/{name}"
+        size = host.number(f"{base}/size_mb")
+        yield MemoryController(
+            name,
+            host.maybe(f"{base}/mc_name") or None,
+            None if size is None else size * _MIB,
+            host.number(f"{base}/seconds_since_reset"),
+            *(host.number(f"{base}/{_CONTROLLER[field]}") for field in _COUNTS),
+        )
+        inside = host.names(base)
+        modules = [entry for entry in inside if re.fullmatch(r"(?:dimm|rank)\d{1,4}", entry)]
+        if modules:
+            yield from (_module(host, name, entry) for entry in modules)
+        else:
+            for row in (entry for entry in inside if re.fullmatch(r"csrow\d{1,4}", entry)):
+                yield from _row(host, name, row)
+
+
+_COUNTS = ("corrected", "uncorrected", "unplaced", "uncorrected_unplaced")
+
+
+def _module(host: Host, controller: str, entry: str) -> MemoryErrors:
+    base = f"{MC}/{controller}/{entry}"
+    size = host.number(f"{base}/size")
+    return MemoryErrors(
+        f"{controller}/{entry}",
+        controller,
+        host.maybe(f"{base}/dimm_label") or None,
+        host.maybe(f"{base}/dimm_location") or None,
+        None if size is None else size * _MIB,
+        host.number(f"{base}/dimm_ce_count"),
+        host.number(f"{base}/dimm_ue_count"),
+    )
+
+
+def _row(host: Host, controller: str, entry: str) -> Iterator[MemoryErrors]:
+    """Yield the channels of a row, as kernels before 3.6 have them alone."""
+    base = f"{MC}/{controller}/{entry}"
+    channels = sorted({int(n[1]) for name in host.names(base) if (n := re.fullmatch(r"ch(\d{1,3})_ce_count", name))})
+    uncorrected = host.number(f"{base}/ue_count")
+    for number in channels:
+        yield MemoryErrors(
+            f"{controller}/{entry}/ch{number}",
+            controller,
+            host.maybe(f"{base}/ch{number}_dimm_label") or None,
+            None,
+            None,
+            host.number(f"{base}/ch{number}_ce_count"),
+            uncorrected if len(channels) == 1 else None,  # the row's, which may be of either channel
+        )
+
+
+def _step(before: int | None, after: int | None) -> int | None:
+    return None if before is None or after is None else after - before
+
+
+def activity(before: MemoryErrors, after: MemoryErrors, seconds: float) -> MemoryErrorActivity | None:
+    """Return the new errors of a place; None where a count is unknown or began anew."""
+    corrected, uncorrected = _step(before.corrected, after.corrected), _step(before.uncorrected, after.uncorrected)
+    if seconds <= 0 or corrected is None or corrected < 0 or (uncorrected or 0) < 0:
+        return None
+    return MemoryErrorActivity(after.place, seconds, corrected, uncorrected or 0)
+
+
+def controller_activity(
+    before: MemoryController, after: MemoryController, seconds: float
+) -> MemoryControllerActivity | None:
+    """Return the new errors of a controller; None where a count is unknown or began anew."""
+    corrected, uncorrected = _step(before.corrected, after.corrected), _step(before.uncorrected, after.uncorrected)
+    if seconds <= 0 or corrected is None or uncorrected is None or corrected < 0 or uncorrected < 0:
+        return None
+    return MemoryControllerActivity(after.controller, seconds, corrected, uncorrected)
+
+
+EDAC = Collector(
+    "edac",
+    "Memory errors, corrected or not",
+    read,
+    (MemoryController, MemoryErrors),
+    (
+        Need(f"list:{MC}", "which memory controllers there are"),
+        Need(f"{MC}/*", "errors of controllers and of their modules, with the names of these"),
+        Need(f"list:{MC}/*", "the modules or rows of a controller"),
+    ),
+    SLOW,
+    deadline=5.0,
+    derives=(
+        Derivation(MemoryErrors, MemoryErrorActivity, activity),
+        Derivation(MemoryController, MemoryControllerActivity, controller_activity),
+    ),
+)

@@ -1,0 +1,241 @@
+"""Clients of the storage that this node serves over TCP, and what each of them moves."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent, Failed, Host
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+
+PORTS = {2049: "nfs", 445: "smb", 139: "smb", 3260: "iscsi", 10809: "nbd", 4420: "nvme-tcp"}
+SOCKETS = ("/proc/net/tcp", "/proc/net/tcp6")
+ROUTES = "/proc/net/route"
+ADDRESSES6 = "/proc/net/if_inet6"
+ASK = tuple(f"ss -tinO state established ( {' or '.join(f'sport = :{port}' for port in sorted(PORTS))} )".split())
+_KEY = command_key(ASK)
+_ESTABLISHED = "01"
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClient(Reading):
+    """A client of a service, one row each: all its connections to one address of this node together.
+
+    Bytes are those of its connections that are there now (tcp_info, Linux 4.1 and later), so they go back when one is
+    closed. `interface` is the one by which answers leave, None where the routes do not tell.
+    """
+
+    family: ClassVar[str] = "storage_client"
+    title: ClassVar[str] = "Clients of this node's storage"
+    exported: ClassVar[bool] = False
+
+    client: Annotated[str, Label("Client", "Address of the client")]
+    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp; by the port of this node")]
+    address: Annotated[str, Label("Address", "Address of this node that it talks to")]
+    interface: Annotated[str | None, Fact("Interface", "Interface by which answers leave")]
+    connections: Annotated[int, Metric("Connections", "Connections that it has open")]
+    received: Annotated[int | None, Metric("Received", "Bytes that it sent here", "bytes", Kind.COUNTER)]
+    sent: Annotated[int | None, Metric("Sent", "Bytes that it took from here", "bytes", Kind.COUNTER)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the line of one of its connections."""
+        del field
+        return Source(_KEY, f"{_bracketed(self.client)}:")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageClientActivity(Reading):
+    """What a client moved between two readings, one row each."""
+
+    family: ClassVar[str] = "storage_client_activity"
+    title: ClassVar[str] = "What clients move"
+    exported: ClassVar[bool] = False
+
+    client: Annotated[str, Label("Client", "Address of the client")]
+    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp")]
+    address: Annotated[str, Label("Address", "Address of this node")]
+    received_per_second: Annotated[float, Metric("Received/s", "Bytes that it sent here", "bytes_per_second")]
+    sent_per_second: Annotated[float, Metric("Sent/s", "Bytes that it took from here", "bytes_per_second")]
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A connection as ss tells it: addresses, port of this node, bytes received and acknowledged by the client."""
+
+    address: str
+    port: int
+    client: str
+    received: int | None
+    sent: int | None
+
+
+_LINE = re.compile(r"\s*\d{1,12}\s+\d{1,12}\s+(\S{3,60}):(\d{1,5})\s+(\S{3,60}):\d{1,5}\s(.*)", re.ASCII)
+
+
+def served(text: str) -> bool:
+    """Whether a /proc/net/tcp (net/ipv4/tcp_ipv4.c: get_tcp4_sock) has a client of one of PORTS.
+
+    sl  local_address rem_address   st tx_queue rx_queue ...
+     0: 0100007F:0801 0200007F:9C40 01 00000000:00000000 ...
+    """
+    for line in text.splitlines()[1:]:
+        words = line.split(None, 4)
+        if len(words) > 3 and words[3] == _ESTABLISHED:
+            port = words[1].rpartition(":")[2]
+            if len(port) == 4 and re.fullmatch(r"[0-9A-Fa-f]{4}", port) and int(port, 16) in PORTS:
+                return True
+    return False
+
+
+def parse_connections(text: str) -> list[Connection]:
+    """Return the connections of `ss -tinO state established` (iproute2 5.x and 6.x), one a line.
+
+    Recv-Q Send-Q  Local Address:Port   Peer Address:Port Process
+    0      0           192.0.2.1:2049     192.0.2.31:812  cubic wscale:7,7 ... bytes_acked:123 bytes_received:456 ...
+
+    `bytes_acked` is left out while it is 0. Lines that are none are passed over.
+    """
+    found = []
+    for line in text.splitlines():
+        match = _LINE.fullmatch(line)
+        if match is None:
+            continue
+        address, client = _plain(match[1]), _plain(match[3])
+        if address is not None and client is not None and 0 < int(match[2]) < 65536:
+            more = match[4]
+            told = "bytes_" in more or "segs_in" in more
+            found.append(
+                Connection(
+                    address,
+                    int(match[2]),
+                    client,
+                    _count(more, "bytes_received", told=told),
+                    _count(more, "bytes_acked", told=told),
+                )
+            )
+    return found
+
+
+def _count(text: str, name: str, *, told: bool) -> int | None:
+    match = re.search(rf"(?:^| ){name}:(\d{{1,20}})(?: |$)", text, re.ASCII)
+    return int(match[1]) if match else 0 if told else None
+
+
+def _plain(text: str) -> str | None:
+    """Return an address without brackets, scope, and the prefix of one of IPv4 in IPv6; None if it is none."""
+    try:
+        address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return str(mapped or address)
+
+
+def _bracketed(address: str) -> str:
+    return f"[{address}]" if ":" in address else address
+
+
+def parse_routes(text: str) -> list[tuple[ipaddress.IPv4Network, str]]:
+    """Return networks and interfaces of /proc/net/route (net/ipv4/fib_trie.c), the narrowest first.
+
+    Iface   Destination     Gateway         Flags   RefCnt  Use     Metric  Mask            MTU     Window  IRTT
+    eth0    000200C0        00000000        0001    0       0       0       00FFFFFF        0       0       0
+    """
+    found = []
+    for line in text.splitlines()[1:]:
+        words = line.split()
+        if len(words) < 8 or not all(re.fullmatch(r"[0-9A-Fa-f]{8}", words[place]) for place in (1, 7)):
+            continue
+        target, mask = (int.from_bytes(bytes.fromhex(words[place]), "little") for place in (1, 7))
+        length = mask.bit_count()
+        if mask == ((1 << length) - 1) << (32 - length):
+            found.append((ipaddress.IPv4Network((target & mask, length)), words[0]))
+    return sorted(found, key=lambda route: -route[0].prefixlen)
+
+
+def parse_addresses(text: str) -> dict[str, str]:
+    """Return interfaces by address of /proc/net/if_inet6.
+
+    20010db8000000000000000000000001 03 40 00 80     eth0
+    """
+    found = {}
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) == 6 and re.fullmatch(r"[0-9a-f]{32}", words[0]):
+            found[str(ipaddress.IPv6Address(int(words[0], 16)))] = words[5]
+    return found
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Return a row of each client. Absent where nobody is connected to a port of storage: then ss is not asked."""
+    if not any(served(host.maybe(path) or "") for path in SOCKETS) and not host.recorded("ss"):
+        host.read(SOCKETS[0])
+        raise Absent(SOCKETS[0], "nobody is connected to a port of NFS, SMB, iSCSI, NBD or NVMe/TCP here")
+    output = host.run(ASK)
+    if output.exit:
+        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise Failed(_KEY, f"exit {output.exit}: {said[:200]}")
+    return _rows(host, [row for row in parse_connections(output.text) if row.port in PORTS])
+
+
+def _rows(host: Host, connections: list[Connection]) -> Iterator[StorageClient]:
+    routes = parse_routes(host.maybe(ROUTES) or "")
+    addresses = parse_addresses(host.maybe(ADDRESSES6) or "")
+    grouped: dict[tuple[str, str, str], list[Connection]] = {}
+    for row in connections:
+        if not ipaddress.ip_address(row.client).is_loopback:
+            grouped.setdefault((row.client, PORTS[row.port], row.address), []).append(row)
+    for (client, service, address), rows in grouped.items():
+        yield StorageClient(
+            client, service, address, _interface(client, address, routes, addresses), len(rows),
+            _sum([row.received for row in rows]), _sum([row.sent for row in rows]),
+        )  # fmt: skip
+
+
+def _interface(
+    client: str, address: str, routes: list[tuple[ipaddress.IPv4Network, str]], addresses: dict[str, str]
+) -> str | None:
+    peer = ipaddress.ip_address(client)
+    if isinstance(peer, ipaddress.IPv6Address):
+        return addresses.get(address)
+    return next((name for network, name in routes if peer in network), None)
+
+
+def _sum(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def activity(before: StorageClient, after: StorageClient, seconds: float) -> StorageClientActivity | None:
+    """Return what a client moved; None where that is not known, or connections of it were opened or closed."""
+    if seconds <= 0 or before.connections != after.connections:
+        return None
+    if before.received is None or after.received is None or before.sent is None or after.sent is None:
+        return None
+    received, sent = after.received - before.received, after.sent - before.sent
+    if received < 0 or sent < 0:
+        return None
+    return StorageClientActivity(after.client, after.service, after.address, received / seconds, sent / seconds)
+
+
+CLIENTS = Collector(
+    "clients",
+    "Clients of the storage that this node serves over TCP",
+    read,
+    (StorageClient,),
+    (
+        Need(SOCKETS[0], "whether anybody is connected to a port of storage"),
+        Need(SOCKETS[1], "the same of IPv6"),
+        Need(_KEY, "bytes of each connection; only where there are such clients"),
+        Need(ROUTES, "by which interface a client is reached"),
+        Need(ADDRESSES6, "the same of IPv6"),
+    ),
+    10.0,
+    deadline=12.0,
+    derives=(Derivation(StorageClient, StorageClientActivity, activity),),
+)

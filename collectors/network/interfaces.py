@@ -1,0 +1,314 @@
+"""Network interfaces: traffic every second from /proc/net/dev, the state of the links more slowly from sysfs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.network import netclass
+from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.host import Host, Malformed
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+
+PROC_DEV = "/proc/net/dev"
+CLASS = netclass.CLASS
+
+
+@dataclass(frozen=True, slots=True)
+class Interface(Reading):
+    """A network interface, one row each: what it is, its link, and its error counters one by one.
+
+    From /sys/class/net/X (kernel net/core/net-sysfs.c) every 10 s, at once when an interface comes, goes, or
+    changes state. `speed` None where nothing is measured or negotiated: virtual interfaces invent one.
+    """
+
+    family: ClassVar[str] = "interface"
+    title: ClassVar[str] = "Network interfaces"
+
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    kind: Annotated[
+        str,
+        Fact("Kind", "physical, bond, bridge, vlan, veth, macvlan, vxlan, tun, team, loopback, virtual ..."),
+    ]
+    operstate: Annotated[str | None, State("State", "up, down, unknown, dormant, lowerlayerdown, notpresent, testing")]
+    up: Annotated[bool | None, Metric("Up", "1 when the administrator has it up", export=True)]
+    carrier: Annotated[bool | None, Metric("Carrier", "1 when there is a link")]
+    carrier_changes: Annotated[int | None, Metric("Carrier changes", "Times the link came or went", kind=Kind.COUNTER)]
+    mtu: Annotated[int | None, Metric("MTU", "Largest payload of a frame", "bytes", exact=True)]
+    speed: Annotated[int | None, Metric("Speed", "Line speed in one direction", "bytes_per_second")]
+    duplex: Annotated[str | None, Fact("Duplex", "full or half")]
+    master: Annotated[str | None, Fact("Master", "Bond, bridge or team that it is part of")]
+    parent: Annotated[str | None, Fact("Parent", "Interface that it is made on (vlan, macvlan)")]
+    driver: Annotated[str | None, Fact("Driver", "Kernel driver of a physical interface")]
+    mac: Annotated[str | None, Fact("Address", "Hardware address", export=False)]
+    ifindex: Annotated[int | None, Metric("Index", "Interface number", export=False)]
+    rx_errors: Annotated[int | None, Metric("RX errors", "Frames received badly, of any kind", kind=Kind.COUNTER)]
+    rx_dropped: Annotated[
+        int | None,
+        Metric(
+            "RX dropped",
+            "Good frames that nobody took: no room, or a protocol unknown here",
+            kind=Kind.COUNTER,
+        ),
+    ]
+    rx_missed: Annotated[int | None, Metric("RX missed", "Frames the card had no buffer for", kind=Kind.COUNTER)]
+    rx_over: Annotated[int | None, Metric("RX overflow", "Frames that overran the receiver", kind=Kind.COUNTER)]
+    rx_length: Annotated[
+        int | None,
+        Metric("RX length", "Frames of a wrong length, most often larger than the MTU", kind=Kind.COUNTER),
+    ]
+    rx_crc: Annotated[int | None, Metric("RX CRC", "Frames damaged on the wire", kind=Kind.COUNTER)]
+    rx_frame: Annotated[int | None, Metric("RX alignment", "Frames with a broken end", kind=Kind.COUNTER)]
+    rx_fifo: Annotated[int | None, Metric("RX FIFO", "Frames lost in the card's queue", kind=Kind.COUNTER)]
+    rx_nohandler: Annotated[
+        int | None, Metric("RX no handler", "Frames that came to an inactive slave", kind=Kind.COUNTER)
+    ]
+    tx_errors: Annotated[int | None, Metric("TX errors", "Frames not sent, of any kind", kind=Kind.COUNTER)]
+    tx_dropped: Annotated[int | None, Metric("TX dropped", "Frames dropped before they were sent", kind=Kind.COUNTER)]
+    tx_carrier: Annotated[int | None, Metric("TX carrier", "Frames lost because the link failed", kind=Kind.COUNTER)]
+    tx_fifo: Annotated[int | None, Metric("TX FIFO", "Frames lost in the card's send queue", kind=Kind.COUNTER)]
+    collisions: Annotated[int | None, Metric("Collisions", "Collisions: somebody talks half duplex", kind=Kind.COUNTER)]
+
+    @property
+    def active(self) -> bool:
+        """Whether it can carry traffic now: up and not known to lack a link."""
+        return self.up is not False and self.carrier is not False and self.operstate not in _AWAY
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field, or the link."""
+        base = f"{CLASS}/{self.interface}"
+        match field:
+            case "master":
+                return Source(f"link:{base}/master")
+            case "driver":
+                return Source(f"link:{base}/device/driver")
+            case "parent":
+                return Source(f"list:{base}", f"lower_{self.parent}")
+        return Source(f"{base}/{_ATTRIBUTES.get(field, field or 'operstate')}")
+
+
+_AWAY = frozenset({"down", "notpresent", "lowerlayerdown"})
+
+STATISTICS = {
+    "rx_errors": "rx_errors", "rx_dropped": "rx_dropped", "rx_missed": "rx_missed_errors",
+    "rx_over": "rx_over_errors", "rx_length": "rx_length_errors", "rx_crc": "rx_crc_errors",
+    "rx_frame": "rx_frame_errors", "rx_fifo": "rx_fifo_errors", "rx_nohandler": "rx_nohandler",
+    "tx_errors": "tx_errors", "tx_dropped": "tx_dropped", "tx_carrier": "tx_carrier_errors",
+    "tx_fifo": "tx_fifo_errors", "collisions": "collisions",
+}  # fmt: skip
+"""Fields of Interface that are counters, and their files in /sys/class/net/X/statistics."""
+
+_ATTRIBUTES = {field: f"statistics/{name}" for field, name in STATISTICS.items()} | {
+    "interface": "uevent", "kind": "uevent", "up": "flags", "mac": "address",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic(Reading):
+    """What went through an interface since it was made, one row each, from /proc/net/dev every second.
+
+    The kernel adds up here: `rx_dropped` counts frames that the card missed too, `rx_frame` those of a wrong
+    length, with a bad checksum or overrun; Interface has them one by one.
+    """
+
+    family: ClassVar[str] = "interface_traffic"
+    title: ClassVar[str] = "Interface traffic"
+
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    rx_bytes: Annotated[int, Metric("RX", "Bytes received", "bytes", kind=Kind.COUNTER)]
+    rx_packets: Annotated[int, Metric("RX packets", "Packets received", kind=Kind.COUNTER)]
+    rx_errors: Annotated[int, Metric("RX errors", "Packets received badly", kind=Kind.COUNTER, export=False)]
+    rx_dropped: Annotated[
+        int, Metric("RX dropped", "Packets dropped or missed on receipt", kind=Kind.COUNTER, export=False)
+    ]
+    rx_fifo: Annotated[int, Metric("RX FIFO", "Lost in the receive queue", kind=Kind.COUNTER, export=False)]
+    rx_frame: Annotated[int, Metric("RX frame", "Wrong length, checksum or overrun", kind=Kind.COUNTER, export=False)]
+    rx_multicast: Annotated[int, Metric("RX multicast", "Multicast packets received", kind=Kind.COUNTER)]
+    tx_bytes: Annotated[int, Metric("TX", "Bytes sent", "bytes", kind=Kind.COUNTER)]
+    tx_packets: Annotated[int, Metric("TX packets", "Packets sent", kind=Kind.COUNTER)]
+    tx_errors: Annotated[int, Metric("TX errors", "Packets not sent", kind=Kind.COUNTER, export=False)]
+    tx_dropped: Annotated[int, Metric("TX dropped", "Packets dropped on sending", kind=Kind.COUNTER, export=False)]
+    tx_fifo: Annotated[int, Metric("TX FIFO", "Lost in the send queue", kind=Kind.COUNTER, export=False)]
+    tx_collisions: Annotated[int, Metric("Collisions", "Collisions", kind=Kind.COUNTER, export=False)]
+    tx_carrier: Annotated[
+        int,
+        Metric(
+            "TX carrier",
+            "Carrier lost, aborted, window and heartbeat errors",
+            kind=Kind.COUNTER,
+            export=False,
+        ),
+    ]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the interface's line."""
+        del field
+        return Source(PROC_DEV, f"{self.interface}:")
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceActivity(Reading):
+    """What goes through an interface per second, one row each, between two reads of /proc/net/dev."""
+
+    family: ClassVar[str] = "interface_activity"
+    title: ClassVar[str] = "Interface activity"
+    exported: ClassVar[bool] = False
+
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    rx_bytes_per_second: Annotated[float, Metric("RX", "Bytes received per second", "bytes_per_second")]
+    tx_bytes_per_second: Annotated[float, Metric("TX", "Bytes sent per second", "bytes_per_second")]
+    rx_packets_per_second: Annotated[float, Metric("RX pkt/s", "Packets received per second", "per_second")]
+    tx_packets_per_second: Annotated[float, Metric("TX pkt/s", "Packets sent per second", "per_second")]
+    rx_size: Annotated[float | None, Metric("RX size", "Bytes of a received packet, on average", "bytes")]
+    tx_size: Annotated[float | None, Metric("TX size", "Bytes of a sent packet, on average", "bytes")]
+    rx_errors_per_second: Annotated[float, Metric("RX err/s", "Bad packets per second", "per_second")]
+    tx_errors_per_second: Annotated[float, Metric("TX err/s", "Unsent packets per second", "per_second")]
+    rx_dropped_per_second: Annotated[float, Metric("RX drop/s", "Dropped or missed packets per second", "per_second")]
+    tx_dropped_per_second: Annotated[float, Metric("TX drop/s", "Packets dropped on sending", "per_second")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the interface's line."""
+        del field
+        return Source(PROC_DEV, f"{self.interface}:")
+
+
+_COLUMNS = 16
+
+
+def read_traffic(host: Host) -> Iterable[Reading]:
+    """Yield a Traffic for each line of /proc/net/dev."""
+    return parse_dev(host.text(PROC_DEV))
+
+
+def parse_dev(text: str) -> list[Traffic]:
+    """Return the interfaces of /proc/net/dev (net/core/net-procfs.c).
+
+        Inter-|   Receive                                                |  Transmit
+         face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls ...
+          eth0: 1296582117 1021387    0   12    0     0          0      3140 88120340  611202    0    0    0 ...
+
+    Lines without 16 numbers are passed over. Raises Malformed for text without the heading.
+    """
+    if "Receive" not in text[:200]:
+        raise Malformed(f"{PROC_DEV}: no heading in {text[:60]!r}")
+    rows = (_traffic(line) for line in text.splitlines()[2:])
+    return [row for row in rows if row is not None]
+
+
+@lru_cache(maxsize=2048)
+def _traffic(line: str) -> Traffic | None:
+    name, _, rest = line.rpartition(":")
+    words = rest.split()
+    if not name.strip() or len(words) < _COLUMNS or not all(w.isdecimal() and len(w) <= 20 for w in words[:_COLUMNS]):
+        return None
+    n = [int(word) for word in words[:_COLUMNS]]
+    # rx: bytes packets errs drop fifo frame (compressed) multicast, tx: bytes packets errs drop fifo colls carrier
+    return Traffic(
+        name.strip(), n[0], n[1], n[2], n[3], n[4], n[5], n[7], n[8], n[9], n[10], n[11], n[12], n[13], n[14]
+    )
+
+
+def activity(before: Traffic, after: Traffic, seconds: float) -> InterfaceActivity | None:
+    """Return what went through between two reads; None when a counter went back (the interface is a new one)."""
+    if seconds <= 0:
+        return None
+    counters = [
+        (before.rx_bytes, after.rx_bytes), (before.tx_bytes, after.tx_bytes),
+        (before.rx_packets, after.rx_packets), (before.tx_packets, after.tx_packets),
+        (before.rx_errors, after.rx_errors), (before.tx_errors, after.tx_errors),
+        (before.rx_dropped, after.rx_dropped), (before.tx_dropped, after.tx_dropped),
+    ]  # fmt: skip
+    steps = [b - a for a, b in counters]
+    if min(steps) < 0:
+        return None
+    rx, tx, rx_packets, tx_packets, rx_errors, tx_errors, rx_dropped, tx_dropped = steps
+    return InterfaceActivity(
+        interface=after.interface,
+        rx_bytes_per_second=rx / seconds,
+        tx_bytes_per_second=tx / seconds,
+        rx_packets_per_second=rx_packets / seconds,
+        tx_packets_per_second=tx_packets / seconds,
+        rx_size=rx / rx_packets if rx_packets else None,
+        tx_size=tx / tx_packets if tx_packets else None,
+        rx_errors_per_second=rx_errors / seconds,
+        tx_errors_per_second=tx_errors / seconds,
+        rx_dropped_per_second=rx_dropped / seconds,
+        tx_dropped_per_second=tx_dropped / seconds,
+    )
+
+
+_MEGABIT = 125_000
+"""Bytes a second of 1 Mb/s, the unit of `speed`."""
+_UP = 1
+"""IFF_UP in `flags`."""
+
+
+def read_interfaces(host: Host) -> Iterable[Reading]:
+    """Yield an Interface for each folder of /sys/class/net."""
+    known = netclass.folders(host)
+    return [_interface(host, folder, measured=netclass.measured(folder, known)) for folder in known.values()]
+
+
+def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interface:
+    base = f"{CLASS}/{folder.name}"
+    flags = host.number(f"{base}/flags")
+    carrier = host.maybe(f"{base}/carrier")  # EINVAL while the interface is down
+    speed = host.number(f"{base}/speed") if measured else None
+    duplex = host.maybe(f"{base}/duplex") if measured else None
+    parents = folder.lower if folder.kind not in {"bond", "bridge", "team"} else ()
+    return Interface(
+        interface=folder.name,
+        kind=folder.kind,
+        operstate=host.maybe(f"{base}/operstate") or None,
+        up=None if flags is None else bool(flags & _UP),
+        carrier=carrier == "1" if carrier in {"0", "1"} else None,
+        carrier_changes=host.number(f"{base}/carrier_changes"),
+        mtu=host.number(f"{base}/mtu"),
+        # -1, 0 and 4294967295 all mean that nobody knows.
+        speed=speed * _MEGABIT if speed is not None and 0 < speed < 0xFFFFFFFF else None,
+        duplex=duplex if duplex in {"full", "half"} else None,
+        master=host.target(f"{base}/master"),
+        parent=parents[0] if len(parents) == 1 else None,
+        driver=host.target(f"{base}/device/driver") if folder.kind == "physical" else None,
+        mac=host.maybe(f"{base}/address") or None,
+        ifindex=host.number(f"{base}/ifindex"),
+        **{field: host.number(f"{base}/statistics/{name}") for field, name in STATISTICS.items()},
+    )
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return each interface, its state and its MTU: what must be seen at once."""
+    return tuple(
+        (name, host.maybe(f"{CLASS}/{name}/operstate"), host.maybe(f"{CLASS}/{name}/mtu")) for name in host.names(CLASS)
+    )
+
+
+NETWORK = Collector(
+    "network",
+    "Traffic of the network interfaces",
+    read_traffic,
+    (Traffic,),
+    (Need(PROC_DEV, "bytes, packets, errors and drops of every interface"),),
+    LIVE,
+    derives=(Derivation(Traffic, InterfaceActivity, activity),),
+)
+
+INTERFACES = Collector(
+    "interfaces",
+    "Network interfaces, their links and errors",
+    read_interfaces,
+    (Interface,),
+    (
+        Need(f"list:{CLASS}", "which interfaces there are"),
+        Need(f"list:{CLASS}/*", "what they are built upon, and their kind"),
+        Need(f"{CLASS}/*/*", "MTU, speed, duplex, state, carrier, kind, addresses"),
+        Need(f"{CLASS}/*/statistics/*", "errors and drops one by one"),
+        Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
+        Need(f"link:{CLASS}/*/device/driver", "the driver"),
+    ),
+    10.0,
+    deadline=5.0,
+    fingerprint=fingerprint,
+)

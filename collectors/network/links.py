@@ -1,0 +1,215 @@
+"""How interfaces are built upon each other: bonds and their slaves, bridges, VLANs, veth pairs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.network import netclass
+from sdstop.core.collector import Collector, Need
+from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
+
+CLASS = netclass.CLASS
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceLink(Reading):
+    """Which interface carries which, one row a pair: frames of `upper` go through `interface`.
+
+    `relation` is what `upper` is: bond, bridge, team, vlan, macvlan ...; for a pair of veth, "veth": the two
+    are ends of one cable, and the pair stands once, in the order of their names.
+    """
+
+    family: ClassVar[str] = "interface_link"
+    title: ClassVar[str] = "Interface relations"
+
+    interface: Annotated[str, Label("Interface", "The lower interface, or one end of a veth pair")]
+    upper: Annotated[str, Label("Upper", "What is built upon it, or the other end")]
+    relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the entry in the lower interface's folder."""
+        del field
+        if self.relation == "veth":
+            return Source(f"{CLASS}/{self.interface}/iflink")
+        return Source(f"list:{CLASS}/{self.interface}", f"upper_{self.upper}")
+
+
+@dataclass(frozen=True, slots=True)
+class Bond(Reading):
+    """A bond, one row each, from /sys/class/net/X/bonding (kernel drivers/net/bonding/bond_sysfs.c)."""
+
+    family: ClassVar[str] = "bond"
+    title: ClassVar[str] = "Bonds"
+
+    interface: Annotated[str, Label("Bond", "Kernel name of the bond")]
+    mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...")]
+    hash_policy: Annotated[str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...")]
+    active_slave: Annotated[str | None, Fact("Active", "The slave in use, where only one is", export=False)]
+    link: Annotated[str | None, State("Link", "mii_status of the bond: up, down")]
+    slaves: Annotated[int | None, Metric("Slaves", "Interfaces in the bond")]
+    miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field."""
+        names = {"hash_policy": "xmit_hash_policy", "link": "mii_status", "interface": "slaves"}
+        name = names.get(field, field or "slaves")
+        return Source(f"{CLASS}/{self.interface}/bonding/{name}")
+
+
+@dataclass(frozen=True, slots=True)
+class BondSlave(Reading):
+    """An interface of a bond, one row each, from /sys/class/net/X/bonding_slave."""
+
+    family: ClassVar[str] = "bond_slave"
+    title: ClassVar[str] = "Bond slaves"
+
+    bond: Annotated[str, Label("Bond", "Kernel name of the bond")]
+    interface: Annotated[str, Label("Slave", "Kernel name of the slave")]
+    state: Annotated[str | None, State("State", "active or backup")]
+    link: Annotated[str | None, State("Link", "mii_status of the slave: up, down, going down, going back")]
+    link_failures: Annotated[int | None, Metric("Failures", "Times its link failed", kind=Kind.COUNTER)]
+    aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator that it belongs to", export=False)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field, or the bond's list of slaves."""
+        names = {"state": "state", "link": "mii_status", "link_failures": "link_failure_count",
+                 "aggregator": "ad_aggregator_id"}  # fmt: skip
+        if field not in names:
+            return Source(f"{CLASS}/{self.bond}/bonding/slaves", self.interface)
+        return Source(f"{CLASS}/{self.interface}/bonding_slave/{names[field]}")
+
+
+LINK_COMMAND = ("ip", "-j", "-d", "link", "show")
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the relations of every interface, the bonds and their slaves."""
+    known = netclass.folders(host)
+    for folder in known.values():
+        for upper in folder.upper:
+            kind = known[upper].kind if upper in known else "upper"
+            yield InterfaceLink(folder.name, upper, kind)
+    for one, other in _veth_pairs(host, known):
+        yield InterfaceLink(one, other, "veth")
+    for folder in known.values():
+        if folder.kind == "bond":
+            yield from _bond(host, folder.name)
+
+
+def _veth_pairs(host: Host, known: dict[str, netclass.Folder]) -> list[tuple[str, str]]:
+    """Return the pairs both of whose ends are in this network namespace, in the order of their names.
+
+    `ip` knows. Without it, two ends that name each other's number are taken for a pair: a number is only unique
+    within a namespace, and of an end whose peer is elsewhere sysfs does not tell where.
+    """
+    ends = {name for name, folder in known.items() if folder.kind in {"veth", "virtual"}}
+    if not ends:
+        return []
+    said = _peers(host)
+    if said is None:
+        index = {name: host.number(f"{CLASS}/{name}/ifindex") for name in ends}
+        names = {number: name for name, number in index.items() if number is not None}
+        linked = {name: host.number(f"{CLASS}/{name}/iflink") for name in ends if known[name].kind == "veth"}
+        said = {name: names[number] for name, number in linked.items() if number is not None and number in names}
+    return sorted(
+        {(min(a, b), max(a, b)) for a, b in said.items() if a != b and said.get(b) == a and a in known and b in known}
+    )
+
+
+def _peers(host: Host) -> dict[str, str] | None:
+    """Return the peer of each veth whose peer is in this namespace, None if `ip` cannot be asked."""
+    try:
+        output = host.run(LINK_COMMAND)
+    except TimedOut:
+        raise
+    except Unreadable:
+        return None
+    if output.exit:
+        return None
+    return parse_peers(output.text)
+
+
+def parse_peers(text: str) -> dict[str, str] | None:
+    """Return `{veth: its peer}` of `ip -j -d link show` (iproute2 4.16 or later), None if that is no such list.
+
+        [{"ifindex": 3, "link": "v0", "ifname": "v1", "mtu": 1500, ..., "linkinfo": {"info_kind": "veth"}}, ...]
+
+    A peer in another namespace is given as `link_index` and `link_netnsid`.
+    """
+    try:
+        rows = json.loads(text or "[]")
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(rows, list):
+        return None
+    found = {}
+    for row in rows:
+        if not isinstance(row, dict) or "link_netnsid" in row:
+            continue
+        info, name, peer = row.get("linkinfo"), row.get("ifname"), row.get("link")
+        veth = isinstance(info, dict) and info.get("info_kind") == "veth"
+        if veth and isinstance(name, str) and isinstance(peer, str):
+            found[name] = peer
+    return found
+
+
+def _bond(host: Host, name: str) -> Iterable[Reading]:
+    base = f"{CLASS}/{name}/bonding"
+    slaves = (host.maybe(f"{base}/slaves") or "").split()
+    miimon = host.number(f"{base}/miimon")
+    yield Bond(
+        interface=name,
+        mode=_word(host.maybe(f"{base}/mode")),
+        hash_policy=_word(host.maybe(f"{base}/xmit_hash_policy")),
+        active_slave=host.maybe(f"{base}/active_slave") or None,
+        link=host.maybe(f"{base}/mii_status") or None,
+        slaves=len(slaves),
+        miimon=None if miimon is None else miimon / 1000,
+    )
+    for slave in slaves:
+        own = f"{CLASS}/{slave}/bonding_slave"
+        yield BondSlave(
+            bond=name,
+            interface=slave,
+            state=host.maybe(f"{own}/state") or None,
+            link=host.maybe(f"{own}/mii_status") or None,
+            link_failures=host.number(f"{own}/link_failure_count"),
+            aggregator=host.number(f"{own}/ad_aggregator_id"),
+        )
+
+
+def _word(said: str | None) -> str | None:
+    """Return `802.3ad` of `802.3ad 4`: bonding prints its options with their number."""
+    return said.split()[0] if said else None
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return each interface with its state and master."""
+    return tuple(
+        (name, host.maybe(f"{CLASS}/{name}/operstate"), host.target(f"{CLASS}/{name}/master"))
+        for name in host.names(CLASS)
+    )
+
+
+LINKS = Collector(
+    "links",
+    "Relations of the network interfaces",
+    read,
+    (InterfaceLink, Bond, BondSlave),
+    (
+        Need(f"list:{CLASS}", "which interfaces there are"),
+        Need(f"list:{CLASS}/*", "what they are built upon, and their kind"),
+        Need(f"{CLASS}/*/*", "kind, numbers, state"),
+        Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
+        Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),
+        Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave"),
+        Need(f"cmd:{' '.join(LINK_COMMAND)}", "which ends of veth pairs belong together"),
+    ),
+    10.0,
+    deadline=5.0,
+    fingerprint=fingerprint,
+)

@@ -1,0 +1,349 @@
+"""What the IP stack learnt and lost: path MTUs, TCP retransmission, fragments, the CPUs' receive queues."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.collector import LIVE, SLOW, Collector, Need
+from sdstop.core.host import Failed, Host, Malformed
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+
+NETSTAT = "/proc/net/netstat"
+SNMP = "/proc/net/snmp"
+SOFTNET = "/proc/net/softnet_stat"
+
+
+@dataclass(frozen=True, slots=True)
+class Tcp(Reading):
+    """Counters of the node's IP stack since boot, one row, from /proc/net/snmp and /proc/net/netstat."""
+
+    family: ClassVar[str] = "tcp"
+    title: ClassVar[str] = "TCP and IP"
+
+    in_segments: Annotated[int | None, Metric("In", "Segments received", kind=Kind.COUNTER)]
+    out_segments: Annotated[int | None, Metric("Out", "Segments sent, without those sent again", kind=Kind.COUNTER)]
+    retransmitted: Annotated[int | None, Metric("Retrans", "Segments sent again", kind=Kind.COUNTER)]
+    in_errors: Annotated[int | None, Metric("Bad", "Segments received badly", kind=Kind.COUNTER)]
+    checksum_errors: Annotated[int | None, Metric("Bad checksum", "Segments with a wrong checksum", kind=Kind.COUNTER)]
+    established: Annotated[int | None, Metric("Established", "Connections now")]
+    timeouts: Annotated[int | None, Metric("Timeouts", "Retransmission timeouts", kind=Kind.COUNTER)]
+    backlog_drops: Annotated[
+        int | None, Metric("Backlog drops", "Segments dropped because a socket was full", kind=Kind.COUNTER)
+    ]
+    listen_drops: Annotated[
+        int | None, Metric("Listen drops", "Connections refused by a full queue", kind=Kind.COUNTER)
+    ]
+    mtu_probe_failures: Annotated[
+        int | None, Metric("MTU probe lost", "Large probes of TCP that were lost", kind=Kind.COUNTER)
+    ]
+    mtu_probe_successes: Annotated[
+        int | None, Metric("MTU probe passed", "Large probes of TCP that arrived", kind=Kind.COUNTER)
+    ]
+    fragments_created: Annotated[int | None, Metric("Fragments", "IPv4 fragments made", kind=Kind.COUNTER)]
+    fragment_failures: Annotated[
+        int | None,
+        Metric("Too large", "IPv4 packets that must not be fragmented and were too large", kind=Kind.COUNTER),
+    ]
+    reassembly_failures: Annotated[
+        int | None, Metric("Reassembly failed", "IPv4 packets that lacked a fragment", kind=Kind.COUNTER)
+    ]
+    unreachable_received: Annotated[
+        int | None,
+        Metric("Unreachable", "ICMP messages of type 3, among them 'fragmentation needed'", kind=Kind.COUNTER),
+    ]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the table that holds the field."""
+        if field in {
+            "timeouts",
+            "backlog_drops",
+            "listen_drops",
+            "mtu_probe_failures",
+            "mtu_probe_successes",
+        }:
+            return Source(NETSTAT, "TcpExt:")
+        if field.startswith(("fragment", "reassembly")):
+            return Source(SNMP, "Ip:")
+        return Source(SNMP, "IcmpMsg:" if field == "unreachable_received" else "Tcp:")
+
+
+@dataclass(frozen=True, slots=True)
+class TcpActivity(Reading):
+    """The same per second, between two reads."""
+
+    family: ClassVar[str] = "tcp_activity"
+    title: ClassVar[str] = "TCP activity"
+    exported: ClassVar[bool] = False
+
+    in_per_second: Annotated[float | None, Metric("In/s", "Segments received per second", "per_second")]
+    out_per_second: Annotated[float | None, Metric("Out/s", "Segments sent per second", "per_second")]
+    retransmitted_per_second: Annotated[
+        float | None, Metric("Retrans/s", "Segments sent again per second", "per_second")
+    ]
+    retransmitted_ratio: Annotated[
+        float | None, Metric("Retrans", "Share of the segments sent that were sent again", "ratio")
+    ]
+    timeouts_per_second: Annotated[float | None, Metric("Timeouts/s", "Timeouts per second", "per_second")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the table that holds the field."""
+        return Source(NETSTAT, "TcpExt:") if field == "timeouts_per_second" else Source(SNMP, "Tcp:")
+
+
+@dataclass(frozen=True, slots=True)
+class Softnet(Reading):
+    """A CPU's receive queue since boot, one row each, from /proc/net/softnet_stat."""
+
+    family: ClassVar[str] = "softnet"
+    title: ClassVar[str] = "Receive queues of the CPUs"
+
+    cpu: Annotated[str, Label("CPU", "Number of the CPU")]
+    processed: Annotated[int, Metric("Processed", "Packets handled", kind=Kind.COUNTER)]
+    dropped: Annotated[int, Metric("Dropped", "Packets dropped because the queue was full", kind=Kind.COUNTER)]
+    squeezed: Annotated[int, Metric("Squeezed", "Times the CPU ran out of budget with packets left", kind=Kind.COUNTER)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the table."""
+        del field
+        return Source(SOFTNET)
+
+
+@dataclass(frozen=True, slots=True)
+class PathMtu(Reading):
+    """A destination for which the kernel learnt a smaller MTU than its interface has, one row each.
+
+    From `ip -j -s route show cache` and the same with -6. The kernel keeps such an exception for ten minutes
+    unless traffic renews it.
+    """
+
+    family: ClassVar[str] = "path_mtu"
+    title: ClassVar[str] = "Learnt path MTUs"
+
+    destination: Annotated[str, Label("Destination", "Address that the exception is for")]
+    interface: Annotated[str | None, Fact("Interface", "Interface that the path leaves by")]
+    gateway: Annotated[str | None, Fact("Gateway", "First router of the path")]
+    mtu: Annotated[int, Metric("Path MTU", "Largest packet that passes", "bytes", exact=True)]
+    interface_mtu: Annotated[int | None, Metric("Interface MTU", "MTU of that interface", "bytes", exact=True)]
+    expires: Annotated[float | None, Metric("Expires", "Time until it is forgotten", "seconds", export=False)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the command's output, or the interface's MTU."""
+        if field == "interface_mtu" and self.interface:
+            return Source(f"/sys/class/net/{self.interface}/mtu")
+        six = "-6 " if ":" in self.destination else ""
+        return Source(f"cmd:ip -j -s {six}route show cache", self.destination)
+
+
+_TCP_FIELDS = {
+    "in_segments": ("Tcp", "InSegs"),
+    "out_segments": ("Tcp", "OutSegs"),
+    "retransmitted": ("Tcp", "RetransSegs"),
+    "in_errors": ("Tcp", "InErrs"),
+    "checksum_errors": ("Tcp", "InCsumErrors"),
+    "established": ("Tcp", "CurrEstab"),
+    "timeouts": ("TcpExt", "TCPTimeouts"),
+    "backlog_drops": ("TcpExt", "TCPBacklogDrop"),
+    "listen_drops": ("TcpExt", "ListenDrops"),
+    "mtu_probe_failures": ("TcpExt", "TCPMTUPFail"),
+    "mtu_probe_successes": ("TcpExt", "TCPMTUPSuccess"),
+    "fragments_created": ("Ip", "FragCreates"),
+    "fragment_failures": ("Ip", "FragFails"),
+    "reassembly_failures": ("Ip", "ReasmFails"),
+    "unreachable_received": ("IcmpMsg", "InType3"),
+}
+
+
+def parse_tables(text: str) -> dict[tuple[str, str], int]:
+    """Return the counters of /proc/net/snmp or /proc/net/netstat (net/ipv4/proc.c), by table and name.
+
+        Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens ...
+        Tcp: 1 200 120000 -1 4127 ...
+
+    Tables whose two lines do not match are left out. Raises Malformed if there is no table at all.
+    """
+    found: dict[tuple[str, str], int] = {}
+    lines = text.splitlines()
+    tables = 0
+    for head, row in itertools.pairwise(lines):
+        table, colon, names = head.partition(":")
+        same, _, numbers = row.partition(":")
+        words = numbers.split()
+        if not colon or table != same or len(names.split()) != len(words):
+            continue
+        if not all(word.lstrip("-").isdecimal() and len(word) <= 21 for word in words):
+            continue
+        tables += 1
+        found.update(((table, name), int(word)) for name, word in zip(names.split(), words, strict=True))
+    if not tables:
+        raise Malformed(f"no table of counters in {text[:60]!r}")
+    return found
+
+
+def parse_softnet(text: str) -> list[Softnet]:
+    """Return the CPUs of /proc/net/softnet_stat (net/core/net-procfs.c): a line of hexadecimal columns each.
+
+        0004e5e3 00000000 00000003 00000000 ... 00000000 00000000
+
+    Processed, dropped, squeezed; kernels since 5.14 have the CPU's number in the 13th column (offline CPUs have no
+    line). Lines that are not of that kind are passed over.
+    """
+    rows: list[Softnet] = []
+    for line in text.splitlines():
+        words = line.split()
+        if len(words) < 3 or not all(len(word) <= 16 and _HEX.fullmatch(word) for word in words):
+            continue
+        cpu = int(words[12], 16) if len(words) > 12 else len(rows)
+        rows.append(Softnet(str(cpu), *(int(word, 16) for word in words[:3])))
+    return rows
+
+
+_HEX = re.compile(r"[0-9a-fA-F]+")
+
+
+def read_tcp(host: Host) -> Iterable[Reading]:
+    """Yield the node's Tcp row, and a Softnet row for each CPU."""
+    return _tcp(host.text(SNMP), host.maybe(NETSTAT) or "", host.maybe(SOFTNET) or "")
+
+
+def _tcp(snmp: str, netstat: str, softnet: str) -> Iterator[Reading]:
+    counters = parse_tables(snmp)
+    if netstat:
+        counters |= parse_tables(netstat)
+    # IcmpMsg lists only the types that came; Icmp counts this one by name.
+    unreachable = counters.get(("Icmp", "InDestUnreachs"))
+    if unreachable is not None:
+        counters.setdefault(("IcmpMsg", "InType3"), unreachable)
+    yield Tcp(**{field: counters.get(place) for field, place in _TCP_FIELDS.items()})
+    yield from parse_softnet(softnet)
+
+
+def tcp_activity(before: Tcp, after: Tcp, seconds: float) -> TcpActivity | None:
+    """Return the rates between two reads, None if a counter went back."""
+    if seconds <= 0:
+        return None
+    received = _step(before.in_segments, after.in_segments)
+    sent = _step(before.out_segments, after.out_segments)
+    again = _step(before.retransmitted, after.retransmitted)
+    timeouts = _step(before.timeouts, after.timeouts)
+    total = (sent or 0) + (again or 0)
+    return TcpActivity(
+        in_per_second=None if received is None else received / seconds,
+        out_per_second=None if sent is None else sent / seconds,
+        retransmitted_per_second=None if again is None else again / seconds,
+        retransmitted_ratio=again / total if again is not None and sent is not None and total else None,
+        timeouts_per_second=None if timeouts is None else timeouts / seconds,
+    )
+
+
+def _step(before: int | None, after: int | None) -> int | None:
+    return after - before if before is not None and after is not None and after >= before else None
+
+
+ROUTES = (("ip", "-j", "-s", "route", "show", "cache"), ("ip", "-j", "-s", "-6", "route", "show", "cache"))
+
+
+def read_paths(host: Host) -> Iterable[Reading]:
+    """Yield a PathMtu for each destination whose MTU the kernel learnt.
+
+    IPv6 may be switched off; then its command fails, and IPv4 alone is told. Raises Failed if IPv4's fails: an `ip`
+    older than 4.16, or of another make, does not know -j.
+    """
+    found: dict[str, Route] = {}
+    for argv in ROUTES:
+        output = host.run(argv)
+        if output.exit:
+            if argv is ROUTES[0]:
+                reason = output.stderr.decode("utf-8", "replace").strip().split("\n")[0]
+                raise Failed(f"cmd:{' '.join(argv)}", f"exit {output.exit}: {reason}")
+            continue
+        found |= parse_routes(output.text)
+    mtus: dict[str, int | None] = {}
+    for destination, row in found.items():
+        name = row.interface
+        if name is not None and name not in mtus:
+            mtus[name] = host.number(f"/sys/class/net/{name}/mtu")
+        yield PathMtu(
+            destination=destination,
+            interface=name,
+            gateway=row.gateway,
+            mtu=row.mtu,
+            interface_mtu=None if name is None else mtus[name],
+            expires=row.expires,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An exception to a route: the path's MTU, and seconds until it is forgotten."""
+
+    mtu: int
+    interface: str | None
+    gateway: str | None
+    expires: int | None
+
+
+def parse_routes(text: str) -> dict[str, Route]:
+    """Return the learnt path MTUs of `ip -j -s route show cache` (iproute2 6.1) by destination.
+
+        [{"dst":"10.99.2.1","gateway":"10.99.1.2","dev":"a0","flags":[],"cache":[],"expires":599,"users":1,
+          "age":0,"metrics":[{"mtu":1500}]}]
+
+    The kernel (since 5.3) tells an exception once for every route that shares its next hop, so it comes several
+    times. Exceptions without an MTU are redirects. Raises Malformed for what is no such list.
+    """
+    try:
+        rows = json.loads(text.strip() or "[]")
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"ip route show cache: no JSON: {text[:60]!r}") from error
+    if not isinstance(rows, list):
+        raise Malformed(f"ip route show cache: no list: {text[:60]!r}")
+    found: dict[str, Route] = {}
+    for row in rows:
+        if not isinstance(row, dict) or not isinstance(row.get("dst"), str):
+            continue
+        metrics = row.get("metrics")
+        tables = [table for table in metrics if isinstance(table, dict)] if isinstance(metrics, list) else []
+        mtus = [mtu for table in tables if isinstance(mtu := table.get("mtu"), int) and not isinstance(mtu, bool)]
+        if mtus and mtus[0] > 0:
+            dev, gateway, expires = row.get("dev"), row.get("gateway"), row.get("expires")
+            found[row["dst"]] = Route(
+                mtus[0],
+                dev if isinstance(dev, str) else None,
+                gateway if isinstance(gateway, str) else None,
+                expires if isinstance(expires, int) and not isinstance(expires, bool) else None,
+            )
+    return found
+
+
+TCP = Collector(
+    "tcp",
+    "TCP, IP and the CPUs' receive queues",
+    read_tcp,
+    (Tcp, Softnet),
+    (
+        Need(SNMP, "segments, retransmissions, fragments, ICMP"),
+        Need(NETSTAT, "timeouts, drops, probes of the path MTU"),
+        Need(SOFTNET, "packets dropped before the stack saw them"),
+    ),
+    LIVE,
+    derives=(Derivation(Tcp, TcpActivity, tcp_activity),),
+    eager=True,
+)
+
+PATHS = Collector(
+    "paths",
+    "Path MTUs that the kernel learnt",
+    read_paths,
+    (PathMtu,),
+    (
+        *(Need(f"cmd:{' '.join(argv)}", "destinations with a smaller MTU than their interface") for argv in ROUTES),
+        Need("/sys/class/net/*/mtu", "the MTU of the interface, to compare"),
+    ),
+    SLOW,
+    deadline=15.0,
+)

@@ -1,0 +1,178 @@
+"""Storage that comes over TCP and the like: iSCSI, NVMe over fabrics and NBD, with what matters for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.collector import Collector, Need
+from sdstop.core.host import Host
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.readings.disk import sysfs_name
+
+BLOCK = "/sys/block"
+ISCSI = "/sys/class/iscsi_session"
+CONNECTIONS = "/sys/class/iscsi_connection"
+NVME = "/sys/class/nvme"
+PACE = 10.0
+
+_NAMESPACE = re.compile(r"(nvme[0-9]+)(?:c[0-9]+)?(n[0-9]+)")
+_NBD = re.compile(r"nbd[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageSession(Reading):
+    """A session with storage elsewhere, one row each.
+
+    A stream of bytes is cut by what TCP likes, and put together again before anybody stores it: unlike AoE's frames
+    the MTU does not decide about the size of requests at the target.
+    """
+
+    family: ClassVar[str] = "storage_session"
+    title: ClassVar[str] = "Storage sessions"
+
+    session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0, nbd0")]
+    transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma, nvme-fc or nbd")]
+    devices: Annotated[str | None, Fact("Devices", "Kernel names of the disks it brings, with commas")]
+    peer: Annotated[str | None, Fact("Peer", "Address and port of the other end")]
+    target: Annotated[str | None, Fact("Target", "What is asked for there: an IQN, an NQN")]
+    state: Annotated[
+        str | None, State("State", "LOGGED_IN, FAILED ... (iSCSI), live, connecting ... (NVMe), connected")
+    ]
+    max_request: Annotated[int | None, Metric("Largest request", "Of the disk that takes least", "bytes", exact=True)]
+    max_receive: Annotated[
+        int | None, Metric("Receives", "iSCSI: data of a PDU to this node (max_recv_dlength)", "bytes", exact=True)
+    ] = None
+    max_send: Annotated[
+        int | None, Metric("Sends", "iSCSI: data of a PDU from this node (max_xmit_dlength)", "bytes", exact=True)
+    ] = None
+    first_burst: Annotated[
+        int | None, Metric("First burst", "iSCSI: data sent without being asked for", "bytes", exact=True)
+    ] = None
+    max_burst: Annotated[int | None, Metric("Burst", "iSCSI: data of one burst", "bytes", exact=True)] = None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the attribute that holds the field, or the state."""
+        match self.transport:
+            case "iscsi":
+                names = {"target": "targetname", "first_burst": "first_burst_len", "max_burst": "max_burst_len"}
+                return Source(f"{ISCSI}/{self.session}/{names.get(field, 'state')}")
+            case "nbd":
+                return Source(f"{BLOCK}/{self.session}/pid")
+        names = {"peer": "address", "target": "subsysnqn", "transport": "transport"}
+        return Source(f"{NVME}/{self.session}/{names.get(field, 'state')}")
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield every session of the three kinds."""
+    connections = host.names(CONNECTIONS)
+    for name in host.names(ISCSI):
+        yield _iscsi(host, name, connections)
+    for name in host.names(NVME):
+        transport = host.maybe(f"{NVME}/{name}/transport")
+        if transport and transport != "pcie":
+            yield _nvme(host, name, transport)
+    for name in _nbds(host):
+        # The kernel makes sixteen of them; only one that somebody serves has the file.
+        if host.number(f"{BLOCK}/{name}/pid") is not None:
+            biggest = _largest(host, [name])
+            yield StorageSession(name, "nbd", name, None, host.maybe(f"{BLOCK}/{name}/backend"), "connected", biggest)
+
+
+def _iscsi(host: Host, name: str, connections: Sequence[str]) -> StorageSession:
+    base = f"{ISCSI}/{name}"
+    number = name.removeprefix("session")
+    first = next((c for c in connections if c.startswith(f"connection{number}:")), None)
+    link = f"{CONNECTIONS}/{first}" if first is not None else None
+    paths = host.glob(f"{base}/device/target*/*:*:*:*/block/*")
+    devices = sorted({path.rpartition("/")[2].replace("!", "/") for path in paths})
+    address = host.maybe(f"{link}/address") or host.maybe(f"{link}/persistent_address") if link else None
+    port = host.maybe(f"{link}/port") or host.maybe(f"{link}/persistent_port") if link else None
+    return StorageSession(
+        session=name,
+        transport="iscsi",
+        devices=",".join(devices) or None,
+        peer=_peer(address, port),
+        target=host.maybe(f"{base}/targetname") or None,
+        state=host.maybe(f"{base}/state") or None,
+        max_request=_largest(host, devices),
+        max_receive=host.number(f"{link}/max_recv_dlength") if link else None,
+        max_send=host.number(f"{link}/max_xmit_dlength") if link else None,
+        first_burst=host.number(f"{base}/first_burst_len"),
+        max_burst=host.number(f"{base}/max_burst_len"),
+    )
+
+
+def _nvme(host: Host, name: str, transport: str) -> StorageSession:
+    base = f"{NVME}/{name}"
+    address = parse_address(host.maybe(f"{base}/address") or "")
+    matches = (_NAMESPACE.fullmatch(entry) for entry in host.names(base))
+    # nvme0c1n1 is the path of the controller to nvme0n1, which the kernel shows.
+    devices = sorted({match[1] + match[2] for match in matches if match})
+    return StorageSession(
+        session=name,
+        transport=f"nvme-{transport}",
+        devices=",".join(devices) or None,
+        peer=_peer(address.get("traddr"), address.get("trsvcid")),
+        target=host.maybe(f"{base}/subsysnqn") or None,
+        state=host.maybe(f"{base}/state") or None,
+        max_request=_largest(host, devices),
+    )
+
+
+def parse_address(text: str) -> dict[str, str]:
+    """Return the parts of an NVMe controller's address (kernel drivers/nvme/host/fabrics.c: nvmf_get_address).
+
+    traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1
+    """
+    pairs = (part.strip().partition("=") for part in text.split(","))
+    return {name: value for name, equals, value in pairs if equals and name and value}
+
+
+def _peer(address: str | None, port: str | None) -> str | None:
+    if not address:
+        return None
+    shown = f"[{address}]" if ":" in address and not address.startswith("[") else address
+    return f"{shown}:{port}" if port else address
+
+
+def _largest(host: Host, devices: Sequence[str]) -> int | None:
+    """Return the largest request of the device that takes least, in bytes."""
+    limits = [host.number(f"{BLOCK}/{sysfs_name(device)}/queue/max_sectors_kb") for device in devices]
+    known = [limit for limit in limits if limit is not None]
+    return min(known) * 1024 if known else None
+
+
+def _nbds(host: Host) -> list[str]:
+    return [name for name in host.names(BLOCK) if _NBD.fullmatch(name)]
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return the sessions, and which NBDs there are."""
+    return tuple(tuple(host.names(folder)) for folder in (ISCSI, NVME)), tuple(_nbds(host))
+
+
+SESSIONS = Collector(
+    "sessions",
+    "iSCSI, NVMe and NBD sessions",
+    read,
+    (StorageSession,),
+    (
+        Need(f"list:{ISCSI}", "which iSCSI sessions there are"),
+        Need(f"{ISCSI}/*", "their target, state and bursts"),
+        Need(f"list:{ISCSI}/*", "their disks"),
+        Need(f"list:{CONNECTIONS}", "their connections"),
+        Need(f"{CONNECTIONS}/*", "address and limits of a connection"),
+        Need(f"list:{NVME}", "which NVMe controllers there are"),
+        Need(f"{NVME}/*", "transport, address and state"),
+        Need(f"list:{NVME}/*", "their namespaces"),
+        Need(f"list:{BLOCK}", "which NBDs there are"),
+        Need(f"{BLOCK}/nbd*/*", "whether an NBD is served"),
+        Need(f"{BLOCK}/*/queue/max_sectors_kb", "the largest request"),
+    ),
+    PACE,
+    deadline=5.0,
+    fingerprint=fingerprint,
+)

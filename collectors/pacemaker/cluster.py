@@ -1,0 +1,186 @@
+"""Pacemaker: the nodes of a high-availability cluster, and the resources that it starts, moves and fences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.collectors.pacemaker.crm_mon import (
+    MON,
+    Failure,
+    Managed,
+    Member,
+    Status,
+    nodes_of,
+    parse_name,
+    parse_status,
+)
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent, Denied, Failed, Host, Output
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.readings.cluster import Cluster, ClusterNode
+
+KIND = "pacemaker"
+COROSYNC = "/etc/corosync/corosync.conf"
+_DISCONNECTED = frozenset({102, 107})
+"""Exit codes of crm_mon where Pacemaker does not run: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterResource(Reading):
+    """What a high-availability cluster starts and moves, one row each; a clone's instances are one."""
+
+    family: ClassVar[str] = "cluster_resource"
+    title: ClassVar[str] = "Cluster resources"
+
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster")]
+    resource: Annotated[str, Label("Resource", "Its name")]
+    agent: Annotated[str, Fact("Agent", "What starts and watches it")]
+    state: Annotated[
+        str, State("State", "blocked, failed, stopped, unmanaged, disabled or running, the worst one first")
+    ]
+    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False)]
+    instances: Annotated[int, Metric("Instances", "Instances that it may have")]
+    running: Annotated[int, Metric("Running", "Instances that are active")]
+    failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
+    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False)] = None
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the resource stands, or an action of it that failed."""
+        return Source(self.origin, f'"{self.resource}_' if field == "failures" else f'id="{self.resource}"')
+
+
+def read(host: Host) -> Iterable[Reading]:
+    """Yield the cluster, its nodes and its resources. Absent where Pacemaker is not installed, or does not run."""
+    key, text = _asked(host)
+    said = parse_status(text)
+    name = parse_name(host.maybe(COROSYNC) or "") or KIND
+    here = host.maybe("/proc/sys/kernel/hostname")
+    return [
+        _cluster(said, name, key),
+        *(_node(member, name, here, key) for member in said.members),
+        *(_resource(known, said.failures, name, key) for known in said.resources),
+    ]
+
+
+def _asked(host: Host) -> tuple[str, str]:
+    """Return the evidence's key and the text, as somebody recorded it or as crm_mon says it now."""
+    recorded = [
+        name for name in host.recorded("crm_mon")
+        if any(word in name for word in ("--output-as=xml", "--as-xml", "-X"))
+    ]  # fmt: skip
+    if recorded and " ".join(MON) not in recorded:
+        name = recorded[0]
+        key = f"cmd:{name}" if " " in name else f"slug:{name}"
+        return key, _said(key, host.recorded_output(name))
+    return command_key(MON), _said(command_key(MON), host.run(MON, 5.0))
+
+
+def _said(key: str, output: Output) -> str:
+    if output.exit == 0:
+        return output.text
+    said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+    if output.exit in _DISCONNECTED or "not connected" in f"{said}{output.text[:2000]}".lower():
+        raise Absent(key, "Pacemaker does not run here")
+    if "ermission denied" in said or "ot authorized" in said:
+        raise Denied(key, "Pacemaker answers root and the group haclient alone: start sdstop with sudo")
+    raise Failed(key, f"exit {output.exit}: {said[:200]}")
+
+
+def _cluster(said: Status, name: str, key: str) -> Cluster:
+    voters = [member for member in said.members if member.kind == "member"]
+    wrong = list(_wrong(said))
+    state = "maintenance" if said.maintenance else "quorum" if said.quorum else "partition"
+    return Cluster(
+        cluster=name,
+        kind=KIND,
+        ident=None,
+        version=said.version,
+        state="no quorum" if said.quorum is False else state if said.quorum else "no leader",
+        healthy=0 if wrong else 1,
+        leader=said.leader,
+        managers=len(voters),
+        managers_up=sum(member.online for member in voters),
+        replicas=None,
+        replicas_up=None,
+        tolerates=None,
+        nodes=None,
+        nodes_up=None,
+        capacity=None,
+        used=None,
+        spare=None,
+        degraded=None,
+        failed=None,
+        says="; ".join(wrong) or None,
+        origin=key,
+        needle="<current_dc",
+    )
+
+
+def _wrong(said: Status) -> Iterable[str]:
+    if said.leader is None:
+        yield "nobody leads it: no resource is started, moved or fenced"
+    elif said.quorum is False:
+        policies = {"stop": "all its resources are stopped", "ignore": "resources run all the same",
+                    "freeze": "resources that run stay, and none is moved",
+                    "demote": "promoted resources are demoted and the rest is stopped",
+                    "suicide": "its nodes are fenced", "fence": "its nodes are fenced"}  # fmt: skip
+        yield f"no quorum: {policies.get(said.policy or '', 'no-quorum-policy says what becomes of its resources')}"
+    for member in said.members:
+        if member.unclean:
+            never = ", which never will be: fencing is off" if said.fencing is False else ""
+            yield f"{member.name} is UNCLEAN: what ran there waits until it is fenced{never}"
+
+
+def _node(member: Member, cluster: str, here: str | None, key: str) -> ClusterNode:
+    up = member.online and not member.unclean
+    state = "UNCLEAN" if member.unclean else "pending" if member.pending else "online" if member.online else "offline"
+    away = "maintenance" if member.maintenance else "standby" if member.standby else None
+    # A remote node may be a container that is stopped as it should be.
+    healthy = int(up and not member.pending) if member.kind == "member" or up else None
+    return ClusterNode(
+        cluster, member.kind, member.name, None, None, None, member.name, state, healthy, away, member.leads,
+        None, None, None, None, here is not None and here == member.name, key,
+    )  # fmt: skip
+
+
+def _resource(known: Managed, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
+    own = [failure for failure in failures if failure.resource.partition(":")[0] == known.name.partition(":")[0]]
+    last = max(own, key=lambda failure: failure.when, default=None)
+    state = (
+        "blocked" if known.blocked
+        else "failed" if known.failed
+        else "disabled" if not known.expected
+        else "unmanaged" if not known.managed
+        else "running" if known.running
+        else "stopped"
+    )  # fmt: skip
+    return ClusterResource(
+        cluster, known.name, known.agent, state, nodes_of(known.running), known.instances, len(known.running),
+        len(own), _words(last) if last is not None else None, key,
+    )  # fmt: skip
+
+
+def _words(failure: Failure) -> str:
+    when = f" ({failure.when})" if failure.when else ""
+    why = failure.reason or failure.status or "failed"
+    return f"{failure.task or 'an action'} on {failure.node or '?'}: {why}{when}"
+
+
+PACEMAKER = Collector(
+    "pacemaker",
+    "Pacemaker's nodes and resources",
+    read,
+    (Cluster, ClusterNode, ClusterResource),
+    (
+        Need(command_key(MON), "nodes, quorum and resources", "root, or the group haclient"),
+        Need("cmd:crm_mon*", "the same, as others recorded it"),
+        Need(COROSYNC, "the cluster's name"),
+        Need("/proc/sys/kernel/hostname", "this node's name"),
+    ),
+    SLOW,
+    deadline=8.0,
+)

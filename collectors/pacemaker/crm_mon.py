@@ -1,0 +1,217 @@
+"""Pacemaker: the state of a cluster's nodes and resources, as `crm_mon` prints it in XML.
+
+Formats: xml/api/crm_mon-*.rng, nodes-*.rng, resources-*.rng and failure-*.rng of Pacemaker. Below `<pacemaker-result>`
+since 2.0.3, and before, with `-X`, below `<crm_mon>` with the same elements.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from sdstop.core.host import Malformed
+
+if TYPE_CHECKING:
+    import xml.etree.ElementTree as ET
+
+MON = ("crm_mon", "--output-as=xml", "-1")
+_STOPPED = frozenset({"Stopped", "stopped"})
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A node of the cluster; `kind` member, or remote: it runs resources and has no vote."""
+
+    name: str
+    kind: str
+    online: bool
+    unclean: bool
+    standby: bool
+    maintenance: bool
+    pending: bool
+    leads: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Managed:
+    """A resource, all its instances together: `running` are the nodes of those that are active, by role.
+
+    `expected` is whether it should run: neither it nor what it is in (clone, group, bundle) is disabled.
+    """
+
+    name: str
+    agent: str
+    instances: int
+    running: tuple[tuple[str, str], ...]
+    failed: tuple[str, ...]
+    blocked: bool
+    managed: bool
+    expected: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """An action that failed and was not cleaned up: `monitor of r0 on san1: error (timed out)`, and when, if told."""
+
+    resource: str
+    task: str
+    node: str
+    status: str
+    reason: str
+    when: str
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
+
+    version: str | None
+    leader: str | None
+    quorum: bool | None
+    maintenance: bool
+    fencing: bool | None
+    policy: str | None
+    members: tuple[Member, ...]
+    resources: tuple[Managed, ...]
+    failures: tuple[Failure, ...]
+
+
+def parse_status(text: str) -> Status:
+    """Read what crm_mon prints.
+
+        <pacemaker-result api-version="2.25" request="crm_mon --output-as=xml -1">
+          <summary>
+            <current_dc present="true" version="2.1.5-a3f44794f94" name="san1" id="1" with_quorum="true"/>
+            <cluster_options stonith-enabled="true" no-quorum-policy="stop" maintenance-mode="false"/>
+          </summary>
+          <nodes><node name="san1" id="1" online="true" standby="false" maintenance="false" pending="false"
+                       unclean="false" is_dc="true" type="member"/></nodes>
+          <resources>
+            <clone id="r0-clone" multi_state="true" disabled="false" failed="false">
+              <resource id="r0" resource_agent="ocf:linbit:drbd" role="Promoted" active="true" blocked="false"
+                        managed="true" failed="false" nodes_running_on="1"><node name="san1" id="1"/></resource>
+            </clone>
+          </resources>
+          <failures><failure op_key="r0_monitor_10000" node="san2" exitstatus="error" exitreason="timed out"
+                             last-rc-change="2026-11-21 03:12:07Z" task="monitor"/></failures>
+        </pacemaker-result>
+
+    Raises Malformed.
+    """
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # it prints none; entities could grow without bound
+        raise Malformed("crm_mon: a document type")
+    import xml.etree.ElementTree as ET  # noqa: PLC0415  # few nodes have any, and it takes time to import
+
+    try:
+        root = ET.fromstring(text)  # noqa: S314  # without entities it can only be as large as it is
+    except (ET.ParseError, ValueError) as error:
+        raise Malformed(f"crm_mon: {error}") from error
+    if root.tag not in {"pacemaker-result", "crm_mon"}:
+        raise Malformed(f"crm_mon: begins with {root.tag[:40]!r}")
+    if root.find("summary") is None and root.find("nodes") is None:
+        raise Malformed("crm_mon: neither a summary nor nodes")
+    leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
+    present = leader is not None and leader.get("present") == "true"
+    return Status(
+        leader.get("version") or None if leader is not None else None,
+        leader.get("name") if leader is not None and present else None,
+        _told(leader, "with_quorum") if present else None,
+        _told(options, "maintenance-mode") is True,
+        _first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
+        options.get("no-quorum-policy") if options is not None else None,
+        tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
+        tuple(_managed(root.find("resources"))),
+        tuple(_failure(item) for item in root.findall("failures/failure")),
+    )
+
+
+def parse_name(text: str) -> str | None:
+    """Return the cluster's name in corosync.conf(5): `cluster_name: san`."""
+    found = re.search(r"^\s*cluster_name\s*:\s*(\S+)", text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _told(item: ET.Element | None, name: str) -> bool | None:
+    return {"true": True, "1": True, "false": False, "0": False}.get(item.get(name, "")) if item is not None else None
+
+
+def _first(*told: bool | None) -> bool | None:
+    return next((value for value in told if value is not None), None)
+
+
+def _member(node: ET.Element) -> Member:
+    return Member(
+        node.get("name", ""),
+        node.get("type", "member"),
+        _told(node, "online") is True,
+        _told(node, "unclean") is True,
+        _told(node, "standby") is True or _told(node, "standby_onfail") is True,
+        _told(node, "maintenance") is True,
+        _told(node, "pending") is True,
+        _told(node, "is_dc") is True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Instance:
+    """An instance of a resource, and whether what it is in (clone, group, bundle) is disabled."""
+
+    item: ET.Element
+    disabled: bool
+
+
+def _instances(parent: ET.Element, *, disabled: bool) -> Iterator[_Instance]:
+    todo = [(child, disabled) for child in reversed(parent)]
+    while todo:  # groups lie in clones and replicas in bundles, as deep as a hostile capture wants
+        item, off = todo.pop()
+        off = off or _told(item, "disabled") is True or item.get("target_role", "") in _STOPPED
+        if item.tag == "resource":
+            yield _Instance(item, off)
+        elif item.tag in {"clone", "group", "bundle", "replica"}:
+            todo.extend((child, off) for child in reversed(item))
+
+
+def _managed(resources: ET.Element | None) -> Iterator[Managed]:
+    by_name: dict[str, list[_Instance]] = {}
+    for instance in _instances(resources, disabled=False) if resources is not None else ():
+        name = instance.item.get("id")
+        if name:
+            by_name.setdefault(name, []).append(instance)
+    for name, instances in by_name.items():
+        items = [instance.item for instance in instances]
+        active = [item for item in items if _told(item, "active")]
+        broken = [item for item in items if _told(item, "failed") and not _told(item, "failure_ignored")]
+        yield Managed(
+            name,
+            items[0].get("resource_agent", ""),
+            len(items),
+            tuple((node, item.get("role", "Started")) for item in active for node in _names(item)),
+            tuple(dict.fromkeys(node for item in broken for node in (_names(item) or ["?"]))),
+            any(_told(item, "blocked") is True for item in items),
+            all(_told(item, "managed") is not False for item in items),
+            not all(instance.disabled for instance in instances),
+        )
+
+
+def _names(item: ET.Element) -> list[str]:
+    return [name for node in item.findall("node") if (name := node.get("name"))]
+
+
+def _failure(item: ET.Element) -> Failure:
+    key = item.get("op_key") or item.get("id") or ""
+    resource, _, task = key.rpartition("_")[0].rpartition("_")
+    return Failure(
+        resource or key,
+        item.get("task") or task,
+        item.get("node", ""),
+        item.get("exitstatus", ""),
+        item.get("exitreason", ""),
+        item.get("last-rc-change", ""),
+    )
+
+
+def nodes_of(running: Iterable[tuple[str, str]]) -> str:
+    """Return where a resource runs: `san1 (Promoted), san2 (Unpromoted)`; a role that says nothing is left out."""
+    return ", ".join(node if role == "Started" else f"{node} ({role})" for node, role in running)

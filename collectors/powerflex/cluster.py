@@ -1,0 +1,246 @@
+"""ScaleIO/PowerFlex: its gateway's answers, or recorded scli text, as a cluster's readings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from sdstop.collectors.powerflex.nodes import addresses_of, cluster_row, manager_rows, node_rows
+from sdstop.collectors.powerflex.objects import (
+    LISTS,
+    QUERY,
+    decode,
+    microseconds,
+    number,
+    objects,
+    size,
+    statistics,
+    text,
+    whole,
+)
+from sdstop.collectors.powerflex.pools import Here, System, pool_rows
+from sdstop.collectors.powerflex.readings import GATEWAY, INSTANCES, STATISTICS, Gateway, ScaleioPool
+from sdstop.collectors.powerflex.scli import recorded_objects
+from sdstop.collectors.powerflex.volumes import client_rows, volume_rows
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import http_key
+from sdstop.core.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
+from sdstop.core.model import Reading
+from sdstop.readings.cluster import (
+    Cluster,
+    ClusterClient,
+    ClusterDevice,
+    ClusterNode,
+    ClusterPool,
+    ClusterVolume,
+    FailureDomain,
+    make_device,
+)
+from sdstop.readings.device_names import DevicePath, make_path
+from sdstop.readings.disk import device_name
+from sdstop.readings.limit import USE, Limit
+from sdstop.readings.rebuild_progress import Rebuild
+
+BY_ID = "/dev/disk/by-id"
+ADDRESSES = "/proc/net/fib_trie"
+DRIVER = "/bin/emc/scaleio/drv_cfg.txt"
+PACE = 10.0
+"""Seconds between samples: as often as the maker's own tool asks."""
+_LINK = re.compile(r"emc-vol-([0-9a-fA-F]{1,32})-([0-9a-fA-F]{1,32})")
+_LEAF = re.compile(r"\|-- ([0-9.]{7,15})\s+/32 host LOCAL")
+_GUID = re.compile(r"^ini_guid\s+([0-9A-Fa-f-]{36})\s*$", re.MULTILINE)
+
+
+def read(host: Host) -> Iterator[Reading]:
+    """Yield a system's rows. Absent where no gateway is configured, and nothing of scli was recorded."""
+    said, origin, numbers, counted = _ask(host)
+    known = objects(said)
+    gateway = _gateway(host)
+    name = text(known.system.get("name")) or text(known.system.get("id")) or "powerflex"
+    stale = gateway is not None and gateway.state == "stale"
+    system = System(name, known, statistics(numbers), origin, counted, stale)
+    here = _here(host)
+    if gateway is not None:
+        yield gateway
+    yield cluster_row(system)
+    yield from manager_rows(system)
+    yield from node_rows(system, here)
+    yield from pool_rows(system)
+    yield from _devices(host, system, here)
+    yield from volume_rows(system, here)
+    yield from client_rows(system, here)
+
+
+def _ask(host: Host) -> tuple[Any, str, Any, str]:
+    """Return objects and numbers as they were said, each with the key of its evidence."""
+    asked, posed = http_key("GET", INSTANCES), http_key("POST", STATISTICS, QUERY)
+    try:
+        reply = host.get(INSTANCES)
+    except Absent as absent:
+        if absent.recorded:  # by a node without a gateway
+            raise
+        return _recorded(host, absent, asked, posed)
+    said = _objects(_good(reply, asked))
+    try:
+        numbers = decode(_good(host.request("POST", STATISTICS, QUERY), posed))
+    except TimedOut:
+        raise
+    except Unreadable as error:
+        if not isinstance(error, Absent):
+            raise
+        numbers = {}
+    return said, asked, numbers, posed if numbers else ""
+
+
+@lru_cache(maxsize=2)
+def _objects(data: bytes) -> Any:
+    """Decode the objects, which hardly ever change, once."""
+    return decode(data)
+
+
+def _good(reply: Reply, key: str) -> bytes:
+    if reply.status != 200:
+        raise Failed(key, f"status {reply.status}")
+    return reply.body
+
+
+def _recorded(host: Host, absent: Absent, asked: str, posed: str) -> tuple[Any, str, Any, str]:
+    """Return what was recorded without all objects in one: some types of them, or scli's text."""
+    found: dict[str, Any] = {}
+    origin = ""
+    for kind, name in {"System": "System", **LISTS}.items():
+        path = f"/api/types/{kind}/instances"
+        try:
+            listed = decode(_good(host.get(path), path))
+        except Absent:
+            continue
+        if kind == "System":
+            found[name] = listed[0] if isinstance(listed, list) and listed else {}
+        else:
+            found[name] = listed
+        origin = origin or http_key("GET", path)
+    if found:
+        try:
+            return found, origin, decode(_good(host.request("POST", STATISTICS, QUERY), posed)), posed
+        except Absent:
+            return found, origin, {}, ""
+    told = recorded_objects(host)
+    if told is None:
+        raise Absent(asked, absent.detail, recorded=absent.recorded)
+    return told
+
+
+def _gateway(host: Host) -> Gateway | None:
+    try:
+        said = host.answer(GATEWAY)
+    except TimedOut:
+        raise
+    except Unreadable:
+        return None
+    if not isinstance(said, dict) or not text(said.get("gateway")):
+        return None
+    dropped = said.get("dropped")
+    names = ", ".join(str(name) for name in dropped) if isinstance(dropped, list) else ""
+    return Gateway(
+        str(said["gateway"]), text(said.get("state")) or "ok", number(said.get("age")), text(said.get("version")),
+        text(said.get("login")), text(said.get("verified")), whole(said.get("gateways")),
+        whole(said.get("failures")), names or None, text(said.get("trouble")),
+    )  # fmt: skip
+
+
+def _here(host: Host) -> Here:
+    links = {match[2].lower(): name for name in host.names(BY_ID) if (match := _LINK.fullmatch(name))}
+    volumes = {ident: host.target(f"{BY_ID}/{name}") for ident, name in links.items()}
+    addresses = _LEAF.findall(host.maybe(ADDRESSES) or "")
+    guid = _GUID.search(host.maybe(DRIVER) or "")
+    return Here(
+        frozenset(a for a in addresses if not a.startswith("127.")),
+        guid[1].lower() if guid else None,
+        {ident: device_name(name) for ident, name in volumes.items() if name},
+    )
+
+
+def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice | DevicePath]:
+    mine = {
+        ident for ident, row in system.objects.of("Sds").items() if not here.addresses.isdisjoint(addresses_of(row))
+    }
+    for ident, row in system.objects.of("Device").items():
+        numbers = system.of("Device", ident)
+        node = text(row.get("sdsId"))
+        path = text(row.get("deviceCurrentPathName"))
+        original = text(row.get("deviceOriginalPathName"))
+        state, error = text(row.get("deviceState")), text(row.get("errorState"))
+        bad = [word for word, good in ((error, "None"), (state, "Normal")) if word not in {None, good}]
+        found = make_device(
+            system.cluster,
+            system.objects.name("Sds", node) or "?",
+            path or original or text(row.get("name")) or ident,
+            ident,
+            system.pool(text(row.get("storagePoolId"))),
+            text(row.get("name")),
+            path,
+            original,
+            ", ".join(bad) or state,
+            None if state is None and error is None else int(not bad),
+            text(row.get("mediaType")) or text(row.get("autoDetectMediaType")),
+            " ".join(filter(None, (text(row.get("vendorName")), text(row.get("modelName"))))) or None,
+            text(row.get("serialNumber")),
+            size(row, "capacityLimitInKb", "maxCapacityInKb") or size(numbers, "maxCapacityInKb"),
+            size(numbers, "capacityInUseInKb"),
+            microseconds(numbers, "avgReadLatencyInMicrosec"),
+            microseconds(numbers, "avgWriteLatencyInMicrosec"),
+            _kernel_name(host, path) if node in mine and path else None,
+            system.origin,
+        )
+        yield found
+        if original or path:
+            source = found.source()
+            needle = source.needle if source is not None else ident
+            yield make_path(
+                system.cluster, found.node, original or path or "", "powerflex", path, found.healthy, found.local,
+                system.origin, needle,
+            )  # fmt: skip
+
+
+def _kernel_name(host: Host, path: str) -> str | None:
+    """Return the kernel's name of a path in /dev of this node."""
+    if path.startswith("/dev/disk/"):
+        name = host.target(path)
+        return device_name(name) if name else None
+    return path.removeprefix("/dev/") if path.startswith("/dev/") and path.count("/") == 2 else None
+
+
+def _lacks(tables: Mapping[type[Reading], Mapping[Any, Reading]]) -> str:
+    for row in tables.get(Gateway, {}).values():
+        if isinstance(row, Gateway) and row.state == "stale":
+            age = "" if row.age is None else f" of {row.age:.0f} s ago"
+            return f"stale, this is{age}: {row.trouble or 'no gateway answers'}"
+    return ""
+
+
+SCALEIO = Collector(
+    "scaleio",
+    "ScaleIO/PowerFlex",
+    read,
+    (
+        Gateway, Cluster, ClusterNode, ClusterPool, FailureDomain, ScaleioPool, ClusterDevice, ClusterVolume,
+        ClusterClient, Limit, Rebuild, DevicePath,
+    ),
+    (
+        Need(f"http:GET {INSTANCES}", "all objects of the system", "a user of the role Monitor: [powerflex] in the "
+             "config file"),
+        Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
+        Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
+        Need(f"answer:{GATEWAY}", "which gateway answered, and how old the answer is"),
+        Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
+        Need(ADDRESSES, "which SDS and SDC this node is"),
+        Need(DRIVER, "which SDC this node is", "root"),
+        Need("cmd:scli *", "recorded output of scli, where nobody asked a gateway"),
+    ),
+    PACE,
+    45.0,
+    derives=(USE,),
+    lacks=_lacks,
+)  # fmt: skip

@@ -1,0 +1,182 @@
+"""Managers and nodes of a ScaleIO/PowerFlex system, and whether the cluster is led and whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sdstop.collectors.powerflex.objects import Object, rates, size, text, whole
+from sdstop.collectors.powerflex.pools import Here, System, bad_states
+from sdstop.readings.cluster import Cluster, ClusterNode
+
+_MODES = {
+    "singlenode": (1, 1), "threenodes": (3, 2), "fivenodes": (5, 3), "1_node": (1, 1), "3_node": (3, 2),
+    "5_node": (5, 3), "single": (1, 1), "cluster": (3, 2),
+}  # fmt: skip
+"""Managers and copies of their records by mode; Single and Cluster are 1.x's, whose third manager has no records."""
+_OF_1X = {
+    "clusterednormal": (3, 2), "clustereddegraded": (2, 1), "clusteredtiebreakerdown": (2, 2),
+    "clustereddegradedtiebreakerdown": (1, 1),
+}  # fmt: skip
+
+
+def cluster_row(system: System) -> Cluster:
+    """Return the system as a cluster: who leads it, how many managers and nodes are there, how much is degraded."""
+    row, numbers = system.objects.system, system.of("System", "")
+    said = row.get("mdmCluster")
+    mdms: Object = said if isinstance(said, dict) else {}
+    state = text(mdms.get("clusterState")) or text(row.get("mdmClusterState"))
+    mode = text(mdms.get("clusterMode")) or text(row.get("mdmMode")) or ""
+    expected, copies = _MODES.get(mode.lower(), (None, None))
+    up, copies_up = whole(mdms.get("goodNodesNum")), whole(mdms.get("goodReplicasNum"))
+    if not mdms and state is not None:
+        up, copies_up = (1, 1) if mode.lower() == "single" else _OF_1X.get(state.lower(), (None, None))
+    expected = expected or whole(mdms.get("nodesNum")) or len(_members(mdms)) or None
+    copies = copies or whole(mdms.get("replicasNum"))
+    nodes = system.objects.of("Sds").values()
+    reads, read = rates(numbers, "userDataReadBwc")
+    writes, write = rates(numbers, "userDataWriteBwc")
+    master = mdms.get("master")
+    leader: Object = master if isinstance(master, dict) else {}
+    return Cluster(
+        system.cluster,
+        "powerflex",
+        text(row.get("id")),
+        _version(text(row.get("systemVersionName"))),
+        state,
+        _healthy(state, mode, up, expected),
+        text(leader.get("name")) or text(leader.get("id")),
+        expected,
+        up,
+        copies,
+        copies_up,
+        _tolerates(expected, up, copies_up),
+        len(nodes) or None,
+        sum(1 for node in nodes if not bad_states(node)) if nodes else None,
+        size(numbers, "maxCapacityInKb", "capacityLimitInKb"),
+        size(numbers, "capacityInUseInKb"),
+        size(numbers, "spareCapacityInKb"),
+        _added(numbers, "degradedHealthyCapacityInKb", "degradedFailedCapacityInKb"),
+        size(numbers, "failedCapacityInKb"),
+        reads,
+        writes,
+        read,
+        write,
+        system.objects.session,
+        None,
+        system.origin,
+        "clusterState" if mdms else "mdmClusterState" if state else "",
+    )
+
+
+def _added(row: Object, *names: str) -> int | None:
+    found = [size(row, name) for name in names]
+    return None if all(part is None for part in found) else sum(part or 0 for part in found)
+
+
+def _version(name: str | None) -> str | None:
+    """Return `ScaleIO R2_6.11000.113` of `DellEMC ScaleIO Version: R2_6.11000.113`."""
+    if name is None:
+        return None
+    product, _, version = name.partition(" Version: ")
+    return f"{product.split()[-1]} {version}" if version and product.split() else name
+
+
+def _healthy(state: str | None, mode: str, up: int | None, expected: int | None) -> int | None:
+    if state is None:
+        return None
+    good = state.lower() in {"clusterednormal", "normal"} or (mode.lower().startswith(("single", "1_")))
+    return int(good and not (up is not None and expected is not None and up < expected))
+
+
+def _tolerates(expected: int | None, up: int | None, copies_up: int | None) -> int | None:
+    """Return how many managers may still go: a majority must be left, and one with the records."""
+    if expected is None or up is None:
+        return None
+    bounds = [up - (expected // 2 + 1), *([] if copies_up is None else [copies_up - 1])]
+    return max(min(bounds), 0)
+
+
+def _members(mdms: Object) -> list[tuple[str, Object]]:
+    """Return the managers with their role."""
+    master = mdms.get("master")
+    found: list[tuple[str, Object]] = [("mdm", master)] if isinstance(master, dict) else []
+    for role, name in (("mdm", "slaves"), ("tiebreaker", "tieBreakers")):
+        listed = mdms.get(name)
+        found += [(role, entry) for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    return found
+
+
+def manager_rows(system: System) -> Iterator[ClusterNode]:
+    """Yield the managers: MDMs, tie-breakers, and those that stand by."""
+    said = system.objects.system.get("mdmCluster")
+    mdms: Object = said if isinstance(said, dict) else {}
+    standby = mdms.get("standbyMDMs")
+    spare = [("standby", row) for row in standby if isinstance(row, dict)] if isinstance(standby, list) else []
+    for role, row in [*_members(mdms), *spare]:
+        ident = text(row.get("id"))
+        leads = row is mdms.get("master")
+        state = text(row.get("status")) or ("Normal" if leads else None)  # 2.6 says none of the master
+        addresses = row.get("ips")
+        yield ClusterNode(
+            system.cluster,
+            role,
+            text(row.get("name")) or ident or "?",
+            ident,
+            " ".join(map(str, addresses)) if isinstance(addresses, list) else text(addresses),
+            None,
+            None,
+            state,
+            None if state is None or role == "standby" else int(state == "Normal"),
+            None,
+            leads,
+            None,
+            None,
+            None,
+            text(row.get("versionInfo")),
+            origin=system.origin,
+        )
+
+
+def node_rows(system: System, here: Here) -> Iterator[ClusterNode]:
+    """Yield the nodes that hold data, the SDSs."""
+    counts: dict[str, int] = {}
+    capacity: dict[str, int] = {}
+    for device in system.objects.of("Device").values():
+        node = str(device.get("sdsId"))
+        counts[node] = counts.get(node, 0) + 1
+        capacity[node] = capacity.get(node, 0) + (size(device, "maxCapacityInKb") or 0)
+    for ident, row in system.objects.of("Sds").items():
+        numbers = system.of("Sds", ident)
+        bad = bad_states(row)
+        maintenance = text(row.get("maintenanceState"))
+        addresses = addresses_of(row)
+        fault_set = text(row.get("faultSetId"))
+        fault_set = None if fault_set is None or not fault_set.strip("0") else fault_set
+        yield ClusterNode(
+            system.cluster,
+            "sds",
+            system.objects.name("Sds", ident) or ident,
+            ident,
+            " ".join(addresses) or None,
+            system.objects.name("ProtectionDomain", text(row.get("protectionDomainId"))),
+            system.objects.name("FaultSet", fault_set) or system.objects.name("Sds", ident),
+            ", ".join(bad) or "Normal",
+            int(not bad),
+            None if maintenance in {None, "NoMaintenance", "NO_MAINTENANCE"} else maintenance,
+            leads=False,
+            devices=counts.get(ident, 0),
+            capacity=size(numbers, "maxCapacityInKb") or capacity.get(ident),
+            used=size(numbers, "capacityInUseInKb"),
+            version=text(row.get("softwareVersionInfo")),
+            local=not here.addresses.isdisjoint(addresses),
+            origin=system.origin,
+        )
+
+
+def addresses_of(row: Object) -> list[str]:
+    """Return the addresses of an SDS."""
+    listed = row.get("ipList")
+    if isinstance(listed, str):
+        return [part.strip() for part in listed.split(",") if part.strip()]
+    entries = listed if isinstance(listed, list) else []
+    return [str(entry.get("ip")) for entry in entries if isinstance(entry, dict) and entry.get("ip")]

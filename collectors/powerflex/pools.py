@@ -1,0 +1,337 @@
+"""Storage pools of a ScaleIO/PowerFlex system: capacity, failure domains, settings, and what is moved in them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from sdstop.collectors.powerflex.objects import KIB, Object, Objects, flag, number, rates, remaining, size, text, whole
+from sdstop.collectors.powerflex.readings import ScaleioPool
+from sdstop.readings.cluster import ClusterPool, FailureDomain, stands
+from sdstop.readings.rebuild_progress import Rebuild
+
+COPIES = 2
+"""ScaleIO keeps two copies of all data, in different failure domains."""
+_OPERATIONS = (("Fwd", "forward rebuild"), ("Bck", "backward rebuild"), ("Norm", "rebuild"), ("", "rebalance"))
+"""Forward: a node or device failed; backward: it came back; normal: what was one copy by intention gets its second."""
+_POLICIES = {
+    "unlimited": "no limit", "limitnumofconcurrentios": "limited by concurrent I/Os",
+    "favorappios": "favours application I/O", "dynamicbwthrottling": "throttled while applications do I/O",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class Domain:
+    """What fails as one in a pool: a fault set, or a node that is in none."""
+
+    name: str
+    of: str
+    ident: str
+    nodes: set[str] = field(default_factory=set)
+    devices: int = 0
+    capacity: int = 0
+    used: int | None = None
+    down: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Objects and numbers together; `cluster` is the system's name, keys are those of the evidence."""
+
+    cluster: str
+    objects: Objects
+    numbers: Mapping[str, Mapping[str, Object]]
+    origin: str
+    statistics: str
+    stale: bool = False
+    names: dict[str | None, str | None] = field(default_factory=dict)
+
+    def of(self, kind: str, ident: str) -> Object:
+        """Return the numbers of an object, none if there are none."""
+        return self.numbers.get(kind, {}).get(ident, {})
+
+    def pool(self, ident: str | None) -> str | None:
+        """Return a pool's name, with its protection domain if two have the same."""
+        if ident not in self.names:
+            self.names[ident] = self._pool(ident)
+        return self.names[ident]
+
+    def _pool(self, ident: str | None) -> str | None:
+        if ident is None:
+            return None
+        name = self.objects.name("StoragePool", ident) or ident
+        same = [row for row in self.objects.of("StoragePool").values() if text(row.get("name")) == name]
+        if len(same) < 2:
+            return name
+        area = text(self.objects.of("StoragePool")[ident].get("protectionDomainId"))
+        return f"{self.objects.name('ProtectionDomain', area)}/{name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What the node that was read is in the cluster: its addresses, its SDC's id, and its devices of volumes."""
+
+    addresses: frozenset[str] = frozenset()
+    guid: str | None = None
+    volumes: Mapping[str, str] = field(default_factory=dict)
+
+
+def bad_states(row: Object) -> list[str]:
+    """Return the words of an SDS that are not the good ones; whole words, as `Disconnected` has `connected` in it."""
+    good = (("mdmConnectionState", "Connected"), ("membershipState", "Joined"), ("sdsState", "Normal"))
+    return [str(row[key]) for key, word in good if text(row.get(key)) not in {None, word}]
+
+
+def domains(system: System) -> dict[str, dict[str, Domain]]:
+    """Return the failure domains of each pool, by the pool's id."""
+    found: dict[str, dict[str, Domain]] = defaultdict(dict)
+    nodes = system.objects.of("Sds")
+    for ident, device in system.objects.of("Device").items():
+        pool, node = text(device.get("storagePoolId")), text(device.get("sdsId"))
+        if pool is None or node is None:
+            continue
+        numbers = system.of("Device", ident)
+        whole_size = size(device, "maxCapacityInKb") or size(numbers, "maxCapacityInKb") or 0
+        limit = size(device, "capacityLimitInKb")
+        sds = nodes.get(node, {})
+        fault_set = text(sds.get("faultSetId"))
+        fault_set = None if fault_set is None or not fault_set.strip("0") else fault_set
+        key = fault_set or node
+        domain = found[pool].get(key)
+        if domain is None:
+            name = system.objects.name("FaultSet" if fault_set else "Sds", key) or key
+            domain = found[pool][key] = Domain(name, "fault set" if fault_set else "node", key)
+        if node not in domain.nodes:
+            domain.nodes.add(node)
+            domain.down += bool(bad_states(sds))
+        domain.devices += 1
+        domain.capacity += min(whole_size, limit) if limit else whole_size
+        used = size(numbers, "capacityInUseInKb")
+        domain.used = domain.used if used is None else (domain.used or 0) + used
+    return found
+
+
+def pool_rows(system: System) -> Iterator[ClusterPool | FailureDomain | ScaleioPool | Rebuild]:
+    """Yield all rows of every pool."""
+    parts = domains(system)
+    for ident, row in system.objects.of("StoragePool").items():
+        inside = parts.get(ident, {})
+        yield _capacity(system, ident, row, inside)
+        name = system.pool(ident) or ident
+        for domain in inside.values():
+            yield FailureDomain(
+                system.cluster, name, domain.name, domain.of, len(domain.nodes), domain.devices,
+                domain.capacity or None, domain.used, domain.down, system.origin, domain.ident,
+            )  # fmt: skip
+        settings = _settings(system, ident, row)
+        yield settings
+        yield from _rebuilds(system, ident, settings, inside)
+
+
+def _capacity(system: System, ident: str, row: Object, inside: Mapping[str, Domain]) -> ClusterPool:
+    numbers = system.of("StoragePool", ident)
+    added = sum(domain.capacity for domain in inside.values())
+    capacity = size(numbers, "capacityLimitInKb", "maxCapacityInKb") or added or None
+    share = number(row.get("sparePercentage"))
+    share = share / 100 if share is not None and 0 <= share <= 100 else None
+    spare = size(numbers, "spareCapacityInKb")
+    if spare is None and share is not None and capacity is not None:
+        spare = int(capacity * share)
+    used = size(numbers, "capacityInUseInKb")
+    usable = capacity - spare if capacity is not None and spare is not None else None
+    largest = max(inside.values(), key=lambda domain: domain.capacity, default=None)
+    area = text(row.get("protectionDomainId"))
+    reads, read = rates(numbers, "userDataReadBwc")
+    writes, write = rates(numbers, "userDataWriteBwc")
+    return ClusterPool(
+        system.cluster,
+        system.pool(ident) or ident,
+        "powerflex",
+        ident,
+        system.objects.name("ProtectionDomain", area),
+        COPIES,
+        capacity,
+        used,
+        spare,
+        share,
+        used / usable if used is not None and usable else None,
+        _percent(row, "capacityAlertHighThreshold"),
+        _percent(row, "capacityAlertCriticalThreshold"),
+        len(inside) or None,
+        largest.capacity or None if largest is not None else None,
+        largest.name if largest is not None else None,
+        _sum(numbers, "degradedHealthyCapacityInKb", "degradedFailedCapacityInKb"),
+        size(numbers, "failedCapacityInKb"),
+        reads,
+        writes,
+        read,
+        write,
+        system.origin,
+        system.statistics,
+    )
+
+
+def _percent(row: Object, name: str) -> float | None:
+    found = number(row.get(name))
+    return found / 100 if found is not None and 0 < found <= 100 else None
+
+
+def _sum(row: Object, *names: str) -> int | None:
+    found = [size(row, name) for name in names]
+    return None if all(part is None for part in found) else sum(part or 0 for part in found)
+
+
+def _settings(system: System, ident: str, row: Object) -> ScaleioPool:
+    objects = system.objects
+    devices = [device for device in objects.of("Device").values() if device.get("storagePoolId") == ident]
+    nodes = {str(device.get("sdsId")) for device in devices}
+    cached = [sds for node in nodes if flag((sds := objects.of("Sds").get(node, {})).get("rmcacheEnabled"))]
+    area = objects.of("ProtectionDomain").get(str(row.get("protectionDomainId")), {})
+    volumes = [volume for volume in objects.of("Volume").values() if volume.get("storagePoolId") == ident]
+    thin = [volume for volume in volumes if provisioning(volume) in {"thin", "snapshot"}]
+    sizes = [size(sds, "rmcacheSizeInKb") or 0 for sds in cached]
+    return ScaleioPool(
+        system.cluster,
+        system.pool(ident) or ident,
+        ident,
+        _media(row, devices),
+        _switch(row.get("zeroPaddingEnabled")),
+        _switch(row.get("checksumEnabled")),
+        _switch(row.get("useRmcache")),
+        len(cached) if nodes else None,
+        sum(sizes) if cached else None,
+        len(thin),
+        len(devices),
+        _switch(row.get("rebuildEnabled")),
+        _policy(row, "rebuild"),
+        whole(row.get("rebuildIoPriorityNumOfConcurrentIosPerDevice")),
+        _limit(row, "rebuild"),
+        _throttle(area, "rebuild"),
+        _switch(row.get("rebalanceEnabled")),
+        _policy(row, "rebalance"),
+        whole(row.get("rebalanceIoPriorityNumOfConcurrentIosPerDevice")),
+        _limit(row, "rebalance"),
+        _throttle(area, "rebalance"),
+        whole(row.get("numOfParallelRebuildRebalanceJobsPerDevice")),
+        system.origin,
+    )
+
+
+def provisioning(volume: Object) -> str | None:
+    """Return thin, thick or snapshot; another word as it is."""
+    word = text(volume.get("volumeType"))
+    known = {"thinprovisioned": "thin", "thickprovisioned": "thick", "snapshot": "snapshot"}
+    return None if word is None else known.get(word.lower().replace("_", ""), word)
+
+
+def _media(row: Object, devices: list[Object]) -> str | None:
+    """Return what the devices are of, as they were found or set; else what the pool says."""
+    kinds = {text(device.get("mediaType")) or text(device.get("autoDetectMediaType")) for device in devices}
+    kinds -= {None, "Transitional", "Unknown"}
+    if len(kinds) > 1:
+        return "mixed"
+    return next(iter(kinds), None) or text(row.get("mediaType"))
+
+
+def _switch(value: object) -> str | None:
+    known = flag(value)
+    return None if known is None else "on" if known else "off"
+
+
+def _policy(row: Object, what: str) -> str | None:
+    return text(row.get(f"{what}IoPriorityPolicy"))
+
+
+def _limit(row: Object, what: str) -> int | None:
+    """Return the bandwidth of a device where the policy has one; the others ignore what stands there."""
+    policy = (_policy(row, what) or "").lower()
+    if policy not in {"favorappios", "dynamicbwthrottling"}:
+        return None
+    return size(row, f"{what}IoPriorityBwLimitPerDeviceInKbps") or None
+
+
+def _throttle(area: Object, what: str) -> int | None:
+    return size(area, f"{what}NetworkThrottlingInKbps") or None if flag(
+        area.get(f"{what}NetworkThrottlingEnabled")
+    ) else None  # fmt: skip
+
+
+def _rebuilds(system: System, ident: str, settings: ScaleioPool, inside: Mapping[str, Domain]) -> Iterator[Rebuild]:
+    """Yield what is moved in a pool.
+
+    How much there was at the start nobody tells: progress is of all the pool's data, so that what is not yet where it
+    belongs is what is left of it.
+    """
+    numbers = system.of("StoragePool", ident)
+    total = size(numbers, "capacityInUseInKb")
+    for kind, operation in _OPERATIONS:
+        left = remaining(numbers, kind)
+        if not left or total is None:
+            continue
+        what = "rebuild" if kind else "rebalance"
+        rate = rates(numbers, f"{kind.lower()}RebuildWriteBwc" if kind else "rebalanceWriteBwc")[1]
+        off = (settings.rebuild if kind else settings.rebalance) == "off"
+        yield Rebuild(
+            settings.name,
+            operation,
+            "stale" if system.stale else "paused" if off else "running",
+            max(total, left) - left,
+            max(total, left),
+            None if rate is None else int(rate),
+            int(left / rate) if rate else None,
+            speed_max=_most(system, ident, settings, what, kind, inside),
+            kind="powerflex",
+            limited_by=_limited_by(system, ident, settings, what, kind),
+            where=system.statistics,
+            needle=_told(system, ident, kind),
+        )
+
+
+def _told(system: System, ident: str, kind: str) -> str:
+    what = f"{kind}Rebuild" if kind else "Rebalance"
+    rate = f"{kind.lower()}RebuildWriteBwc" if kind else "rebalanceWriteBwc"
+    source = stands(system.statistics, ident, f"pending{what}CapacityInKb", f"active{what}CapacityInKb", rate)
+    return source.needle if source is not None else ident
+
+
+def _receivers(system: System, ident: str, kind: str) -> int | None:
+    """Return how many devices of a pool data is moved to at the moment; None: not told."""
+    name = f"activeMovingIn{kind}RebuildJobs" if kind else "activeMovingInRebalanceJobs"
+    mine = [device for device, row in system.objects.of("Device").items() if row.get("storagePoolId") == ident]
+    jobs = [whole(system.of("Device", device).get(name)) for device in mine]
+    return None if all(count is None for count in jobs) else sum(1 for count in jobs if count)
+
+
+def _most(
+    system: System, ident: str, settings: ScaleioPool, what: str, kind: str, inside: Mapping[str, Domain]
+) -> int | None:
+    """Return the bytes a second that the policies allow: of each receiving device, and of each node."""
+    limit = settings.rebuild_limit if what == "rebuild" else settings.rebalance_limit
+    throttle = settings.rebuild_throttle if what == "rebuild" else settings.rebalance_throttle
+    receivers = _receivers(system, ident, kind)
+    nodes = sum(len(domain.nodes) for domain in inside.values())
+    bounds = [limit * receivers] if limit is not None and receivers else []
+    bounds += [throttle * nodes] if throttle is not None and nodes else []
+    return min(bounds, default=None)
+
+
+def _limited_by(system: System, ident: str, settings: ScaleioPool, what: str, kind: str) -> str | None:
+    """Return the policy in words: what is limited to how much of each device, and how many devices that are."""
+    policy = settings.rebuild_policy if what == "rebuild" else settings.rebalance_policy
+    if policy is None:
+        return None
+    limit = settings.rebuild_limit if what == "rebuild" else settings.rebalance_limit
+    ios = settings.rebuild_ios if what == "rebuild" else settings.rebalance_ios
+    throttle = settings.rebuild_throttle if what == "rebuild" else settings.rebalance_throttle
+    words = [f"{what} policy {policy} ({_POLICIES.get(policy.lower(), policy)})"]
+    if limit is not None:
+        words.append(f"{limit // KIB} KB/s a device")
+    if ios is not None and policy.lower() != "unlimited":
+        words.append(f"{ios} concurrent I/O{'' if ios == 1 else 's'} a device")
+    receivers = _receivers(system, ident, kind)
+    if receivers:
+        words.append(f"{receivers} receiving device{'' if receivers == 1 else 's'}")
+    if throttle is not None:
+        words.append(f"{throttle // KIB} KB/s an SDS")
+    return ", ".join(words)

@@ -1,0 +1,101 @@
+"""What only ScaleIO/PowerFlex has, as readings: settings of a storage pool, and the gateway that was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.readings.cluster import stands
+
+INSTANCES = "/api/instances"
+"""All objects of a system in one answer (GET)."""
+STATISTICS = "/api/instances/querySelectedStatistics"
+"""All numbers of a system in one answer (POST, which only reads)."""
+GATEWAY = "powerflex.gateway"
+"""The question how the gateway was reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleioPool(Reading):
+    """Settings of a storage pool that decide what is safe and how fast it is.
+
+    Rebuild is what restores copies after a failure, rebalance what fills new devices. A limit is of each device, on top
+    of the number of concurrent I/Os; None: there is none. `throttle` is the protection domain's, of each SDS.
+    """
+
+    family: ClassVar[str] = "scaleio_pool"
+    title: ClassVar[str] = "ScaleIO pools: settings"
+
+    cluster: Annotated[str, Label("Cluster", "Name of the system, or its id")]
+    pool: Annotated[str, Label("Pool", "Its name")]
+    ident: Annotated[str | None, Fact("Id", "Its id")]
+    media: Annotated[str | None, Fact("Media", "SSD or HDD if all devices are of one kind, else mixed")]
+    zero_padding: Annotated[str | None, State("Zero padding", "on or off: whether space is zeroed before it is given")]
+    checksum: Annotated[str | None, State("Checksum", "on or off")]
+    rmcache: Annotated[str | None, State("RAM cache", "on or off: whether it uses the read cache in its nodes' RAM")]
+    rmcache_nodes: Annotated[int | None, Metric("RAM cache nodes", "Nodes of it whose RAM read cache is on")]
+    rmcache_size: Annotated[int | None, Metric("RAM cache", "Memory of these nodes for it", "bytes")]
+    thin_volumes: Annotated[int | None, Metric("Thin", "Thin volumes and snapshots in it")]
+    devices: Annotated[int | None, Metric("Devices", "Devices in it")]
+    rebuild: Annotated[str | None, State("Rebuild", "on or off")]
+    rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Policy of rebuilds in the system's word")]
+    rebuild_ios: Annotated[int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device")]
+    rebuild_limit: Annotated[int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second")]
+    rebuild_throttle: Annotated[int | None, Metric("Rebuild throttle", "Of each SDS, by domain", "bytes_per_second")]
+    rebalance: Annotated[str | None, State("Rebalance", "on or off")]
+    rebalance_policy: Annotated[str | None, Fact("Rebalance by", "Policy of rebalancing in the system's word")]
+    rebalance_ios: Annotated[int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device")]
+    rebalance_limit: Annotated[
+        int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second")
+    ]
+    rebalance_throttle: Annotated[
+        int | None, Metric("Rebalance throttle", "Of each SDS, by domain", "bytes_per_second")
+    ]
+    jobs: Annotated[int | None, Metric("Jobs", "Rebuild and rebalance jobs of a device at a time")]
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+
+    @property
+    def name(self) -> str:
+        """How findings call it: `cluster/pool`."""
+        return f"{self.cluster}/{self.pool}"
+
+    def source(self, field: str = "") -> Source | None:
+        """Return where the pool's setting stands."""
+        return stands(self.origin, self.ident or self.pool, *_SETTINGS.get(field, ("protectionDomainId",)))
+
+
+_SETTINGS = {
+    "zero_padding": ("zeroPaddingEnabled",),
+    "rmcache": ("useRmcache", "rmcacheWriteHandlingMode", "mediaType"),
+    "rebuild": ("rebuildEnabled", "rebuildIoPriorityPolicy", "rebuildIoPriorityBwLimitPerDeviceInKbps"),
+    "rebalance": ("rebalanceEnabled", "rebalanceIoPriorityPolicy", "rebalanceIoPriorityBwLimitPerDeviceInKbps"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway(Reading):
+    """How the cluster's gateway was reached, of those configured; no row where a capture was made without one.
+
+    `state`: ok; stale (what is shown is `age` seconds old: no gateway answers, `trouble` says why). What it was asked
+    for and did not know is left out of every further question.
+    """
+
+    family: ClassVar[str] = "gateway"
+    title: ClassVar[str] = "Gateways"
+
+    gateway: Annotated[str, Label("Gateway", "Host and port of the one that answered last")]
+    state: Annotated[str, State("State", "ok or stale")]
+    age: Annotated[float | None, Metric("Age", "Since its last answer", "seconds")]
+    version: Annotated[str | None, Fact("Version", "What it says its version is")]
+    login: Annotated[str | None, Fact("Login", "token (1.x to 3.x) or bearer (4.x)")]
+    verified: Annotated[str | None, Fact("Verified", "By system, ca, fingerprint; NOT VERIFIED; or none: plain HTTP")]
+    gateways: Annotated[int | None, Metric("Configured", "Gateways that are configured")]
+    failures: Annotated[int | None, Metric("Failures", "Attempts that failed since the last answer")]
+    dropped: Annotated[str | None, Fact("Not known", "Properties it does not know", export=False)]
+    trouble: Annotated[str | None, Fact("Trouble", "Why it does not answer", export=False)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return what was noted of the gateway."""
+        del field
+        return Source(f"answer:{GATEWAY}")

@@ -1,0 +1,126 @@
+"""Volumes and clients of a ScaleIO/PowerFlex system, and the limits on each mapping of one to the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop.collectors.powerflex.objects import MIB, Object, flag, latency, number, rates, size, text
+from sdstop.collectors.powerflex.pools import Here, System, provisioning
+from sdstop.readings.cluster import ClusterClient, ClusterVolume, make_volume
+from sdstop.readings.limit import POWERFLEX, TOTAL, Limit, limited, make_limit
+
+
+def volume_rows(system: System, here: Here) -> Iterator[ClusterVolume | Limit]:
+    """Yield the volumes, and for each of their mappings its limits."""
+    for ident, row in system.objects.of("Volume").items():
+        numbers = system.of("Volume", ident)
+        name = system.objects.name("Volume", ident) or ident
+        listed = row.get("mappedSdcInfo")
+        mappings: Sequence[Object] = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
+        reads, read = rates(numbers, "userDataReadBwc")
+        writes, write = rates(numbers, "userDataWriteBwc")
+        device = here.volumes.get(ident.lower())
+        volume = make_volume(
+            system.cluster,
+            name,
+            ident,
+            system.pool(text(row.get("storagePoolId"))),
+            provisioning(row),
+            size(row, "sizeInKb"),
+            len(mappings),
+            ", ".join(_owner(system, mapping) for mapping in mappings[:4]) or None,
+            reads,
+            writes,
+            read,
+            write,
+            latency(numbers, "userDataSdcReadLatency"),
+            latency(numbers, "userDataSdcWriteLatency"),
+            device,
+            system.origin,
+        )
+        yield volume
+        for mapping in mappings:
+            yield _limit(system, here, volume, mapping, len(mappings))
+
+
+def _owner(system: System, mapping: Object) -> str:
+    ident = text(mapping.get("sdcId"))
+    named = text(system.objects.of("Sdc").get(ident or "", {}).get("name")) or text(mapping.get("sdcName"))
+    return named or text(mapping.get("sdcIp")) or ident or "?"
+
+
+def _limit(system: System, here: Here, volume: ClusterVolume, mapping: Object, sharers: int) -> Limit:
+    """Return the limits of a mapping: of IOPS and of bandwidth in MiB/s (`limitBwInMbps`), 0 is unlimited."""
+    iops, bandwidth = number(mapping.get("limitIops")), number(mapping.get("limitBwInMbps"))
+    told = iops is not None or bandwidth is not None
+    device = volume.local if sharers == 1 or _is_here(system, here, mapping) else None
+    fresh = device is None and not system.stale  # what carries the limit here is counted by the kernel, exactly
+    bounds = limited(iops, bandwidth) if told else None
+    return make_limit(
+        volume.volume, _owner(system, mapping), POWERFLEX, TOTAL, bounds, iops or None,
+        bandwidth * MIB if bandwidth else None, *[None] * 7, device, volume.size, *[None] * 3,
+        _both(volume.reads, volume.writes) if fresh else None, _both(volume.read, volume.write) if fresh else None,
+        sharers, _mean(volume) if fresh and sharers == 1 else None, None, system.origin, _needle(volume),
+        system.statistics,
+    )  # fmt: skip
+
+
+def _needle(volume: ClusterVolume) -> str:
+    source = volume.source()
+    return source.needle if source is not None else volume.volume
+
+
+def _is_here(system: System, here: Here, mapping: Object) -> bool:
+    sdc = system.objects.of("Sdc").get(str(mapping.get("sdcId")), {})
+    return _local_client(sdc, here) or text(mapping.get("sdcIp")) in here.addresses
+
+
+def _local_client(sdc: Object, here: Here) -> bool:
+    guid = text(sdc.get("sdcGuid"))
+    return (guid is not None and guid.lower() == here.guid) or text(sdc.get("sdcIp")) in here.addresses
+
+
+def _both(one: float | None, other: float | None) -> float | None:
+    return None if one is None and other is None else (one or 0.0) + (other or 0.0)
+
+
+def _mean(volume: ClusterVolume) -> float | None:
+    """Return the mean time of reads and writes together."""
+    parts = [(volume.reads, volume.read_wait), (volume.writes, volume.write_wait)]
+    known = [(rate, wait) for rate, wait in parts if rate and wait is not None]
+    return sum(rate * wait for rate, wait in known) / sum(rate for rate, _ in known) if known else None
+
+
+def client_rows(system: System, here: Here) -> Iterator[ClusterClient]:
+    """Yield the clients, the SDCs."""
+    mapped: dict[str, int] = {}
+    for volume in system.objects.of("Volume").values():
+        listed = volume.get("mappedSdcInfo")
+        for mapping in listed if isinstance(listed, list) else ():
+            if isinstance(mapping, dict):
+                mapped[str(mapping.get("sdcId"))] = mapped.get(str(mapping.get("sdcId")), 0) + 1
+    for ident, row in system.objects.of("Sdc").items():
+        numbers = system.of("Sdc", ident)
+        state = text(row.get("mdmConnectionState"))
+        approved = flag(row.get("sdcApproved"))
+        reads, read = rates(numbers, "userDataReadBwc")
+        writes, write = rates(numbers, "userDataWriteBwc")
+        yield ClusterClient(
+            system.cluster,
+            text(row.get("name")) or text(row.get("sdcIp")) or ident,
+            ident,
+            text(row.get("sdcIp")),
+            "not approved" if approved is False else state,
+            None if state is None and approved is None else int(state in {None, "Connected"} and approved is not False),
+            mapped.get(ident, 0),
+            text(row.get("softwareVersionInfo")) or text(row.get("versionInfo")),
+            reads,
+            writes,
+            read,
+            write,
+            latency(numbers, "userDataSdcReadLatency"),
+            latency(numbers, "userDataSdcWriteLatency"),
+            local=_local_client(row, here),
+            origin=system.origin,
+            statistics=system.statistics,
+        )

@@ -1,0 +1,110 @@
+"""What ZFS counts without being asked for a pool: states, the intent log, datasets (module/zfs, /proc/spl/kstat/zfs).
+
+None of it waits for a disk, so a pool that is suspended is still told.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sdstop.collectors.zfs.readings import KSTATS, Dataset, DatasetActivity, IntentLog, PoolState, activity
+from sdstop.collectors.zfs.zpool_status import imported
+from sdstop.core.collector import LIVE, Collector, Need
+from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.model import Derivation, Reading
+
+_ROW = re.compile(r"^(\w{1,31}) +([347]) +(.*)$", re.MULTILINE | re.ASCII)
+_SECONDS = 5.0
+_LARGEST = 2**64 - 1
+
+
+def parse(text: str) -> dict[str, int | str]:
+    """Return the values of a kstat by name: type 4 and 3 are numbers, 7 is text. Raises Malformed if there are none.
+
+    23 1 0x01 7 2160 221578688875 6665999035587
+    name                            type data
+    dataset_name                    7    pool1
+    writes                          4    200
+    """
+    whole = text if text.endswith("\n") else text[: text.rfind("\n") + 1]
+    found: dict[str, int | str] = {}
+    for name, kind, value in _ROW.findall(whole):
+        if kind == "7":
+            found[name] = value
+        elif re.fullmatch(r"\d{1,20}", value, re.ASCII) and int(value) <= _LARGEST:
+            found[name] = int(value)
+    if not found:
+        raise Malformed(f"no rows in a kstat: {text[:80]!r}")
+    return found
+
+
+def read(host: Host) -> Iterator[Reading]:
+    """Yield the state of each pool, and the intent log."""
+    for pool in imported(host):
+        state = host.maybe(f"{KSTATS}/{pool}/state")
+        if state and len(state) <= 32:
+            yield PoolState(pool, state)
+    text = host.maybe(f"{KSTATS}/zil")
+    if text:
+        said = parse(text + "\n")
+        names = ("commit_count", "itx_metaslab_normal_count", "itx_metaslab_normal_bytes", "itx_metaslab_slog_count",
+                 "itx_metaslab_slog_bytes")  # fmt: skip
+        yield IntentLog("zil", *(_number(said, f"zil_{name}") for name in names))
+
+
+def read_datasets(host: Host) -> Iterator[Reading]:
+    """Yield what each dataset did since the import. Raises Absent before OpenZFS 0.8, which does not count it."""
+    paths = [path for pool in imported(host) for path in host.glob(f"{KSTATS}/{pool}/objset-0x*")]
+    if not paths:
+        raise Absent(f"{KSTATS}/*/objset-*", "no dataset is counted")
+    for path in paths:
+        said = parse(host.text(path))
+        name = said.get("dataset_name")
+        if isinstance(name, str) and name:
+            yield Dataset(
+                path.split("/")[5],
+                name,
+                _number(said, "reads"),
+                _number(said, "writes"),
+                _number(said, "nread"),
+                _number(said, "nwritten"),
+                _number(said, "zil_commit_count"),
+                _number(said, "zil_itx_metaslab_normal_bytes"),
+                _number(said, "zil_itx_metaslab_slog_bytes"),
+                path,
+            )
+
+
+def _number(said: dict[str, int | str], name: str) -> int | None:
+    value = said.get(name)
+    return value if isinstance(value, int) else None
+
+
+ZFS_STATE = Collector(
+    "zfs-state",
+    "States of ZFS pools, and the intent log",
+    read,
+    (PoolState, IntentLog),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(f"{KSTATS}/*/state", "state of each pool, even when it does not answer"),
+        Need(f"{KSTATS}/zil", "waits for the intent log, and where it is written"),
+    ),
+    LIVE,
+)
+
+ZFS_DATASETS = Collector(
+    "zfs-datasets",
+    "I/O of ZFS datasets",
+    read_datasets,
+    (Dataset,),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(f"list:{KSTATS}/*", "which datasets it has"),
+        Need(f"{KSTATS}/*/objset-0x*", "reads, writes and waits for the intent log of each file system and volume"),
+    ),
+    _SECONDS,
+    deadline=5.0,
+    derives=(Derivation(Dataset, DatasetActivity, activity),),
+)

@@ -1,0 +1,84 @@
+"""What waits for each vdev of a pool, and how long I/Os take: `zpool iostat -v -l -q` (cmd/zpool/zpool_main.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sdstop.collectors.zfs.readings import IOSTAT, KSTATS, VdevLoad
+from sdstop.collectors.zfs.zpool_status import imported
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Failed, Host, Malformed
+from sdstop.core.model import Reading
+
+_ANSWER = 8.0
+_DIGITS = 20
+_BEFORE_WAITS = 7
+_WAITS = {26: 9, 29: 10, 32: 11}
+"""Columns in all (OpenZFS 0.7; 0.8 to 2.1; 2.2 and later) to those of waits among them; the rest are queues."""
+
+
+def parse(text: str, pools: Sequence[str]) -> Iterator[VdevLoad]:
+    """Yield the lines of `zpool iostat -v -H -p -l -q`, with tabs; it prints no tree, but each pool begins its own.
+
+    tank	262860800	1213511680	0	48	2402 ...
+
+    The columns: name, allocated, free, operations and bytes a second since the import; then waits in nanoseconds:
+    in all, on the disk, in the queues of synchronous and asynchronous I/O (reads and writes each), scrub, since 0.8
+    trim, since 2.2 rebuild; then what is pending and active in the queues. Raises Malformed for another line.
+    """
+    pool = ""
+    left = list(pools)
+    for line in text.split("\n"):
+        if not line:
+            continue
+        name, *words = line.split("\t")
+        waits = _WAITS.get(len(words) + 1)
+        if waits is None:
+            raise Malformed(f"no line of zpool iostat -v -H -p -l -q: {line[:120]!r}")
+        numbers = [_number(word) for word in words]
+        if name in left or not pool:
+            pool = name
+            left = [other for other in left if other != name]
+        took = numbers[_BEFORE_WAITS - 1 :]
+        queued = took[waits:]
+        depths = [_both(queued[at : at + 2]) for at in range(0, len(queued), 2)]
+        rebuilds = depths[6] if len(depths) > 6 else None
+        yield VdevLoad(
+            pool, name, took[0], took[1], took[2], took[3], depths[0], depths[1], depths[2], depths[3], depths[4],
+            rebuilds,
+        )  # fmt: skip
+
+
+def _number(word: str) -> int | None:
+    return int(word) if len(word) <= _DIGITS and word.isascii() and word.isdigit() else None
+
+
+def _both(pair: Sequence[int | None]) -> int | None:
+    """Return pending and active together."""
+    known = [number for number in pair if number is not None]
+    return sum(known) if known else None
+
+
+def read(host: Host) -> Iterator[Reading]:
+    """Yield the VdevLoad of each pool and vdev. Raises Absent where no pool is imported."""
+    pools = imported(host)
+    output = host.run(IOSTAT, _ANSWER)
+    if output.exit:
+        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise Failed(command_key(IOSTAT), f"exit {output.exit}: {said[:200]}")
+    yield from parse(output.text, pools)
+
+
+ZPOOL_LOAD = Collector(
+    "zpool-load",
+    "Queues of ZFS vdevs",
+    read,
+    (VdevLoad,),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(command_key(IOSTAT), "what waits for each vdev, and how long I/Os took since the import"),
+    ),
+    SLOW,
+    deadline=_ANSWER + 4,
+)

@@ -1,0 +1,247 @@
+"""ZFS pools, their vdevs, and resilvers, scrubs and rebuilds: `zpool status`, as text or as JSON, and `zpool list`.
+
+On a sick pool these commands may not answer for a minute. They have a pace and a deadline of their own, and what the
+kernel tells of a pool without asking it is read by collectors/zfs_kstats.py.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+from sdstop.collectors.zfs import zpool_json, zpool_status
+from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS, Pool, PoolState, Vdev, draid
+from sdstop.core.collector import Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent, Denied, Failed, Host
+from sdstop.core.model import Reading
+from sdstop.readings.device_names import DevicePath
+from sdstop.readings.rebuild_progress import Rebuild
+
+TEXT = ("zpool", "status", "-pP", "-s", "-t")
+JSON = ("zpool", "status", "-j", "--json-int", "-pP", "-s")
+LIST = ("zpool", "list", "-H", "-p", "-o", "name,size,allocated,free,fragmentation")
+VERSION = "/sys/module/zfs/version"
+
+_SECONDS = 10.0
+_ANSWER = 8.0
+"""Seconds that `zpool status` has: it takes a tenth of a second, or it hangs."""
+_KERNEL_NAME = re.compile(r"(?:sd|vd|hd|xvd|nvme|dm-|md|loop|mmcblk|nbd|rbd|zd)[a-z0-9]+(?:p\d+)?")
+_FOLDERS = ("/dev/disk/by-vdev", "/dev/disk/by-id", "/dev/mapper", "/dev/disk/by-path", "/dev/disk/by-partuuid")
+_NUMBERED = re.compile(r"(mirror|raidz[123]?|spare|replacing|indirect)-\d{1,6}", re.ASCII)
+_SPARE = re.compile(r"draid[123]-\d{1,6}-\d{1,6}", re.ASCII)
+_STEPS = 10_000
+"""Parts in which text tells progress: hundredths of a percent."""
+
+
+def read(host: Host) -> Iterator[Reading]:
+    """Yield a Pool and its Vdevs for each imported pool, and a Rebuild for each scan under way or paused.
+
+    Raises Absent where no pool is imported: the command would load ZFS's module.
+    """
+    key, pools = _status(host)
+    sizes = _sizes(host)
+    for pool in pools:
+        yield PoolState(pool.name, pool.state, key)
+        yield _pool(pool, sizes.get(pool.name, {}), key)
+        vdevs = [_vdev(host, pool.name, row, place, key) for place, row in enumerate(pool.vdevs)]
+        yield from {vdev.vdev: vdev for vdev in vdevs}.values()
+        yield from _names(vdevs)
+        for scan in pool.scans:
+            if scan.state in {"running", "paused"}:
+                yield _rebuild(pool.name, scan, vdevs, key)
+
+
+def _status(host: Host) -> tuple[str, list[zpool_status.Status]]:
+    try:
+        zpool_status.imported(host)
+        return _asked(host)
+    except Absent as error:
+        recorded = [name for name in host.recorded("zpool") if re.match(r"zpool[ _]status\b(?!.*-x)", name)]
+        if error.recorded or not recorded:
+            raise
+    text = host.recorded_output(recorded[0]).text
+    parse = zpool_json.parse if text.lstrip().startswith("{") else zpool_status.parse
+    return f"cmd:{recorded[0]}", parse(text)
+
+
+def _asked(host: Host) -> tuple[str, list[zpool_status.Status]]:
+    found = re.match(r"(\d{1,4})\.(\d{1,4})", host.maybe(VERSION) or "", re.ASCII)
+    if found and (int(found[1]), int(found[2])) >= (2, 3):
+        output = host.run(JSON, _ANSWER)
+        if not output.exit:  # tools older than the module do not know -j
+            return command_key(JSON), zpool_json.parse(output.text)
+    output = host.run(TEXT, _ANSWER)
+    if output.exit:
+        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        kind = Denied if "permission" in said.lower() else Failed
+        raise kind(command_key(TEXT), f"exit {output.exit}: {said[:200]}")
+    return command_key(TEXT), zpool_status.parse(output.text)
+
+
+def _sizes(host: Host) -> dict[str, dict[str, int | None]]:
+    """Return bytes by pool, none of what is not told; fragmentation in percent."""
+    try:
+        output = host.run(LIST, _ANSWER)
+    except (Absent, Denied, Failed):
+        return {}
+    return parse_list(output.text)
+
+
+def parse_list(text: str) -> dict[str, dict[str, int | None]]:
+    """Read `zpool list -H -p -o name,size,allocated,free,fragmentation`; what is no number is None.
+
+    tank	1476372480	262860800	1213511680	0
+    """
+    found = {}
+    for line in text.split("\n"):
+        name, *words = line.split("\t")
+        if len(words) == 4:
+            names = ("size", "allocated", "free", "fragmentation")
+            found[name] = {key: _number(word) for key, word in zip(names, words, strict=True)}
+    return found
+
+
+def _number(word: str) -> int | None:
+    word = word.removesuffix("%")
+    return int(word) if word.isascii() and word.isdigit() and len(word) <= 20 else None
+
+
+def _pool(pool: zpool_status.Status, sizes: Mapping[str, int | None], key: str) -> Pool:
+    fragmented = sizes.get("fragmentation")
+    ended = [scan for scan in pool.scans if scan.state in {"finished", "canceled"}]
+    return Pool(
+        pool.name,
+        pool.state,
+        sizes.get("size"),
+        sizes.get("allocated"),
+        sizes.get("free"),
+        None if fragmented is None else fragmented / 100,
+        pool.data_errors,
+        pool.status.partition(". ")[0].strip() or None if pool.status != "OK" else None,
+        pool.errors,
+        ended[-1].line[:200] if ended else None,
+        ended[-1].errors if ended else None,
+        key,
+    )
+
+
+def _vdev(host: Host, pool: str, row: zpool_status.Vdev, place: int, key: str) -> Vdev:
+    kind = _kind(row)
+    device = _device(host, row.path or row.name) if row.leaf and kind == "disk" else None
+    return Vdev(
+        pool,
+        _label(row),
+        row.state,
+        kind,
+        row.group or "data",
+        row.parents[-1] if row.parents else None,
+        device,
+        row.read,
+        row.write,
+        row.checksum,
+        row.slow,
+        row.note or None,
+        row.path or None,
+        place,
+        len(row.parents),
+        int(row.leaf),
+        key,
+        row.line,
+    )
+
+
+def _names(vdevs: Iterable[Vdev]) -> Iterator[DevicePath]:
+    """Yield by which names a pool looks for its disks first; what it then does not find, it finds by its labels."""
+    for row in vdevs:
+        if row.leaf and row.kind == "disk" and row.path:
+            yield DevicePath(row.pool, row.vdev, row.path, "zfs", None, None, row.device, row.where, row.line)
+
+
+def _kind(row: zpool_status.Vdev) -> str:
+    layout = draid(row.name)
+    if layout:
+        return f"draid{layout.parity}"
+    if _SPARE.fullmatch(row.name):
+        return "draid-spare"
+    found = _NUMBERED.fullmatch(row.name)
+    if found:
+        return found[1]
+    return "disk" if not row.path or row.path.startswith("/dev/") else "file"
+
+
+def _label(row: zpool_status.Vdev) -> str:
+    """Return a name that no other vdev of the pool has: `spare-3` may stand in two of its groups of disks."""
+    short = row.name.rpartition("/")[2] if row.name.startswith("/dev/") else row.name
+    if row.group == "spares":
+        return f"spares/{short}"
+    if row.parents and (re.match(r"(?:spare|replacing)-", row.name) or _SPARE.fullmatch(row.name)):
+        return "/".join((*row.parents, short))
+    return short
+
+
+def _device(host: Host, name: str) -> str | None:
+    """Return the kernel's name of what a leaf stands on: `/dev/sda1`, `/dev/disk/by-id/...-part1`, `0a-0`."""
+    if name.startswith("/"):
+        folder, short = posixpath.split(name)
+        return host.target(name) or (short if folder == "/dev" and _KERNEL_NAME.fullmatch(short) else None)
+    if _KERNEL_NAME.fullmatch(name):
+        return name
+    if "/" in name or name.isdecimal():  # a GUID: the device is gone
+        return None
+    return next((target for folder in _FOLDERS if (target := host.target(f"{folder}/{name}"))), None)
+
+
+def _rebuild(pool: str, scan: zpool_status.Scan, vdevs: list[Vdev], key: str) -> Rebuild:
+    """Return a scan as a rebuild. A sequential one measures itself by what it looked at, others by what they issued."""
+    whole, done = scan.total, scan.scanned if scan.operation == "rebuild" else scan.issued
+    if not scan.exact and scan.share is not None and whole:
+        done = round(scan.share * whole)
+    if done is not None and whole is not None:
+        whole = max(whole, done)  # data written meanwhile is looked at, too
+    return Rebuild(
+        f"{pool}/{scan.vdev}" if scan.vdev else pool,
+        scan.operation,
+        scan.state,
+        done,
+        whole,
+        scan.speed,
+        scan.remaining,
+        kind="zfs",
+        scanned=scan.scanned,
+        repaired=scan.repaired,
+        step=0 if scan.exact or not whole else whole // _STEPS,
+        errors=scan.errors,
+        devices=",".join(dict.fromkeys(v.device for v in vdevs if v.device and v.group in _SCANNED)) or None,
+        where=key,
+        needle=scan.line[:80],
+    )
+
+
+def fingerprint(host: Host) -> Hashable:
+    """Return the states of the pools, which the kernel tells at once: when one changes, the pools are asked."""
+    return tuple((name, host.maybe(f"{KSTATS}/{name}/state")) for name in host.names(KSTATS) if name not in NO_POOLS)
+
+
+_SCANNED = frozenset({"data", "special", "dedup"})
+
+ZFS = Collector(
+    "zfs",
+    "ZFS pools, their vdevs, resilvers and scrubs",
+    read,
+    (PoolState, Pool, Vdev, Rebuild, DevicePath),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),
+        Need(VERSION, "whether the tools can tell it as JSON"),
+        Need(command_key(TEXT), "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
+        Need(command_key(JSON), "the same of OpenZFS 2.3 and later"),
+        Need(command_key(LIST), "sizes of the pools"),
+        Need("cmd:zpool status*", "the same where somebody else recorded it; never run so"),
+        Need("link:/dev/disk/*/*", "which devices the leaves are"),
+    ),
+    _SECONDS,
+    deadline=2 * _ANSWER + 4,
+    fingerprint=fingerprint,
+)

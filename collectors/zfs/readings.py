@@ -1,0 +1,360 @@
+"""ZFS pools, their vdevs, and what is set and counted for their datasets; collectors/zfs*.py read them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
+
+KSTATS = "/proc/spl/kstat/zfs"
+PARAMETERS = "/sys/module/zfs/parameters"
+
+_STATISTICS = """
+abdstats arcstats brtstats chksum_bench dbgmsg dbufs dbufstats ddt_cache ddt_stats dmu_tx dnodestats fletcher_4_bench
+fm import_progress metaslab_stats qat vdev_cache_stats vdev_mirror_stats vdev_queue_stats vdev_raidz_bench xuio_stats
+zfetchstats zil zstd
+"""
+NO_POOLS = frozenset(_STATISTICS.split())
+"""Names in KSTATS that are ZFS's own statistics; all others are pools that are imported."""
+
+_COUNTER = Kind.COUNTER
+_DRAID = re.compile(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)?-(\d{1,5})", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Draid:
+    """What a dRAID's name says: parity, data disks of a group, children, distributed spares, number of the vdev."""
+
+    parity: int
+    data: int
+    children: int
+    spares: int
+    number: int
+
+
+def draid(name: str) -> Draid | None:
+    """Read `draid2:8d:60c:2s-0` (module/zcommon/zfs_comutil.c), None for any other name."""
+    found = _DRAID.fullmatch(name)
+    return Draid(*(int(part) for part in found.groups())) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolState(Reading):
+    """The state of each imported pool as the kernel tells it without asking the pool, one row each.
+
+    It is told even when the pool is suspended and every command about it hangs (module/zfs/spa_stats.c, since 0.8).
+    """
+
+    family: ClassVar[str] = "zpool"
+    title: ClassVar[str] = "States of ZFS pools"
+    joined: ClassVar[bool] = True  # a capture may have what zpool printed, and nothing of the kernel
+
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
+    where: Annotated[str, Fact("Where", "The command that said it, if not the kernel", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the pool's file, or what zpool printed."""
+        del field
+        return Source(self.where, f" state: {self.state}") if self.where else Source(f"{KSTATS}/{self.pool}/state")
+
+
+@dataclass(frozen=True, slots=True)
+class Pool(Reading):
+    """A ZFS pool, one row each, from `zpool status` and `zpool list`.
+
+    Sizes are of the vdevs, parity and all, as `zpool list` has them. `status` is the first sentence of what ZFS says
+    is wrong, None if nothing is; `last_scan` the last scrub or resilver that ended.
+    """
+
+    family: ClassVar[str] = "pool"
+    title: ClassVar[str] = "ZFS pools"
+
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)]
+    size: Annotated[int | None, Metric("Size", "Size of its vdevs", "bytes")] = None
+    allocated: Annotated[int | None, Metric("Allocated", "Of that, what is in use", "bytes")] = None
+    free: Annotated[int | None, Metric("Free", "Of that, what is not", "bytes")] = None
+    fragmentation: Annotated[float | None, Metric("Fragmented", "How fragmented its free space is", "ratio")] = None
+    data_errors: Annotated[
+        int | None, Metric("Data errors", "Blocks or files that are lost: no copy of them was good")
+    ] = None
+    status: Annotated[str | None, Fact("Status", "What ZFS says is wrong", export=False)] = None
+    errors: Annotated[str | None, Fact("Errors", "What ZFS says of lost data", export=False)] = None
+    last_scan: Annotated[str | None, Fact("Last scan", "The last scrub or resilver that ended", export=False)] = None
+    scan_errors: Annotated[
+        int | None, Metric("Scan errors", "Errors that the last scrub or resilver could not repair", export=False)
+    ] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+
+    @property
+    def used(self) -> float | None:
+        """Share of the size that is in use, 0..1."""
+        return self.allocated / self.size if self.allocated is not None and self.size else None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return what `zpool status` printed of it."""
+        needle = {"state": f" state: {self.state}", "errors": "errors:", "status": "status:"}.get(field, self.pool)
+        return Source(self.where, needle) if self.where else None
+
+
+@dataclass(frozen=True, slots=True)
+class Vdev(Reading):
+    """A vdev, one row each, inner ones, leaves, and log, cache, special, dedup and spare devices.
+
+    Errors are counted since the pool was imported or they were cleared. A leaf's `device` is the kernel's name, a disk
+    or a partition; None where the path leads to none, or for a distributed spare, which lies on all disks.
+    """
+
+    family: ClassVar[str] = "pool_vdev"
+    title: ClassVar[str] = "Vdevs of ZFS pools"
+
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    vdev: Annotated[str, Label("Vdev", "raidz2-0, draid2:8d:60c:2s-0/spare-3, a leaf's name; spares/NAME for a spare")]
+    state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, OFFLINE, UNAVAIL, REMOVED, AVAIL, INUSE")]
+    kind: Annotated[str, Fact("Kind", "disk, file, mirror, raidz1, draid2, draid-spare, spare, replacing ...")]
+    group: Annotated[str, Fact("Group", "data, logs, cache, special, dedup, spares")]
+    parent: Annotated[str | None, Fact("In", "The vdev it is a child of")] = None
+    device: Annotated[str | None, Fact("Device", "Kernel name of the device, of leaves")] = None
+    read_errors: Annotated[int | None, Metric("Read", "Reads that failed", kind=_COUNTER)] = None
+    write_errors: Annotated[int | None, Metric("Write", "Writes that failed", kind=_COUNTER)] = None
+    checksum_errors: Annotated[
+        int | None, Metric("Checksum", "Times it gave data that was not what was written", kind=_COUNTER)
+    ] = None
+    slow_ios: Annotated[
+        int | None, Metric("Slow", "I/Os that took longer than zio_slow_io_ms, 30 s", kind=_COUNTER)
+    ] = None
+    note: Annotated[
+        str | None, Fact("Note", "What zpool status adds: too many errors, was /dev/sdx1", export=False)
+    ] = None
+    path: Annotated[str | None, Fact("Path", "The leaf's device as the pool knows it", export=False)] = None
+    place: Annotated[int, Metric("Place", "Line of the tree", export=False)] = 0
+    depth: Annotated[int, Metric("Depth", "Vdevs above it", export=False)] = 0
+    leaf: Annotated[int, Metric("Leaf", "1 if it is a device", export=False)] = 0
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    line: Annotated[str, Fact("Line", "Its line there", export=False)] = ""
+
+    @property
+    def errors(self) -> int | None:
+        """All errors together, None if they are not told."""
+        known = [n for n in (self.read_errors, self.write_errors, self.checksum_errors) if n is not None]
+        return sum(known) if known else None
+
+    def source(self, field: str = "") -> Source | None:
+        """Return its line in `zpool status`."""
+        del field
+        return Source(self.where, self.line) if self.where else None
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset(Reading):
+    """What a file system or volume of a pool did since the pool was imported, one row each (spl kstat objset-0x*).
+
+    `zil_*` are told since OpenZFS 2.2. Written are bytes as the applications wrote them.
+    """
+
+    family: ClassVar[str] = "dataset"
+    title: ClassVar[str] = "ZFS datasets"
+
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
+    reads: Annotated[int | None, Metric("Reads", "Reads that came", kind=_COUNTER)] = None
+    writes: Annotated[int | None, Metric("Writes", "Writes that came", kind=_COUNTER)] = None
+    read_bytes: Annotated[int | None, Metric("Read", "Bytes read", "bytes", kind=_COUNTER)] = None
+    written_bytes: Annotated[int | None, Metric("Written", "Bytes written", "bytes", kind=_COUNTER)] = None
+    commits: Annotated[
+        int | None, Metric("Commits", "Times that somebody waited for the intent log", kind=_COUNTER)
+    ] = None
+    log_bytes: Annotated[
+        int | None, Metric("Logged", "Bytes of the intent log on the pool's own disks", "bytes", kind=_COUNTER)
+    ] = None
+    slog_bytes: Annotated[
+        int | None, Metric("Logged apart", "Bytes of the intent log on log devices", "bytes", kind=_COUNTER)
+    ] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return its kstat, or the line of a counter."""
+        name = _KSTAT.get(field)
+        value = getattr(self, field) if name else None
+        return Source(self.where, "" if value is None else f"{name:<31} 4    {value}") if self.where else None
+
+
+_KSTAT = {
+    "reads": "reads", "writes": "writes", "read_bytes": "nread", "written_bytes": "nwritten",
+    "commits": "zil_commit_count", "log_bytes": "zil_itx_metaslab_normal_bytes",
+    "slog_bytes": "zil_itx_metaslab_slog_bytes",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetActivity(Reading):
+    """What a dataset did between two readings, per second, one row each."""
+
+    family: ClassVar[str] = "dataset_activity"
+    title: ClassVar[str] = "Activity of ZFS datasets"
+    exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
+
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
+    reads: Annotated[float | None, Metric("Reads", "Reads", "per_second")]
+    writes: Annotated[float | None, Metric("Writes", "Writes", "per_second")]
+    read_bytes: Annotated[float | None, Metric("Read", "Bytes read", "bytes_per_second")]
+    written_bytes: Annotated[float | None, Metric("Written", "Bytes written", "bytes_per_second")]
+    commits: Annotated[float | None, Metric("Commits", "Waits for the intent log", "per_second")]
+
+
+def activity(before: Dataset, after: Dataset, seconds: float) -> DatasetActivity | None:
+    """Return what a dataset did in between, None where a counter went back (the pool was imported anew)."""
+    found: dict[str, float | None] = {}
+    for name in ("reads", "writes", "read_bytes", "written_bytes", "commits"):
+        old, new = getattr(before, name), getattr(after, name)
+        if old is not None and new is not None and new < old:
+            return None
+        found[name] = None if old is None or new is None else (new - old) / seconds
+    return DatasetActivity(after.pool, after.dataset, **found)
+
+
+@dataclass(frozen=True, slots=True)
+class IntentLog(Reading):
+    """ZFS's intent log over all pools, since the module was loaded (spl kstat zil): one row.
+
+    A commit is a write that an application waits for until it is on stable storage: fsync, O_SYNC, NFS, iSCSI.
+    """
+
+    family: ClassVar[str] = "zil"
+    title: ClassVar[str] = "ZFS intent log"
+
+    log: Annotated[str, Label("Log", "zil")]
+    commits: Annotated[int | None, Metric("Commits", "Times that somebody waited for it", kind=_COUNTER)]
+    log_writes: Annotated[
+        int | None, Metric("Log writes", "Records of it written to the pools' own disks", kind=_COUNTER)
+    ]
+    log_bytes: Annotated[int | None, Metric("Logged", "Bytes of that", "bytes", kind=_COUNTER)]
+    slog_writes: Annotated[int | None, Metric("Apart", "Records of it written to log devices", kind=_COUNTER)]
+    slog_bytes: Annotated[int | None, Metric("Logged apart", "Bytes of that", "bytes", kind=_COUNTER)]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the kstat, or the line of a counter."""
+        name = _ZIL.get(field or "commits", "")
+        value = getattr(self, field or "commits")
+        return Source(f"{KSTATS}/zil", "" if value is None else f"{name:<31} 4    {value}")
+
+
+_ZIL = {
+    "commits": "zil_commit_count", "log_writes": "zil_itx_metaslab_normal_count",
+    "log_bytes": "zil_itx_metaslab_normal_bytes", "slog_writes": "zil_itx_metaslab_slog_count",
+    "slog_bytes": "zil_itx_metaslab_slog_bytes",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSettings(Reading):
+    """What is set for a dataset that decides how fast it can be, one row each (`zfs get`); None: it has none of it."""
+
+    family: ClassVar[str] = "dataset_settings"
+    title: ClassVar[str] = "Settings of ZFS datasets"
+
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
+    kind: Annotated[str, Fact("Kind", "filesystem or volume")]
+    sync: Annotated[str | None, Fact("Sync", "standard, always, disabled")] = None
+    logbias: Annotated[str | None, Fact("Log bias", "latency or throughput")] = None
+    compression: Annotated[str | None, Fact("Compression", "Algorithm or off")] = None
+    primarycache: Annotated[str | None, Fact("Cached", "all, metadata, none", export=False)] = None
+    recordsize: Annotated[int | None, Metric("Record", "Largest block of a file in it", "bytes", exact=True)] = None
+    volblocksize: Annotated[int | None, Metric("Block", "Block of a volume", "bytes", exact=True)] = None
+    volsize: Annotated[int | None, Metric("Size", "Size of a volume", "bytes")] = None
+    used: Annotated[int | None, Metric("Used", "Space it takes, with its children", "bytes")] = None
+    device: Annotated[str | None, Fact("Device", "Kernel name of a volume's device, as zd16")] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+
+    def source(self, field: str = "") -> Source | None:
+        """Return its lines in `zfs get`."""
+        return Source(self.where, f"{self.dataset}\t{field}" if field else f"{self.dataset}\t") if self.where else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tuning(Reading):
+    """The module's parameters that hold resilvers, scrubs and rebuilds back, all of one node: one row.
+
+    Bytes or counts, as module/zfs/{dsl_scan,vdev_queue,vdev_rebuild}.c have them.
+    """
+
+    family: ClassVar[str] = "zfs_tuning"
+    title: ClassVar[str] = "ZFS's limits of resilvers"
+
+    module: Annotated[str, Label("Module", "zfs")]
+    version: Annotated[str | None, Fact("Version", "Version of the module")]
+    resilver_min_time: Annotated[
+        int | None,
+        Metric("Resilver time", "Least time of each transaction group for a resilver", "seconds", scale=0.001),
+    ]
+    scrub_min_time: Annotated[
+        int | None, Metric("Scrub time", "Least time of each transaction group for a scrub", "seconds", scale=0.001)
+    ]
+    scan_vdev_limit: Annotated[
+        int | None, Metric("In flight", "Bytes that a resilver or scrub has under way for each disk at most", "bytes")
+    ]
+    scrub_max_active: Annotated[int | None, Metric("At work", "I/Os of a resilver or scrub that each disk has at most")]
+    rebuild_vdev_limit: Annotated[
+        int | None, Metric("Rebuild in flight", "Bytes that a sequential rebuild has under way for each disk", "bytes")
+    ]
+    rebuild_max_active: Annotated[
+        int | None, Metric("Rebuild at work", "I/Os of a sequential rebuild that each disk has at most")
+    ]
+    scan_suspended: Annotated[
+        int | None, Metric("Suspended", "1 if scans are told to make no progress (zfs_scan_suspend_progress)")
+    ]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return the parameter's file."""
+        name = TUNABLES.get(field or "resilver_min_time")
+        return Source(f"{PARAMETERS}/{name}") if name else Source("/sys/module/zfs/version")
+
+
+TUNABLES = {
+    "resilver_min_time": "zfs_resilver_min_time_ms", "scrub_min_time": "zfs_scrub_min_time_ms",
+    "scan_vdev_limit": "zfs_scan_vdev_limit", "scrub_max_active": "zfs_vdev_scrub_max_active",
+    "rebuild_vdev_limit": "zfs_rebuild_vdev_limit", "rebuild_max_active": "zfs_vdev_rebuild_max_active",
+    "scan_suspended": "zfs_scan_suspend_progress",
+}  # fmt: skip
+"""Fields of Tuning to names of parameters."""
+
+
+@dataclass(frozen=True, slots=True)
+class VdevLoad(Reading):
+    """What waits in ZFS's queues for a vdev at the moment, and how long I/Os took on average since the import.
+
+    From `zpool iostat -v -l -q`, one row each in its order: it prints no tree. Of a queue, what is pending and active
+    together; waits in seconds, None where nothing ever came.
+    """
+
+    family: ClassVar[str] = "pool_vdev_load"
+    title: ClassVar[str] = "Queues of ZFS vdevs"
+
+    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    vdev: Annotated[str, Label("Vdev", "The pool itself, or a vdev as zpool iostat calls it")]
+    read_wait: Annotated[
+        int | None, Metric("Read wait", "Mean time of a read, queued and on the disk", "seconds", scale=1e-9)
+    ]
+    write_wait: Annotated[int | None, Metric("Write wait", "The same of a write", "seconds", scale=1e-9)]
+    disk_read_wait: Annotated[int | None, Metric("Disk read", "Of that, on the disk", "seconds", scale=1e-9)]
+    disk_write_wait: Annotated[int | None, Metric("Disk write", "Of that, on the disk", "seconds", scale=1e-9)]
+    sync_reads: Annotated[int | None, Metric("Sync reads", "Reads in the queue that somebody waits for")]
+    sync_writes: Annotated[int | None, Metric("Sync writes", "Writes in the queue that somebody waits for")]
+    async_reads: Annotated[int | None, Metric("Async reads", "Prefetches in the queue")]
+    async_writes: Annotated[int | None, Metric("Async writes", "Writes of transaction groups in the queue")]
+    scrubs: Annotated[int | None, Metric("Scrubs", "Reads of scrubs and resilvers in the queue")]
+    rebuilds: Annotated[int | None, Metric("Rebuilds", "I/Os of sequential rebuilds in the queue, since 2.2")]
+
+    def source(self, field: str = "") -> Source | None:
+        """Return its line."""
+        del field
+        return Source(IOSTAT_KEY, f"{self.vdev}\t")
+
+
+IOSTAT = ("zpool", "iostat", "-v", "-H", "-p", "-l", "-q")
+IOSTAT_KEY = "cmd:" + " ".join(IOSTAT)

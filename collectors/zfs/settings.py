@@ -1,0 +1,123 @@
+"""What is set for ZFS's datasets (`zfs get`) and for its resilvers (parameters of the module)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS, TUNABLES, DatasetSettings, Tuning
+from sdstop.collectors.zfs.zpool_status import imported
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Absent, Failed, Host, Malformed
+from sdstop.core.model import Reading
+
+GET = (
+    "zfs", "get", "-H", "-p", "-t", "filesystem,volume", "-o", "name,property,value",
+    "type,sync,logbias,compression,primarycache,recordsize,volblocksize,volsize,used",
+)  # fmt: skip
+_SECONDS = 600.0
+_ANSWER = 8.0
+_MOST = 100_000
+
+
+def parse(text: str) -> dict[str, dict[str, str]]:
+    """Return properties by dataset of `zfs get -H`, with or without the column of sources; snapshots are left out.
+
+    tank/v1	volblocksize	8192	-
+
+    Raises Malformed for a line that has neither three nor four columns.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for line in text.split("\n")[:_MOST]:
+        words = line.split("\t")
+        if words == [""]:
+            continue
+        if len(words) not in {3, 4}:
+            raise Malformed(f"no line of zfs get -H: {line[:120]!r}")
+        if "@" not in words[0] and "#" not in words[0]:
+            found.setdefault(words[0], {})[words[1]] = words[2]
+    return found
+
+
+def read(host: Host) -> Iterator[Reading]:
+    """Yield the settings of each file system and volume. Raises Absent where no pool is imported."""
+    key, text = _asked(host)
+    for dataset, said in parse(text).items():
+        kind = said.get("type") or ("volume" if said.get("volblocksize", "-") != "-" else "filesystem")
+        yield DatasetSettings(
+            dataset.partition("/")[0],
+            dataset,
+            kind,
+            _word(said, "sync"),
+            _word(said, "logbias"),
+            _word(said, "compression"),
+            _word(said, "primarycache"),
+            _number(said, "recordsize"),
+            _number(said, "volblocksize"),
+            _number(said, "volsize"),
+            _number(said, "used"),
+            host.target(f"/dev/zvol/{dataset}") if kind == "volume" else None,
+            key,
+        )
+
+
+def _asked(host: Host) -> tuple[str, str]:
+    try:
+        imported(host)
+        output = host.run(GET, _ANSWER)
+    except Absent as error:
+        recorded = [name for name in host.recorded("zfs") if re.match(r"zfs[ _]get[ _]-H", name)]
+        if error.recorded or not recorded:
+            raise
+        return f"cmd:{recorded[0]}", host.recorded_output(recorded[0]).text
+    if output.exit:
+        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise Failed(command_key(GET), f"exit {output.exit}: {said[:200]}")
+    return command_key(GET), output.text
+
+
+def _word(said: Mapping[str, str], name: str) -> str | None:
+    word = said.get(name, "-")
+    return None if word == "-" else word
+
+
+def _number(said: Mapping[str, str], name: str) -> int | None:
+    word = said.get(name, "")
+    return int(word) if word.isascii() and word.isdigit() and len(word) <= 20 else None
+
+
+def read_tuning(host: Host) -> Iterator[Reading]:
+    """Yield the Tuning. Raises Absent without ZFS."""
+    imported(host)
+    numbers = {name: host.number(f"{PARAMETERS}/{file}") for name, file in TUNABLES.items()}
+    yield Tuning("zfs", host.maybe("/sys/module/zfs/version"), **numbers)
+
+
+ZFS_SETTINGS = Collector(
+    "zfs-settings",
+    "Settings of ZFS datasets",
+    read,
+    (DatasetSettings,),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(command_key(GET), "what is set for each file system and volume"),
+        Need("cmd:zfs get -H*", "the same where somebody else recorded it; never run so"),
+        Need("link:/dev/zvol/*", "the kernel's names of volumes"),
+    ),
+    _SECONDS,
+    deadline=_ANSWER + 4,
+)
+
+ZFS_TUNING = Collector(
+    "zfs-tuning",
+    "ZFS's limits of resilvers",
+    read_tuning,
+    (Tuning,),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(f"{PARAMETERS}/zfs_*", "what holds resilvers, scrubs and rebuilds back"),
+        Need("/sys/module/zfs/version", "version of the module"),
+    ),
+    SLOW,
+)

@@ -1,0 +1,104 @@
+"""Request sizes that ZFS counts itself: `zpool iostat -r` (OpenZFS 0.7 to 2.3, cmd/zpool/zpool_main.c)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from sdstop.collectors.zfs.readings import KSTATS
+from sdstop.collectors.zfs.zpool_status import imported
+from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.evidence import command_key
+from sdstop.core.host import Failed, Host, Malformed
+from sdstop.core.model import Reading
+from sdstop.readings.iosize import RequestSizes, cumulative
+
+COMMAND = ("zpool", "iostat", "-r", "-H", "-p")
+
+_CLASSES = ("read", "write", "read", "write", "read", "discard")
+"""What the pairs of columns are: sync_read, sync_write, async_read, async_write, scrub and, since 0.8, trim.
+
+The pair of later versions, rebuild, has reads and writes in one: it is left out.
+"""
+_FEWEST = 11
+_MOST = 33
+_DIGITS = 20
+
+
+def parse(text: str) -> Iterator[RequestSizes]:
+    """Yield the sizes of each pool and direction in what `zpool iostat -r -H -p` prints, all since the import.
+
+    An empty line and the name begin a pool; each line, with tabs, has a size and how many I/Os to the disks were from
+    there up to the next, of each class those that stand alone (ind) and those that were put together of several (agg):
+
+        tank
+        512	0	0	12	0	0	0	181	0	0	0
+        1024	0	0	0	0	0	0	40	16	0	0
+
+    Of a range, its upper end is told. The last line has what is as large or larger. Raises Malformed, naming the line,
+    for one that is neither name nor counts.
+    """
+    pool: str | None = None
+    rows: list[list[int]] = []
+    for line in [*text.split("\n"), ""]:
+        if not line:
+            yield from _sizes(pool, rows)
+            pool, rows = None, []
+        elif pool is None:
+            pool = line
+        else:
+            rows.append(_row(line, rows))
+
+
+def _row(line: str, before: list[list[int]]) -> list[int]:
+    words = line.split("\t")
+    good = all(len(word) <= _DIGITS and word.isascii() and word.isdigit() for word in words)
+    if not good or not _FEWEST <= len(words) <= _MOST or not len(words) % 2:
+        raise Malformed(f"no line of sizes and counts: {line[:120]!r}")
+    row = [int(word) for word in words]
+    if before and (row[0] <= before[-1][0] or len(row) != len(before[-1])):
+        raise Malformed(f"a line that does not follow the one before: {line[:120]!r}")
+    return row
+
+
+def _sizes(pool: str | None, rows: list[list[int]]) -> Iterator[RequestSizes]:
+    if pool is None:
+        return
+    for direction in dict.fromkeys(_CLASSES):
+        columns = [
+            1 + 2 * place + kind
+            for place, its in enumerate(_CLASSES)
+            for kind in (0, 1)
+            if its == direction and rows and 2 + 2 * place < len(rows[0])
+        ]
+        counts = [(row[0], sum(row[column] for column in columns)) for row in rows]
+        if not any(count for _, count in counts):
+            continue
+        ends = {after - 1: count for (_, count), (after, _) in pairwise(counts)}
+        yield RequestSizes(
+            "zpool", pool, direction, cumulative(ends), counts[-1][1], 0, None, command_key(COMMAND), pool
+        )
+
+
+def read(host: Host) -> Iterator[Reading]:
+    """Yield RequestSizes of each pool. Absent if there is none: the command would load ZFS's module."""
+    imported(host)
+    output = host.run(COMMAND)
+    if output.exit:
+        said = output.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
+        raise Failed(command_key(COMMAND), f"exit {output.exit}: {said[:200]}")
+    yield from parse(output.text)
+
+
+ZPOOL_SIZES = Collector(
+    "zpool-sizes",
+    "Request sizes that ZFS counts",
+    read,
+    (RequestSizes,),
+    (
+        Need(f"list:{KSTATS}", "whether any pool is imported"),
+        Need(command_key(COMMAND), "I/Os to the disks of each pool by size, since its import"),
+    ),
+    SLOW,
+    12.0,
+)

@@ -1,0 +1,131 @@
+"""What `zpool status -j` prints, OpenZFS 2.3 and later (cmd/zpool/zpool_main.c: status_callback_json)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from sdstop.collectors.zfs.zpool_status import Scan, Status, Vdev, nice
+from sdstop.core.host import Malformed
+
+_GROUPS = {"logs": "logs", "l2cache": "cache", "spares": "spares", "special": "special", "dedup": "dedup"}
+_DEEPEST = 12
+_STATES = {"HEALTHY": "ONLINE", "CANT_OPEN": "UNAVAIL", "CLOSED": "OFFLINE"}
+_SCANS = {"SCANNING": "running", "FINISHED": "finished", "CANCELED": "canceled"}
+_REBUILDS = {"ACTIVE": "running", "COMPLETE": "finished", "CANCELED": "canceled"}
+
+
+def parse(text: str) -> list[Status]:
+    """Return the pools; numbers may be numbers (--json-int), strings of digits (-p) or rounded (`62.6G`).
+
+        {"output_version": {"command": "zpool status", "vers_major": 0, "vers_minor": 1},
+         "pools": {"tank": {"name": "tank", "state": "ONLINE", "error_count": 0,
+          "scan_stats": {"function": "SCRUB", "state": "SCANNING", "to_examine": 250, "issued": 107, ...},
+          "vdevs": {"tank": {"name": "tank", "vdevs": {"mirror-0": {"state": "HEALTHY", "vdevs": {...}}}}},
+          "logs": {...}, "l2cache": {...}, "spares": {...}}}}
+
+    Raises Malformed for text that is no JSON of pools.
+    """
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Malformed(f"zpool status -j: {error}") from error
+    pools = told.get("pools") if isinstance(told, dict) else None
+    if not isinstance(pools, dict):
+        raise Malformed("zpool status -j: no pools in it")
+    return [_pool(str(key), pool) for key, pool in pools.items() if isinstance(pool, dict)]
+
+
+def _pool(key: str, pool: Mapping[str, Any]) -> Status:
+    name = _word(pool.get("name")) or key
+    found = Status(name, _word(pool.get("state")), _word(pool.get("status")), _word(pool.get("action")))
+    found.data_errors = _number(pool.get("error_count"))
+    if found.data_errors:
+        found.errors = f"{found.data_errors} data errors"
+    scan = _mapping(pool.get("scan_stats"))
+    found.scans = [*_scan(scan), *_rebuilds(scan)]
+    for root in _mapping(pool.get("vdevs")).values():  # its only member is the pool itself
+        found.vdevs += _vdevs(_mapping(_mapping(root).get("vdevs")), (), "")
+    for where, group in _GROUPS.items():
+        found.vdevs += _vdevs(_mapping(pool.get(where)), (), group)
+    return found
+
+
+def _scan(scan: Mapping[str, Any]) -> Iterator[Scan]:
+    operation, state = _word(scan.get("function")).lower(), _SCANS.get(_word(scan.get("state")), "")
+    if operation not in {"scrub", "resilver"} or not state:
+        return
+    if state == "running" and _pause(scan.get("scrub_pause")):
+        state = "paused"
+    whole, issued = _number(scan.get("to_examine")), _number(scan.get("issued"))
+    total = None if whole is None else max(whole - (_number(scan.get("skipped")) or 0), 0)
+    yield Scan(
+        operation, state, "", _number(scan.get("examined")), issued, total, _number(scan.get("processed")),
+        _share(issued, total), None, None, _number(scan.get("errors")), exact=not _rounded(scan.get("issued")),
+        line=f'"{operation.upper()}"',
+    )  # fmt: skip
+
+
+def _rebuilds(scan: Mapping[str, Any]) -> Iterator[Scan]:
+    for vdev, stats in _mapping(scan.get("rebuild_stats")).items():
+        row = _mapping(stats)
+        state = _REBUILDS.get(_word(row.get("state")), "")
+        if not state:
+            continue
+        scanned, total = _number(row.get("scanned")), _number(row.get("to_scan"))
+        passed, taken = _number(row.get("pass_scanned")), _number(row.get("pass_time"))
+        yield Scan(
+            "rebuild", state, str(vdev), scanned, _number(row.get("issued")), total, _number(row.get("rebuilt")),
+            _share(scanned, total), round(passed * 1e9 / taken) if passed and taken else None, None,
+            _number(row.get("errors")), exact=not _rounded(row.get("scanned")), line='"rebuild_stats"',
+        )  # fmt: skip
+
+
+def _vdevs(rows: Mapping[str, Any], parents: tuple[str, ...], group: str) -> Iterator[Vdev]:
+    if len(parents) > _DEEPEST:
+        return
+    for key, row in rows.items():
+        if not isinstance(row, dict):
+            continue
+        name, path = _word(row.get("name")) or str(key), _word(row.get("path"))
+        below = _mapping(row.get("vdevs"))
+        state = _word(row.get("state"))
+        was = _word(row.get("was"))
+        notes = [_word(row.get("aux")).lower().replace("_", " "), f"was {was}" if was else ""]
+        notes += ["(resilvering)"] if _number(row.get("scan_processed")) and not below else []
+        yield Vdev(
+            name, _STATES.get(state, state), parents, group, not below, _number(row.get("read_errors")),
+            _number(row.get("write_errors")), _number(row.get("checksum_errors")), _number(row.get("slow_ios")),
+            " ".join(note for note in notes if note), path, f'"{name}"',
+        )  # fmt: skip
+        yield from _vdevs(below, (*parents, name), group)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _word(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value if 0 <= value < 10**30 else None
+    return nice(value) if isinstance(value, str) else None
+
+
+def _rounded(value: object) -> bool:
+    return isinstance(value, str) and not value.isdecimal()
+
+
+def _pause(value: object) -> bool:
+    """Whether a pause is told; without one it is 0, or as a time `-` or the epoch's."""
+    return value not in {0, "0", "-", "", None} and "1970" not in str(value)
+
+
+def _share(part: int | None, whole: int | None) -> float | None:
+    return None if part is None or not whole else min(part / whole, 1.0)

@@ -1,0 +1,272 @@
+"""What `zpool status` prints, OpenZFS 0.7 to 2.4 (cmd/zpool/zpool_main.c: status_callback, print_status_config)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS
+from sdstop.core.host import Absent, Host, Malformed
+
+_UNITS = "BKMGTPEZ"
+_NICE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
+_HEADER = re.compile(
+    r" {0,3}(pool|state|status|action|see|scan|scrub|remove|expand|checkpoint|config|errors|comment):(.*)"
+)
+_STATES = "ONLINE|DEGRADED|FAULTED|OFFLINE|UNAVAIL|REMOVED|SPLIT|UNKNOWN|AVAIL|INUSE"
+_VDEV = re.compile(rf"\t( *)(\S.*?) +({_STATES})(?: +(.*))?", re.ASCII)
+_GROUPS = frozenset({"logs", "cache", "spares", "special", "dedup"})
+_LARGEST = 10**30
+_MOST_VDEVS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """A resilver, scrub or (dRAID, mirror) sequential rebuild; bytes, seconds, bytes per second.
+
+    `state`: running, paused, finished, canceled. `vdev` is the top-level vdev that a rebuild is of. `issued` of `total`
+    is what the I/O was started for, `scanned` what was looked at; `repaired` was written anew. Numbers of text are
+    rounded to three digits, so `share`, in hundredths of a percent, is the finest that is told.
+    """
+
+    operation: str
+    state: str
+    vdev: str = ""
+    scanned: int | None = None
+    issued: int | None = None
+    total: int | None = None
+    repaired: int | None = None
+    share: float | None = None
+    speed: int | None = None
+    remaining: int | None = None
+    errors: int | None = None
+    exact: bool = False
+    line: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Vdev:
+    """A line of the tree: `parents` are the names above it, the pool's left out; `group` as the tree heads it.
+
+    Errors are None where none are printed (spares), `slow` where it was not asked for. `note` is what follows.
+    """
+
+    name: str
+    state: str
+    parents: tuple[str, ...]
+    group: str
+    leaf: bool
+    read: int | None = None
+    write: int | None = None
+    checksum: int | None = None
+    slow: int | None = None
+    note: str = ""
+    path: str = ""
+    line: str = ""
+
+
+@dataclass(slots=True)
+class Status:
+    """A pool: `errors` is the sentence about lost data, or None; `data_errors` how many there are, None if not told."""
+
+    name: str
+    state: str = ""
+    status: str = ""
+    action: str = ""
+    scans: list[Scan] = field(default_factory=list)
+    vdevs: list[Vdev] = field(default_factory=list)
+    errors: str | None = None
+    data_errors: int | None = None
+
+
+def imported(host: Host) -> list[str]:
+    """Return the imported pools. Raises Absent if there are none, or no ZFS: a command would load its module."""
+    found = sorted(set(host.entries(KSTATS)) - NO_POOLS)
+    if not found:
+        raise Absent(KSTATS, "no pool is imported")
+    return found
+
+
+def nice(word: str) -> int | None:
+    """Return the number that zfs_nicenum printed (`1.68K`, `43.4T`, `0B`; powers of 1024), None for any other word."""
+    found = _NICE.fullmatch(word)
+    if not found:
+        return None
+    power: int = 1024 ** _UNITS.index(found[2] or "B")
+    return min(round(float(found[1]) * power), _LARGEST)
+
+
+def parse(text: str) -> list[Status]:
+    """Return the pools, in their order; none for `no pools available`. As 2.1 prints it (-pP -s), TABs before the tree.
+
+          pool: tank
+         state: DEGRADED
+          scan: resilver (draid1:4d:8c:1s-0) in progress since Sat Nov 21 14:36:01 2026
+            96.0M scanned at 23.8M/s, 16.2M issued 4.02M/s, 250M total
+            3.23M resilvered, 38.35% done, 00:00:06 to go
+        config:
+
+            NAME                 STATE     READ WRITE CKSUM  SLOW
+            tank                 DEGRADED     0     0     0     0
+              draid1:4d:8c:1s-0  DEGRADED     0     0     0     0
+                spare-3          DEGRADED     0     0     0     0
+                  /dev/vdd1      OFFLINE      0     0     0     0
+                  draid1-0-0     ONLINE       0     0     0     0  (resilvering)
+            spares
+              draid1-0-0         INUSE     currently in use
+
+        errors: No known data errors
+
+    Lines that are not known are left out. Raises Malformed for text that is of no pool at all.
+    """
+    pools: list[Status] = []
+    for key, lines in _sections(text):
+        said = " ".join(part for line in lines if (part := line.strip()))
+        if key == "pool":
+            pools.append(Status(lines[0].strip()))
+        elif not pools:
+            continue
+        elif key in {"state", "status", "action"}:
+            setattr(pools[-1], key, said)
+        elif key in {"scan", "scrub"}:
+            found = _scan(lines)
+            pools[-1].scans += [found] if found is not None else []
+        elif key == "config":
+            pools[-1].vdevs += _tree(lines)
+        elif key == "errors":
+            pools[-1].errors = None if said == "No known data errors" else said
+            number = re.match(r"(\d{1,18}) data errors", said, re.ASCII)
+            pools[-1].data_errors = 0 if said == "No known data errors" else int(number[1]) if number else None
+    if not pools and "no pools available" not in text:
+        raise Malformed(f"no pool in what zpool status printed: {text[:80]!r}")
+    return pools
+
+
+def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
+    key, lines = "", list[str]()
+    for line in text.split("\n"):
+        found = _HEADER.fullmatch(line)
+        if found:
+            if key:
+                yield key, lines
+            key, lines = found[1], [found[2]]
+        else:
+            lines.append(line)
+    if key:
+        yield key, lines
+
+
+_RUNS = re.compile(
+    r"(resilver|scrub|thorough scrub|error scrub)(?: \((\S{1,200})\))? (in progress since|paused since|canceled on).*"
+)
+_DONE = re.compile(
+    r"(resilvered|scrub repaired)(?: \((\S{1,200})\))? (\S{1,20})(?: in .*)? with (\d{1,18}) errors.*", re.ASCII
+)
+_AMOUNTS = (
+    # 2.2 and later; then 0.8 to 2.1; then 0.7
+    re.compile(r"(\S+) / (\S+) scanned(?: at (\S+)/s)?, (\S+) / (\S+) issued(?: at (\S+)/s)?"),
+    re.compile(r"(\S+) scanned(?: at (\S+)/s)?, (\S+) issued(?:(?: at)? (\S+)/s)?, (\S+) total"),
+    re.compile(r"(\S+) scanned out of (\S+)(?: at (\S+)/s)?(?:, (.+) to go|, .*)?"),
+)
+_REPAIRED = re.compile(r"(\S+) (?:resilvered|repaired), (\d{1,9}(?:\.\d{1,4})?)% done(?:, (.+) to go)?.*", re.ASCII)
+_CLOCK = re.compile(r"(?:(\d{1,9}) days? )?(\d{1,9}):(\d{2}):(\d{2})", re.ASCII)
+_HOURS = re.compile(r"(\d{1,9})h(\d{1,9})m", re.ASCII)
+_WORDS = {"in progress since": "running", "paused since": "paused", "canceled on": "canceled"}
+
+
+def _scan(lines: list[str]) -> Scan | None:
+    first = lines[0].strip()
+    rest = [line.strip() for line in lines[1:]]
+    done = _DONE.fullmatch(first)
+    if done:
+        operation = "scrub" if done[1].startswith("scrub") else "rebuild" if done[2] else "resilver"
+        return Scan(operation, "finished", done[2] or "", repaired=nice(done[3]), errors=int(done[4]), line=first)
+    runs = _RUNS.fullmatch(first)
+    if not runs:
+        return None
+    operation = "rebuild" if runs[2] else runs[1].rpartition(" ")[2]
+    made: dict[str, int | float | None] = {}
+    for line in rest:
+        made |= _amounts(line, rebuild=operation == "rebuild")
+    return Scan(operation, _WORDS[runs[3]], runs[2] or "", line=first, **made)  # type: ignore[arg-type]
+
+
+def _amounts(line: str, *, rebuild: bool) -> dict[str, int | float | None]:
+    """Return what a line below `scan:` says; a rebuild's share and speed are of what it has looked at."""
+    two = _AMOUNTS[0].fullmatch(line)
+    if two:
+        scanned, whole, rate, issued, total, speed = two.groups()
+        total, speed = (whole, rate) if rebuild else (total, speed)
+        return _known(scanned=scanned, issued=issued, total=total, speed=speed)
+    one = _AMOUNTS[1].fullmatch(line)
+    if one:
+        scanned, rate, issued, speed, total = one.groups()
+        return _known(scanned=scanned, issued=issued, total=total, speed=rate if rebuild else speed)
+    old = _AMOUNTS[2].fullmatch(line)
+    if old:
+        scanned, total, speed, left = old.groups()
+        return _known(issued=scanned, total=total, speed=speed) | {"remaining": seconds(left or "")}
+    done = _REPAIRED.fullmatch(line)
+    if done:
+        left = {"remaining": seconds(done[3])} if done[3] else {}
+        return {"repaired": nice(done[1]), "share": min(float(done[2]) / 100, 1.0), **left}
+    return {}
+
+
+def _known(**words: str | None) -> dict[str, int | float | None]:
+    return {name: nice(word) if word else None for name, word in words.items()}
+
+
+def seconds(text: str) -> int | None:
+    """Return a duration: `1 days 03:22:35`, `00:00:06`, `0h51m`; None for any other text."""
+    clock = _CLOCK.fullmatch(text)
+    if clock:
+        days, hours, minutes, rest = (int(part or 0) for part in clock.groups())
+        return ((days * 24 + hours) * 60 + minutes) * 60 + rest
+    short = _HOURS.fullmatch(text)
+    return (int(short[1]) * 60 + int(short[2])) * 60 if short else None
+
+
+def _tree(lines: list[str]) -> list[Vdev]:
+    found: list[tuple[int, Vdev]] = []
+    above: list[tuple[int, str]] = []
+    group, slow = "", False
+    for line in lines[:_MOST_VDEVS]:
+        words = line.split()
+        if not line.startswith("\t") or not words:
+            continue
+        if words[:2] == ["NAME", "STATE"]:
+            slow = "SLOW" in words
+            continue
+        if words[0] in _GROUPS and len(words) == 1 and not line.startswith("\t "):
+            group, above = words[0], []
+            continue
+        row = _VDEV.fullmatch(line.rstrip())
+        if not row or (not row[1] and not group):
+            continue  # the pool's own line has no indent; what the pool is, its header says
+        depth = len(row[1])
+        above = [(d, name) for d, name in above if d < depth]
+        found.append((depth, _vdev(row, tuple(name for _, name in above), group, slow=slow, line=line.strip())))
+        above.append((depth, row[2]))
+    inner = {place for place, (depth, vdev) in enumerate(found[:-1]) if _above(found[place + 1], depth, vdev)}
+    return [replace(vdev, leaf=place not in inner) for place, (_, vdev) in enumerate(found)]
+
+
+def _above(after: tuple[int, Vdev], depth: int, vdev: Vdev) -> bool:
+    return after[0] > depth and after[1].group == vdev.group
+
+
+def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: bool, line: str) -> Vdev:
+    words = (row[4] or "").split()
+    numbers: list[int | None] = []
+    while words and len(numbers) < 3 + slow and (words[0] == "-" or nice(words[0]) is not None):
+        numbers.append(nice(words.pop(0)))
+    if len(numbers) < 3:
+        numbers = []
+        words = (row[4] or "").split()
+    counts = [*numbers, None, None, None, None]
+    return Vdev(
+        row[2], row[3], parents, group, leaf=True, read=counts[0], write=counts[1], checksum=counts[2], slow=counts[3],
+        note=" ".join(words), path=row[2] if row[2].startswith("/") else "", line=line,
+    )  # fmt: skip

@@ -1,0 +1,183 @@
+"""Diagnosis: every rule's word on a window, and when each finding began and ended."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Outcome
+from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, by_cause
+from sdstop.core.history import Window
+from sdstop.core.model import Reading
+
+BRIDGE = 10.0
+"""Seconds that a finding may be silent and still count as the same episode."""
+PAST = 1000
+"""Ended episodes that are remembered of findings that came back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What the rules say of one window, worst first, and below a cause what it explains.
+
+    `ran` are the ids of the rules that could look at something.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    unchecked: tuple[Unchecked, ...] = ()
+    ran: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A finding with its time; `until` and `ended` None while it is in force.
+
+    `since` and `until` are Unix seconds, for people; `began`, `ended` and `seen` (when it was last in force) are
+    monotonic ones, by which spans are measured: the other clock may be set back at any moment. `finding` is as it
+    was, at `frame`, when it was worst.
+    """
+
+    finding: Finding
+    since: float
+    until: float | None = None
+    began: float = 0.0
+    ended: float | None = None
+    seen: float = 0.0
+    frame: int = 0
+
+    def lasted(self, now: float) -> float:
+        """Return for how many seconds it was in force by a moment (monotonic seconds)."""
+        return max((now if self.ended is None else self.ended) - self.began, 0.0)
+
+
+def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
+    """Ask every rule that applies; a rule that cannot look is unchecked, and says why."""
+    findings: list[Finding] = []
+    ruled_out: list[RuledOut] = []
+    unchecked: list[Unchecked] = []
+    ran: list[str] = []
+    for rule in rules:
+        missing = _missing(window, rule)
+        if missing is _UNCONCERNED:
+            continue
+        if missing is not None:
+            unchecked.append(missing)
+            continue
+        try:
+            sayings = list(rule.check(window, rule.limits(configured.get(rule.id))))
+        except Exception as error:  # noqa: BLE001  # a bug in one rule costs that rule alone, and is told
+            unchecked.append(Unchecked(rule.id, f"a bug in this rule: {type(error).__name__}: {error}"))
+            continue
+        if not sayings or any(not isinstance(said, Unchecked) for said in sayings):
+            ran.append(rule.id)
+        for said in sayings:
+            if isinstance(said, Finding):
+                findings.append(said)
+            elif isinstance(said, RuledOut):
+                ruled_out.append(said)
+            else:
+                unchecked.append(said)
+    ids = {finding.id for finding in findings}
+    findings.sort(key=lambda finding: _order(finding, ids))
+    told = tuple(findings[led.place] for led in by_cause(findings))
+    return Judgement(told, tuple(ruled_out), tuple(unchecked), tuple(ran))
+
+
+def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str]:
+    """Return what findings are sorted by: of two that are as bad the one that leads to others (`ids`) comes first."""
+    return -finding.severity.rank, ids.isdisjoint(finding.explains), finding.rule, finding.subject
+
+
+_BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
+_UNCONCERNED = Unchecked("", "nothing here concerns it", calm=True)
+
+
+def _missing(window: Window, rule: Rule) -> Unchecked | None:
+    """Return None if the rule can look, `_UNCONCERNED` if nothing here concerns it, else why it cannot."""
+    for family in rule.needs:
+        known = window.now.run_of(family) is not None
+        if known and (not family.joined or window.rows(family)):
+            continue
+        names = window.providers.get(family, ())
+        runs = [window.now.runs[name] for name in names if name in window.now.runs]
+        if known and not any(run.outcome in _BADNESS for run in runs):
+            continue  # of a joined family that some sources have no rows of, the others may have had
+        if len(runs) < len(names):
+            return Unchecked(rule.id, f"{' and '.join(names)} has not answered yet")
+        for outcome in _BADNESS:
+            for run in runs:
+                if run.outcome is outcome:
+                    return Unchecked(rule.id, f"{run.collector}: {run.outcome.value}, {run.reason}")
+        if any(run.ok for run in runs):
+            return Unchecked(rule.id, "needs two frames")
+        lacking = [run for run in runs if not run.recorded]
+        if not lacking:
+            return _UNCONCERNED
+        asked = "not recorded" in lacking[0].reason  # else it says what no node is asked for, and why
+        why = "not recorded in this capture" if asked else lacking[0].reason
+        return Unchecked(rule.id, f"{lacking[0].collector}: {why}", calm=True)
+    if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
+        return _UNCONCERNED
+    if rule.seconds and window.seconds + 0.5 < rule.seconds:
+        return Unchecked(rule.id, f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s")
+    return None
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """The findings over time: what is in force now, and every episode so far."""
+
+    rules: Sequence[Rule]
+    configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    now: Judgement = field(default_factory=Judgement)
+    episodes: dict[str, Episode] = field(default_factory=dict)
+    past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
+
+    def add(self, window: Window) -> Judgement:
+        """Judge a window that ends one frame later than the last one."""
+        self.now = judge(window, self.rules, self.configured)
+        taken, now = window.now.taken, window.now.monotonic
+        for finding in self.now.findings:
+            known = self.episodes.get(finding.id)
+            # In force at both of two frames: however far these are apart, it is the same.
+            if known is None or (known.until is not None and now - known.seen > BRIDGE):
+                if known is not None:
+                    self.past.append(known)
+                self.episodes[finding.id] = Episode(finding, taken, None, now, None, now, window.now.number)
+            else:
+                kept = replace(known, until=None, ended=None, seen=now)
+                if finding.severity.rank >= known.finding.severity.rank or known.finding.totals:
+                    kept = replace(kept, finding=finding, frame=window.now.number)
+                self.episodes[finding.id] = kept
+        current = {finding.id for finding in self.now.findings}
+        for key, episode in list(self.episodes.items()):
+            if episode.until is not None or key in current:
+                continue
+            if episode.finding.totals:  # it was so before anybody watched, and not since
+                del self.episodes[key]
+            else:
+                self.episodes[key] = replace(episode, until=taken, ended=now)
+        return self.now
+
+    def ordered(self) -> list[Episode]:
+        """Return every episode, those in force first, in the order of a judgement: worst first, causes first."""
+        every = [*self.episodes.values(), *self.past]
+        found: list[Episode] = []
+        for part in ([e for e in every if e.until is None], [e for e in every if e.until is not None]):
+            ids = {e.finding.id for e in part}
+            part.sort(key=lambda e: (*_order(e.finding, ids), e.began))
+            found += [part[led.place] for led in by_cause([e.finding for e in part])]
+        return found
+
+
+def providers_of(collectors: Sequence[Collector]) -> dict[type[Reading], tuple[str, ...]]:
+    """Return which collectors bring each family."""
+    found: dict[type[Reading], tuple[str, ...]] = {}
+    for collector in collectors:
+        for family in (*collector.families, *(d.target for d in collector.derives)):
+            found[family] = (*found.get(family, ()), collector.name)
+    return found

@@ -1,0 +1,263 @@
+"""Human text of numbers and foreign names.
+
+The only place that rounds, and the only place that makes text safe.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from sdstop.core.evidence import UNDATED, dated
+from sdstop.core.model import Buckets, Column, Label, Metric
+
+NONE = "-"
+"""Shown where the node does not say."""
+
+_PREFIXES = ("", "K", "M", "G", "T", "P", "E")
+_SUSPECT = re.compile(r"[^\x20-\x7e]")
+
+
+def safe(text: object, limit: int = 200) -> str:
+    r"""Return foreign text that can do no harm on a terminal.
+
+    Control characters (C0, DEL, C1), bidi controls, invisible and private characters, line separators and
+    bytes that were no UTF-8 become visible escapes such as `\x1b`; more than `limit` characters are cut with
+    `...`.
+    """
+    shown = str(text)
+    if _SUSPECT.search(shown):
+        shown = "".join(c if c.isascii() and c.isprintable() else _visible(c) for c in shown)
+    return shown if len(shown) <= limit else f"{shown[: limit - 3]}..."
+
+
+def _visible(c: str) -> str:
+    code = ord(c)
+    if 0xDC80 <= code <= 0xDCFF:
+        return f"\\x{code - 0xDC00:02x}"
+    if unicodedata.category(c)[0] in "LNPS" and not unicodedata.combining(c):
+        return c
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def safe_block(text: str, limit: int = 4000) -> str:
+    """Make a text of several lines safe, line by line; tabs become spaces."""
+    return "\n".join(safe(line.expandtabs(8), limit) for line in text[:limit].split("\n"))
+
+
+def number(value: float | None, digits: int = 1) -> str:
+    """Return a plain number with at most four significant places: `0.42`, `98.7`, `1234`, `12.3K`."""
+    if value is None or math.isnan(value):
+        return NONE
+    if math.isinf(value):
+        return "inf"
+    size = abs(value)
+    if size >= 99_999.5:
+        return _scaled(value, 1000.0, ("", "k", "M", "G", "T", "P", "E"))
+    if size >= 999.5 or value == int(value):
+        return f"{value:.0f}"
+    return f"{value:.{digits if size >= 9.995 else digits + 1}f}"
+
+
+def _scaled(value: float, step: float, prefixes: tuple[str, ...]) -> str:
+    size = abs(value)
+    power = 0
+    while size >= step - step / 2000 and power < len(prefixes) - 1:
+        size /= step
+        power += 1
+    sign = "-" if value < 0 else ""
+    text = f"{size:.0f}" if power == 0 or size >= 99.95 else f"{size:.1f}"
+    return f"{sign}{text}{prefixes[power]}"
+
+
+def bytes_(value: float | None) -> str:
+    """Return bytes in powers of 1024: `4K`, `1.8T`, `512K`."""
+    return NONE if value is None else _scaled(value, 1024.0, _PREFIXES).replace(".0", "")
+
+
+def rate(value: float | None) -> str:
+    """Return bytes a second in powers of 1024, as `12.5M`."""
+    return NONE if value is None else _scaled(value, 1024.0, _PREFIXES)
+
+
+def flow(value: float | None) -> str:
+    """Return bytes a second with their unit, `98.2 MiB/s`."""
+    return NONE if value is None else f"{_binary(rate(value))}/s"
+
+
+def percent(ratio: float | None) -> str:
+    """Return a ratio as a percentage without the sign: `0.993` is `99.3`."""
+    if ratio is None or math.isnan(ratio):
+        return NONE
+    shown = ratio * 100
+    return f"{shown:.0f}" if abs(shown) >= 99.95 or shown == 0 else f"{shown:.1f}"
+
+
+def decimal_rate(value: float | None) -> str:
+    """Return bytes a second in decimal units, as memory is rated: `17.1 GB/s`."""
+    return NONE if value is None else f"{value / 1e9:.1f} GB/s"
+
+
+def done(share: float | None) -> str:
+    """Return a share that is done as a percentage without the sign; as long as some is left it is not 100."""
+    shown = percent(share)
+    return "99.9" if shown == "100" and share is not None and share < 1 else shown
+
+
+def wait(seconds: float | None) -> str:
+    """Return a short time in milliseconds: `0.31`, `12.4`, `1250`."""
+    if seconds is None:
+        return NONE
+    ms = seconds * 1000
+    return f"{ms:.2f}" if ms < 9.995 else f"{ms:.1f}" if ms < 99.95 else f"{ms:.0f}"
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time span in its two largest units: `0.3 s`, `45 s`, `3m 20s`, `5h 12m`, `2d 4h`."""
+    if seconds is None or math.isnan(seconds) or math.isinf(seconds):
+        return NONE
+    sign, seconds = ("-", -seconds) if seconds < 0 else ("", seconds)
+    if seconds < 9.95:
+        return f"{sign}{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{sign}{whole} s"
+    minutes, s = divmod(whole, 60)
+    if minutes < 60:
+        return f"{sign}{minutes}m {s:02d}s"
+    hours, minutes = divmod(minutes, 60)
+    if hours < 48:
+        return f"{sign}{hours}h {minutes:02d}m"
+    days, hours = divmod(hours, 24)
+    return f"{sign}{days}d {hours}h"
+
+
+NOT_DATED = "time not known"
+
+
+_LATEST = 253_402_300_799.0
+"""The last second that a calendar has."""
+
+
+def clock(taken: float, *, seconds: bool = True) -> str:
+    """Return Unix seconds as a UTC time of day, `14:03:22`; without a date the time since the first frame, `+3.0 s`."""
+    if not dated(taken):
+        passed = taken - UNDATED
+        return f"+{duration(passed)}" if passed > 0 else NONE
+    minute, second = divmod(int(min(max(taken, 0.0), _LATEST)) % 86_400, 60)
+    shown = f"{minute // 60:02}:{minute % 60:02}"
+    return f"{shown}:{second:02}" if seconds else shown
+
+
+def utc(taken: float) -> str:
+    """Return Unix seconds as a UTC time of day, `14:03:22Z`; of what has no date, that it is not known."""
+    if dated(taken):
+        return f"{clock(taken)}Z"
+    return NOT_DATED if taken <= UNDATED else clock(taken)
+
+
+def lasting(since: float, until: float | None, seconds: float, *, before: bool = False) -> str:
+    """Return since when, and for how long: `since 14:03:22Z (45 s)`, `over: 14:03:22Z to 14:04:07Z (45 s)`.
+
+    `before`: it was so at the first frame, so nobody knows when it began. What was seen at one moment only was `seen at
+    14:03:22Z`.
+    """
+    if until is None and not seconds:
+        return f"seen at {utc(since)}" if dated(since) or since > UNDATED else NOT_DATED
+    begun = f"{utc(since)} or before" if before and dated(since) else utc(since)
+    if not dated(since) and since <= UNDATED:
+        begun = "the first frame"
+    shown = f"since {begun}" if until is None else f"over: {begun} to {utc(until)}"
+    return f"{shown} ({duration(seconds)})"
+
+
+def timestamp(taken: float) -> str:
+    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`; of what has no date, what `utc` does."""
+    if not dated(taken):
+        return utc(taken)
+    return moment(taken).strftime("%Y-%m-%d %H:%M:%SZ")
+
+
+def moment(taken: float) -> datetime:
+    """Return Unix seconds as a UTC date; what no calendar has becomes the nearest day that one has."""
+    return datetime.fromtimestamp(min(max(taken, 0.0), _LATEST), UTC)
+
+
+_UNITS: Mapping[str, Callable[[float], str]] = {
+    "bytes": lambda v: _binary(bytes_(v)),
+    "bytes_per_second": flow,
+    "ratio": lambda v: f"{percent(v) if abs(v) >= 0.0005 or not v else f'{v * 100:.1g}'} %",
+    "seconds": lambda v: f"{wait(v)} ms" if abs(v) < 1 else duration(v),
+    "per_second": lambda v: f"{number(v)}/s",
+    "decimal_bytes_per_second": decimal_rate,
+    "transfers_per_second": lambda v: f"{v / 1e6:.0f} MT/s",
+    "progress": lambda v: f"{done(v)} %",
+}
+"""The last three are of values that are compared alone: no metric has them."""
+
+
+def _binary(text: str) -> str:
+    return f"{text[:-1]} {text[-1]}iB" if text[-1:].isalpha() else f"{text} B"
+
+
+def quantity(value: Any, unit: str) -> str:
+    """Return a value in base units as a person reads it, with its unit.
+
+    `512 KiB`, `12.4 ms`, `97 %`, `98.2 MiB/s`.
+    """
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return safe(value)
+    return _UNITS.get(unit, number)(value)
+
+
+def cell(column: Column, value: Any) -> str:
+    """Return a table cell: like `quantity`, but the unit stands in the heading where that is shorter."""
+    shown = column.base(value)
+    if isinstance(column.mark, Label) or isinstance(shown, str):
+        return NONE if shown is None else safe(shown)
+    if isinstance(column.mark, Metric) and column.mark.exact and shown is not None:
+        return f"{shown:.0f}"
+    if isinstance(column.mark, Buckets):
+        return _shares(shown, column.unit)
+    match column.unit:
+        case "bytes":
+            return bytes_(shown)
+        case "bytes_per_second":
+            return rate(shown)
+        case "ratio":
+            return percent(shown)
+        case _:
+            return quantity(shown, column.unit if column.unit == "seconds" else "")
+
+
+def _shares(counts: Mapping[float, float] | None, unit: str) -> str:
+    """Return how many there are, and of which sizes most of them are: `1.2K: 512 20 %, 4K 78 %`."""
+    if counts is None:
+        return NONE
+    below = 0.0
+    each = {}
+    for bound, count in sorted(counts.items()):
+        each[bound], below = count - below, count
+    if not below:
+        return "0"
+    most = sorted(each, key=lambda bound: -each[bound])[:MOST_SIZES]
+    size = bytes_ if unit == "bytes" else number
+    told = [f"{size(bound)} {percent(each[bound] / below)} %" for bound in sorted(most) if each[bound] > 0]
+    return f"{number(below)}: {', '.join(told)}"
+
+
+MOST_SIZES = 4
+"""Sizes of a histogram that a cell names."""
+
+
+def right_aligned(column: Column) -> bool:
+    """Numbers stand to the right, words to the left."""
+    return isinstance(column.mark, Metric)

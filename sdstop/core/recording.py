@@ -1,0 +1,160 @@
+"""Recording: a host that asks another one and keeps every answer as evidence."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from sdstop.core.evidence import Evidence, Outcome, command_key, http_key, slug
+from sdstop.core.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+from sdstop.core.model import swift
+
+T = TypeVar("T")
+Listed = dict[str, list[str]]
+"""Folders that were listed at one moment, by path."""
+_evidence = swift(Evidence)
+
+_OUTCOMES: dict[type[Unreadable], Outcome] = {
+    Absent: Outcome.ABSENT,
+    Denied: Outcome.DENIED,
+    Failed: Outcome.FAILED,
+    TimedOut: Outcome.TIMEOUT,
+}
+
+
+class RecordingHost(Host):
+    """Passes every question on, gives the same answer or error, and keeps it in `evidence`, by key.
+
+    What a capture lacks ("not recorded") is no evidence and not kept. One thread asks; others may look at
+    `current`, `asked` and a copy of `evidence` at any time.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+        listed: Listed | None = None,
+    ) -> None:
+        """Start with no evidence; `clock` gives monotonic, `wall` Unix seconds.
+
+        `listed` is what others listed at this moment: it is not listed again, and what is listed here is added.
+        """
+        self._host = host
+        self._listed = listed
+        self._clock = clock
+        self._wall = wall
+        self.evidence: dict[str, Evidence] = {}
+        self.asked: tuple[str, float, float] | None = None
+        """The key that is being read now, since when (Unix and monotonic seconds); None between two reads."""
+
+    @property
+    def current(self) -> str | None:
+        """The key that is being read now."""
+        asked = self.asked
+        return None if asked is None else asked[0]
+
+    def read(self, path: str) -> bytes:
+        """Return a file's content."""
+        return self._ask(path, lambda: self._host.read(path), lambda data: data)
+
+    def entries(self, path: str) -> list[str]:
+        """Return a folder's names, without those that hold a line break: a list of lines cannot keep them."""
+        return self._ask(
+            f"list:{path}",
+            lambda: self._entries(path),
+            lambda names: "\n".join(names).encode("utf-8", "surrogateescape"),
+        )
+
+    def link(self, path: str) -> str:
+        """Return a link's target."""
+        return self._ask(
+            f"link:{path}", lambda: self._host.link(path), lambda target: target.encode("utf-8", "surrogateescape")
+        )
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        """Return a command's output."""
+        return self._ask(command_key(argv), lambda: self._host.run(argv, deadline), lambda output: output.stdout)
+
+    def answer(self, question: str) -> Any:
+        """Return an answer of psutil or udev."""
+        return self._ask(
+            f"answer:{question}", lambda: self._host.answer(question), lambda answer: _lines(answer).encode()
+        )
+
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Return what a gateway says."""
+        return self._ask(
+            http_key(method, path, body),
+            lambda: self._host.request(method, path, body, deadline),
+            lambda reply: reply.body,
+        )
+
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text; what came late is kept as no answer."""
+        return self._ask(
+            path, lambda: self._host.promptly(path, seconds), lambda text: text.encode("utf-8", "surrogateescape")
+        )
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone."""
+        return self._host.rests(what)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone."""
+        self._host.rest(what, seconds)
+
+    def recorded(self, program: str) -> list[str]:
+        """Return the commands of a program that the other host has recorded."""
+        return self._host.recorded(program)
+
+    def recorded_output(self, name: str) -> Output:
+        """Return the output of one of them; a name that may be a slug is kept as one."""
+        key = f"slug:{name}" if slug(name) == name else f"cmd:{name}"
+        return self._ask(key, lambda: self._host.recorded_output(name), lambda output: output.stdout)
+
+    def _entries(self, path: str) -> list[str]:
+        if self._listed is not None and path in self._listed:
+            return self._listed[path].copy()
+        names = [name for name in self._host.entries(path) if "\n" not in name]
+        if self._listed is not None:
+            self._listed[path] = names.copy()
+        return names
+
+    def _ask(self, key: str, ask: Callable[[], T], pack: Callable[[T], bytes]) -> T:
+        taken, began = self._wall(), self._clock()
+        self.asked = (key, taken, began)
+        try:
+            answer = ask()
+            data = pack(answer)
+        except Unreadable as error:
+            if not (isinstance(error, Absent) and not error.recorded):
+                outcome = _OUTCOMES.get(type(error), Outcome.FAILED)
+                self.evidence[key] = Evidence(key, outcome, b"", error.detail, taken, began, self._clock() - began)
+            raise
+        finally:
+            self.asked = None
+        stderr, status = b"", None
+        if isinstance(answer, Output):
+            stderr, status = answer.stderr, answer.exit
+        elif isinstance(answer, Reply):
+            stderr, status = _headers(answer), answer.status
+        duration = self._clock() - began
+        self.evidence[key] = _evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
+        return answer
+
+
+def _headers(reply: Reply) -> bytes:
+    """Return the one header of a reply that is kept: others hold sessions and places to log in."""
+    return f"Content-Type: {reply.kind}\n".encode("utf-8", "replace") if reply.kind else b""
+
+
+def _lines(answer: Any) -> str:
+    """Return an answer as JSON, one item of a list or an object a line: that is how it is quoted."""
+    if isinstance(answer, list) and answer:
+        return "[" + ",\n ".join(map(json.dumps, answer)) + "]"
+    if isinstance(answer, dict) and answer:
+        return "{" + ",\n ".join(f"{json.dumps(str(k))}: {json.dumps(v)}" for k, v in answer.items()) + "}"
+    return json.dumps(answer)

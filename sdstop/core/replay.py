@@ -1,0 +1,349 @@
+"""Replay: frames of raw evidence become snapshots.
+
+Live views and opened captures go through this one engine.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
+
+from sdstop.core.collector import LIVE, Collector
+from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark, command_key, http_key, http_keys, slug
+from sdstop.core.host import Absent, Denied, Failed, Host, Malformed, Output, Reply, TimedOut, Unreadable
+from sdstop.core.model import Reading, Rows, schema
+from sdstop.core.snapshot import Derived, Run, Snapshot, snapshot
+
+_STILL = 5.0
+"""Seconds after which evidence that nobody is known to have read again is taken for unchanged."""
+_TREE = "tree:"
+"""Touched by whoever lists what nobody recorded as a list: any new or vanished path or command concerns them."""
+
+_ERRORS: Mapping[Outcome, type[Unreadable]] = {
+    Outcome.ABSENT: Absent,
+    Outcome.DENIED: Denied,
+    Outcome.FAILED: Failed,
+    Outcome.TIMEOUT: TimedOut,
+}
+
+
+class EvidenceHost(Host):
+    """A host that answers from evidence alone; what is not there is Absent, "not recorded"."""
+
+    def __init__(self, evidence: Iterable[Evidence] = ()) -> None:
+        """Start from some evidence; `apply` brings more."""
+        self.state: dict[str, Evidence] = {}
+        self.touched: set[str] = set()
+        self.denied: set[str] = set()
+        self._links: dict[str, str] = {}
+        self._spoken: list[str] = []  # keys of what is no path, few among thousands: those that are looked through
+        self._folders: dict[str, set[str]] | None = None
+        self.apply(evidence)
+
+    @classmethod
+    def of(cls, files: Mapping[str, str | bytes]) -> EvidenceHost:
+        """Make a host out of `{key: content}`, for tests and pasted text."""
+        return cls(Evidence(k, data=v.encode() if isinstance(v, str) else v) for k, v in files.items())
+
+    def apply(self, evidence: Iterable[Evidence]) -> set[str]:
+        """Take over a frame's evidence.
+
+        Return the keys that changed, with the tree's mark if paths came or went.
+        """
+        changed = set()
+        for item in evidence:
+            key = item.key
+            before = self.state.get(key)
+            self.state[key] = item
+            changed.add(key)
+            if before is None:
+                if not key.startswith(("/", "link:/", "list:/")):
+                    self._spoken.append(key)
+            elif before.outcome is item.outcome:
+                continue
+            if item.outcome is Outcome.DENIED:
+                self.denied.add(key)
+            elif self.denied:
+                self.denied.discard(key)
+            if key.startswith(("/", "link:", "cmd:", "slug:", "http")):
+                changed.add(_TREE)
+                if key.startswith("link:"):
+                    self._links.pop(key[5:], None)
+                    if item.outcome is Outcome.OK:
+                        self._links[key[5:]] = item.data.decode("utf-8", "surrogateescape")
+        if _TREE in changed:
+            self._folders = None
+        return changed
+
+    def evidence(self, key: str) -> Evidence | None:
+        """Return what is known under a key, without reading anything."""
+        known = self.state.get(key)
+        if known is not None:
+            return known
+        kind = key.partition(":")[0]
+        others = {"cmd": f"slug:{slug(key[4:])}", "http": self._http(key) if kind == "http" else None}
+        other = self._resolve(key) if key.startswith("/") else others.get(kind)
+        return self.state.get(other) if other is not None else None
+
+    def read(self, path: str) -> bytes:
+        """Return a recorded file."""
+        return self._take(path).data
+
+    def link(self, path: str) -> str:
+        """Return a recorded link's target."""
+        return self._take(f"link:{path}").data.decode("utf-8", "surrogateescape")
+
+    def entries(self, path: str) -> list[str]:
+        """Return a recorded folder, or what the recorded paths below it imply."""
+        key = f"list:{path}"
+        if key in self.state:
+            return self._take(key).data.decode("utf-8", "surrogateescape").split("\n") if self._take(key).data else []
+        self.touched.add(_TREE)
+        folders = self._tree()
+        names = folders.get(path, set()) | folders.get(self._resolve(path), set())
+        if not names:
+            raise Absent(path, "not recorded", recorded=False)
+        return sorted(names)
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        """Return what a recorded command printed."""
+        del deadline
+        key = command_key(argv)
+        self.touched.add(key)  # it may be recorded later
+        item = self._take(key if key in self.state else f"slug:{slug(' '.join(argv))}", key)
+        return Output(item.data, item.stderr, item.exit or 0)
+
+    def answer(self, question: str) -> Any:
+        """Return a recorded answer."""
+        key = f"answer:{question}"
+        try:
+            return json.loads(self._take(key).data)
+        except (ValueError, RecursionError) as error:
+            raise Failed(key, "not JSON") from error
+
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Return a recorded reply: to the same body, or to any where nobody kept it, or to the only one there is."""
+        del deadline
+        exact = http_key(method, path, body)
+        self.touched.update(http_keys(exact))  # it may be recorded later
+        found = self._http(exact)
+        if found is None:
+            self.touched.add(_TREE)
+        item = self._take(found or exact, exact)
+        head = item.stderr.decode("utf-8", "replace")
+        kinds = (line.partition(":")[2] for line in head.splitlines() if line.lower().startswith("content-type:"))
+        return Reply(item.data, 200 if item.exit is None else item.exit, next(kinds, "").strip())
+
+    def recorded(self, program: str) -> list[str]:
+        """Return the recorded commands of a program (argv, or its slug where nobody kept more)."""
+        self.touched.add(_TREE)
+        keys = (key.partition(":") for key in self._spoken)
+        found = (rest for kind, _, rest in keys if kind in {"cmd", "slug"})
+        return sorted(r for r in found if r == program or r.startswith((f"{program} ", f"{program}_")))
+
+    def recorded_output(self, name: str) -> Output:
+        """Return the output of one that `recorded` named."""
+        item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
+        return Output(item.data, item.stderr, item.exit or 0)
+
+    def _http(self, key: str) -> str | None:
+        """Return the key that an HTTP exchange is recorded under.
+
+        Perhaps only its slug is known, or nobody kept what its request said; and another version of sdstop asked for
+        other things: where there is one such answer, it serves as well.
+        """
+        asked = http_keys(key)
+        found = next((name for name in asked if name in self.state), None)
+        if found is None:
+            starts = tuple(f"{name}~" for name in asked if "~" not in name)
+            others = [name for name in self._spoken if name.startswith(starts)]
+            found = others[0] if len(others) == 1 else None
+        return found
+
+    def _take(self, key: str, shown: str = "") -> Evidence:
+        item = self.state.get(key)
+        self.touched.add(key if item is None else item.key)  # of two equal strings the one that is kept anyway
+        if item is None:
+            kind, _, path = key.rpartition(":") if key.startswith("link:") else ("", "", key)
+            real = self._resolve(posixpath.dirname(path)) + "/" + posixpath.basename(path)
+            real = f"{kind}:{real}" if kind else self._resolve(real)
+            self.touched.update((real, _TREE))
+            item = self.state.get(real)
+        if item is None:
+            raise Absent(shown or key, "not recorded", recorded=False)
+        if item.outcome is not Outcome.OK:
+            self._refuse(item)
+        return item
+
+    def _refuse(self, item: Evidence) -> NoReturn:
+        raise _ERRORS[item.outcome](item.key, item.detail)
+
+    def _resolve(self, path: str) -> str:
+        """Follow recorded links in every part of a path, at most 40 of them."""
+        if not self._links or not path.startswith("/"):
+            return path
+        todo = [part for part in path.split("/") if part][::-1]
+        done = ""
+        hops = 0
+        while todo:
+            part = todo.pop()
+            if part == "..":
+                done = posixpath.dirname(done) if done.count("/") > 1 else ""
+                continue
+            step = f"{done}/{part}"
+            target = self._links.get(step)
+            if target is None or hops >= 40:
+                done = step
+                continue
+            hops += 1
+            if target.startswith("/"):
+                done = ""
+            todo.extend(p for p in reversed(target.split("/")) if p and p != ".")
+        return done or "/"
+
+    def _tree(self) -> dict[str, set[str]]:
+        if self._folders is None:
+            folders: dict[str, set[str]] = {}
+            for key, item in self.state.items():
+                path = key.removeprefix("link:")
+                if not path.startswith("/") or item.outcome is Outcome.ABSENT:
+                    continue
+                while path != "/":
+                    folder, _, name = path.rpartition("/")
+                    folder = folder or "/"
+                    names = folders.setdefault(folder, set())
+                    if name in names:
+                        break
+                    names.add(name)
+                    path = folder
+            self._folders = folders
+        return self._folders
+
+
+class Replay:
+    """Turns frames, in their order, into snapshots."""
+
+    def __init__(
+        self,
+        collectors: Sequence[Collector],
+        host: EvidenceHost | None = None,
+        known: frozenset[str] | None = None,
+    ) -> None:
+        """Start before the first frame.
+
+        `known` are the collectors that the recorder of a capture had: any other, as it is younger than the capture,
+        reads what evidence there is. None: every collector runs when the frames say so.
+        """
+        self.collectors = tuple(collectors)
+        self._younger = frozenset(c.name for c in collectors) - known if known is not None else frozenset[str]()
+        self.host = host or EvidenceHost()
+        self._runs: dict[str, Run] = {}
+        self._families: Mapping[type[Reading], Run] = {}
+
+    def feed(self, frame: Frame) -> Snapshot:
+        """Take over a frame's evidence, run whoever ran, and return the node as it was then."""
+        changed = self.host.apply(frame.evidence)
+        for collector in self.collectors:
+            before = self._runs.get(collector.name)
+            concerned = before is None or not before.keys.isdisjoint(changed)
+            if collector.name in self._younger:
+                if not concerned and not _stale(before, frame):
+                    continue
+                mark = RunMark(frame.monotonic)
+            elif frame.ran is None:
+                if not (concerned or collector.pace <= LIVE):
+                    continue
+                mark = RunMark(frame.monotonic)
+            else:
+                known = frame.ran.get(collector.name)
+                if known is None:
+                    continue
+                mark = known
+                if before is not None and before.duration is None and mark.duration is not None:
+                    concerned = True  # it hung no longer, whatever it was that it waited for
+            self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
+        runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
+        shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._families)
+        self._families = shot.by_family
+        return shot
+
+    def _run(self, collector: Collector, frame: Frame, mark: RunMark, before: Run | None, *, concerned: bool) -> Run:
+        base: dict[type[Reading], Rows]
+        recorded = True
+        noted = frame.ran is not None and collector.name not in self._younger
+        if not concerned and before is not None:
+            outcome, reason, keys, recorded = before.outcome, before.reason, before.keys, before.recorded
+            base = {f: before.tables[f] for f in collector.families if f in before.tables}
+        else:
+            self.host.touched = set()
+            outcome, reason, base, recorded = self._read(collector)
+            keys = frozenset(self.host.touched)
+            if outcome is Outcome.OK and not noted and not self._recorded(keys):
+                outcome, reason, base, recorded = Outcome.ABSENT, "not recorded", {}, False
+        if mark.duration is None and noted and outcome is not Outcome.TIMEOUT:
+            outcome, reason, base, recorded = Outcome.TIMEOUT, "still running", {}, True
+        last = before if before is None or before.ok else before.last
+        seconds = None
+        tables: dict[type[Reading], Rows] = dict(base)
+        # When in a run that took too long its counters were read, nobody knows: there is no rate from it or to it.
+        late = any(r is not None and (r.duration or 0) > collector.deadline for r in (mark, last))
+        if outcome is Outcome.OK and last is not None and not late and mark.started > last.started:
+            seconds = mark.started - last.started
+            for derivation in collector.derives:
+                earlier = last.tables.get(derivation.source)
+                if earlier is not None:
+                    tables[derivation.target] = Derived(derivation, earlier, base[derivation.source], seconds)
+        taken = frame.taken - (frame.monotonic - mark.started)
+        since, began = taken, mark.started
+        if before is not None and before.outcome is outcome:
+            since, began = before.since, before.began
+        return Run(
+            collector.name, outcome, reason, mark.started, taken, since, mark.duration, seconds, tables, keys,
+            None if outcome is Outcome.OK else last, recorded, began,
+        )  # fmt: skip
+
+    def _read(self, collector: Collector) -> tuple[Outcome, str, dict[type[Reading], Rows], bool]:
+        try:
+            tables: dict[type[Reading], dict[Any, Reading]] = {family: {} for family in collector.families}
+            keys: dict[type[Reading], Callable[[Reading], Hashable]] = {}
+            for reading in collector.read(self.host):
+                family = type(reading)
+                key = keys.get(family)
+                if key is None:  # declarations are read when there is a row: of most families there is none
+                    key = keys[family] = schema(family).key
+                tables[family][key(reading)] = reading
+        except Absent as error:
+            return Outcome.ABSENT, str(error), {}, error.recorded
+        except Denied as error:
+            return Outcome.DENIED, str(error), {}, True
+        except TimedOut as error:
+            return Outcome.TIMEOUT, str(error), {}, True
+        except (Failed, Malformed) as error:
+            return Outcome.FAILED, str(error), {}, True
+        except Exception as error:  # noqa: BLE001  # a bug in one collector costs that collector alone
+            return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
+        else:
+            return Outcome.OK, self._lacking(collector, tables), dict(tables), True
+
+    def _recorded(self, keys: Iterable[str]) -> bool:
+        """Whether a capture has anything of what was asked for: to have found nothing in nothing is no answer."""
+        return any(key in self.host.state for key in keys)
+
+    def _lacking(self, collector: Collector, tables: Mapping[type[Reading], Rows]) -> str:
+        """Return what a good run would have read too and was denied."""
+        said = [collector.lacks(tables)] if collector.lacks is not None else []
+        keys = sorted(self.host.touched & self.host.denied)
+        if keys:
+            first = f"{keys[0]}: denied, {self.host.state[keys[0]].detail}"
+            said.append(first if len(keys) == 1 else f"{first}; and {len(keys) - 1} more denied")
+        return "; ".join(filter(None, said))
+
+
+def _stale(run: Run | None, frame: Frame) -> bool:
+    """Whether a run of a collector younger than its capture is so old that counters which did not change stand still.
+
+    When they were read is not noted. Only that news of them came is known, and a rate runs from news to news.
+    """
+    return run is not None and frame.monotonic - run.started >= _STILL

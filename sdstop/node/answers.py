@@ -1,0 +1,257 @@
+"""Answers: what psutil and udev are asked about the live node, and hot-plug as udev tells it.
+
+Both libraries are imported when they are asked: who reads a capture needs neither.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sdstop.core.host import Absent
+from sdstop.node.machines import DRIVES, drives
+from sdstop.node.throttled import LIMITED, ControlGroups
+
+PROCESSES = "psutil.processes"
+SETTLE = 0.25
+"""Seconds without an event after which hot-plugging is over."""
+LONGEST_STORM = 2.0
+"""Seconds after which it is told even if it is not over."""
+
+
+_ROW = ("pid", "name", "started", "user", "cmdline", "read_bytes", "write_bytes")
+
+
+@dataclass(slots=True)
+class _Known:
+    """What hardly changes of a process."""
+
+    process: Any
+    started: float
+    user: str
+    name: str = "?"
+    cmdline: str = ""
+    moved: tuple[int, int] | None = None
+    works: bool = False
+    """Whether it is a kernel thread that works for arrays, pools or caches: its processor time is told."""
+
+
+@dataclass(slots=True)
+class Processes:
+    """Processes and their I/O. A process that moved no bytes since the last look costs two small reads."""
+
+    known: dict[int, _Known] = field(default_factory=dict)
+
+    def look(self) -> list[dict[str, Any]]:
+        """Return a row of each process; both counters are null where they may not be read.
+
+        Every /proc has a process 1. Where it is not seen (hidepid, ProtectProc), others are not either: its row then
+        is all that tells of them, with `"hidden": true`.
+        """
+        import psutil  # noqa: PLC0415
+
+        if not hasattr(psutil.Process, "io_counters"):
+            raise Absent(f"answer:{PROCESSES}", "this kernel does not count the I/O of processes")
+        users = _users()
+        before, self.known = self.known, {}
+        rows = []
+        for pid in psutil.pids():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process = psutil.Process(pid)
+                known = before.get(pid)
+                if known is None or known.process != process:  # they compare by number and start
+                    known = _Known(process, process.create_time(), "")
+                    uid = process.uids().real
+                    known.user = users.get(uid, str(uid))
+                rows.append(self._row(pid, known, psutil))
+                self.known[pid] = known
+        if not any(row["pid"] == 1 for row in rows):
+            rows.append({**dict.fromkeys(_ROW), "pid": 1, "hidden": True})
+        return rows
+
+    @staticmethod
+    def _row(pid: int, known: _Known, psutil: Any) -> dict[str, Any]:
+        moved = None
+        with contextlib.suppress(psutil.AccessDenied, ValueError, RuntimeError):
+            counters = known.process.io_counters()
+            moved = counters.read_bytes, counters.write_bytes
+        if known.name == "?" or moved != known.moved:
+            known.moved = moved
+            known.name = known.process.name()
+            with contextlib.suppress(psutil.AccessDenied):
+                known.cmdline = shortened(known.process.cmdline())
+            known.works = not known.cmdline and _WORKER.match(known.name) is not None
+        fetched, sent = moved or (None, None)
+        spent = {}
+        if known.works:
+            times = known.process.cpu_times()
+            spent = {"cpu_seconds": round(times.user + times.system, 2)}
+        return {
+            "pid": pid,
+            "name": known.name,
+            "started": known.started,
+            "user": known.user,
+            "cmdline": known.cmdline,
+            "read_bytes": fetched,
+            "write_bytes": sent,
+            **spent,
+        }
+
+
+_WORKER = re.compile(
+    r"(?:md[^ /]*|z|txg|dp|dbuf|dbu|arc|l2arc|zvol|drbd|bcache|kcopyd|kcryptd|dmcrypt)_|bcache|kcopyd|zvol"
+)
+
+
+_SECRET = re.compile(r"(pass(w(or)?d|phrase)?|pwd?|secret|token|credentials?|api[_-]?key|auth)(?![a-z])", re.IGNORECASE)
+_ACCOUNT = re.compile(r"(?<=//)[^/@\s]+@")
+
+
+def shortened(argv: Sequence[str], limit: int = 200) -> str:
+    """Return a command line of at most `limit` characters, without what looks like a password.
+
+    `--password=x`, `--token x` and `https://name:x@host` keep their place, not their value: what is shown
+    may end up in a capture that is given away.
+    """
+    words = []
+    hidden = False
+    for word in argv:
+        option, equals, _ = word.partition("=")
+        if hidden and not word.startswith("-"):
+            words.append("***")
+            hidden = False
+            continue
+        hidden = False
+        if _SECRET.search(option):
+            words.append(f"{option}=***" if equals else _ACCOUNT.sub("***@", word))
+            hidden = not equals and option.startswith("-")
+        else:
+            words.append(_ACCOUNT.sub("***@", word))
+        if sum(map(len, words)) > limit:
+            break
+    return " ".join(words)[:limit]
+
+
+def _users() -> dict[int, str]:
+    """Return names of users by number from /etc/passwd alone: name services may ask a network that hangs."""
+    users: dict[int, str] = {}
+    try:
+        text = Path("/etc/passwd").read_text("utf-8", "replace")
+    except OSError:
+        return users
+    for line in text.splitlines():
+        name, _, rest = line.partition(":")
+        number = rest.split(":")[1:2]
+        if number and number[0].isdecimal():
+            users.setdefault(int(number[0]), name)
+    return users
+
+
+def own_cost() -> dict[str, Any]:
+    """Return what the calling process costs."""
+    import psutil  # noqa: PLC0415
+
+    process = psutil.Process()
+    times = process.cpu_times()
+    return {
+        "pid": process.pid,
+        "resident_bytes": process.memory_info().rss,
+        "cpu_seconds": times.user + times.system,
+        "threads": process.num_threads(),
+        "started": process.create_time(),
+    }
+
+
+def boot_time() -> float:
+    """Return when the node started."""
+    import psutil  # noqa: PLC0415
+
+    return float(psutil.boot_time())
+
+
+def block_devices() -> dict[str, dict[str, str]]:
+    """Return udev's properties by device, without those that say nothing about it (the numbers of events)."""
+    import pyudev  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    devices = pyudev.Context().list_devices(subsystem="block")
+    found = {d.sys_name: {str(k): str(d.properties[k]) for k in d.properties} for d in devices}
+    return {
+        name: {k: v for k, v in sorted(found[name].items()) if k.startswith(("ID_", "DM_", "MD_", "DEV"))}
+        for name in sorted(found)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What can be asked of a library: why, and what it takes."""
+
+    why: str
+    privilege: str
+    ask: Callable[[], Any]
+
+
+QUESTIONS: Mapping[str, Question] = {
+    PROCESSES: Question(
+        "processes, and the bytes they read from and wrote to storage",
+        "root, for other users' processes",
+        lambda: Processes().look(),
+    ),
+    "psutil.self": Question("what sdstop itself costs", "", own_cost),
+    "psutil.boot_time": Question("when the node started, Unix seconds", "", boot_time),
+    "udev.block": Question("stable names, models and serial numbers of block devices", "", block_devices),
+    DRIVES: Question("limits of the drives of virtual machines", "root, for libvirt's state", drives),
+    LIMITED: Question("which control groups have limits on block devices", "", lambda: ControlGroups().look()),
+}
+"""All that may be asked of psutil, udev, and of the node where its files are too many to keep; shapes:
+
+    psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
+                         "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}],
+                       with "cpu_seconds": 12.31 for the kernel's own threads of arrays, pools and caches
+    psutil.self        {"pid": 7, "resident_bytes": 2e7, "cpu_seconds": 0.4, "threads": 9, "started": 1763719200.1}
+    psutil.boot_time   1763719200.0
+    udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
+    qemu.drives        [{"machine": "web", "drive": "vda", "source": "/dev/vg/web", "device": "dm-3", "group": null,
+                         "limits": {"iops": 500, "iops_max": 2000, "iops_max_length": 60}}]
+    cgroup.limited     {"v1": [], "v2": ["/system.slice/backup.service"], "groups": 212}
+"""
+
+
+def hotplug(callback: Callable[[], None]) -> str:
+    """Call `callback`, in a thread of its own, whenever block devices came, went or changed and then SETTLE passed.
+
+    Returns "", or why that cannot be had: the sampler's slow looks find such devices too, later.
+    """
+    try:
+        import pyudev  # noqa: PLC0415
+
+        monitor = pyudev.Monitor.from_netlink(
+            pyudev.Context(), source="udev" if Path("/run/udev/control").exists() else "kernel"
+        )
+        monitor.filter_by("block")
+        monitor.start()
+    except (ImportError, OSError) as error:
+        return f"hot-plug is not noticed at once: {error}"
+
+    def watch() -> None:
+        first: float | None = None
+        while True:
+            try:
+                event = monitor.poll(None if first is None else SETTLE) is not None
+            except OSError:  # more events than the socket holds: something did change
+                event = True
+                time.sleep(SETTLE)
+            now = time.monotonic()
+            if event and first is None:
+                first = now
+            elif first is not None and (not event or now - first > LONGEST_STORM):
+                first = None
+                callback()
+
+    threading.Thread(target=watch, name="hotplug", daemon=True).start()
+    return ""

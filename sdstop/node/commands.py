@@ -1,0 +1,302 @@
+"""Commands: which programs a live node may be asked to run, and how they are run so that none delays anybody."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.drbd import status as drbd
+from sdstop.collectors.pacemaker import crm_mon as pacemaker
+from sdstop.core.evidence import command_key
+from sdstop.core.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
+
+PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
+"""Folders in which programs are looked for, whatever the caller's PATH says."""
+ENVIRONMENT = {"PATH": ":".join(PATH), "LC_ALL": "C.UTF-8", "HOME": "/"}
+RUNAWAY = 16 * LARGEST
+"""Bytes of output after which a command is ended: it would fill the memory."""
+GRACE = 1.0
+"""Seconds that a command has to end after SIGTERM, and again after SIGKILL."""
+MOST_ABANDONED = 2
+"""Commands of one program that may hang, deaf to SIGKILL, before the program is not started any more."""
+
+_WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
+_DEFAULTED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM, signal.SIGXFSZ)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that may be run.
+
+    In `argv`, `*` stands for one word that is no option; all else must be as written. None of them changes
+    anything on the node. Of lines that do not begin with `keep` (a pattern), where given, nothing is taken: they may
+    hold a secret.
+    """
+
+    argv: tuple[str, ...]
+    why: str
+    privilege: str = ""
+    keep: str = ""
+
+    def allows(self, argv: Sequence[str]) -> bool:
+        """Whether this entry covers a call."""
+        return len(argv) == len(self.argv) and all(
+            given == known or (known == "*" and _WORD.fullmatch(given) is not None)
+            for given, known in zip(argv, self.argv, strict=True)
+        )
+
+    def kept(self, output: bytes) -> bytes:
+        """Return the lines of an output that may be kept."""
+        if not self.keep:
+            return output
+        pattern = re.compile(self.keep.encode())
+        return b"".join(line for line in output.splitlines(keepends=True) if pattern.match(line))
+
+
+COMMANDS = (
+    Command(("ip", "-j", "-d", "link", "show"), "kinds and relations of interfaces that sysfs does not tell"),
+    Command(("ip", "-j", "-s", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv4"),
+    Command(("ip", "-j", "-s", "-6", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv6"),
+    Command(("ss", "-tinO"), "path MTU, retransmissions and pace of each TCP connection"),
+    Command(
+        (
+            "ss",
+            "-tinO",
+            "state",
+            "established",
+            "(",
+            "sport",
+            "=",
+            ":139",
+            "or",
+            "sport",
+            "=",
+            ":445",
+            "or",
+            "sport",
+            "=",
+            ":2049",
+            "or",
+            "sport",
+            "=",
+            ":3260",
+            "or",
+            "sport",
+            "=",
+            ":4420",
+            "or",
+            "sport",
+            "=",
+            ":10809",
+            ")",
+        ),
+        "bytes of each connection of clients of storage; only where there are some",
+    ),
+    Command(("dmsetup", "status", "--noflush"), "what caches made by device mapper count; only where one can be"),
+    Command(("dmsetup", "table"), "what device mapper's devices are made of, without keys of encryption"),
+    Command(("dmsetup", "table", "--target", "flashcache"), "what a flashcache holds, and requests by size"),
+    Command(("dmsetup", "info", "-c", "--noheadings", "--separator", ":"), "names of device mapper's devices"),
+    Command(
+        (
+            "lvs",
+            "-a",
+            "--readonly",
+            "--reportformat",
+            "json",
+            "--units",
+            "b",
+            "--nosuffix",
+            "-o",
+            "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
+        ),
+        "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
+    ),
+    Command(("zpool", "status", "-pP", "-s", "-t"), "pools, vdevs, errors, resilvers and scrubs"),
+    Command(("zpool", "status", "-j", "--json-int", "-pP", "-s"), "the same of OpenZFS 2.3 and later"),
+    Command(("zpool", "list", "-H", "-p", "-o", "name,size,allocated,free,fragmentation"), "sizes of the pools"),
+    Command(("zpool", "iostat", "-v", "-H", "-p", "-l", "-q"), "queues and mean waits of the vdevs"),
+    Command(
+        (
+            "zfs",
+            "get",
+            "-H",
+            "-p",
+            "-t",
+            "filesystem,volume",
+            "-o",
+            "name,property,value",
+            "type,sync,logbias,compression,primarycache,recordsize,volblocksize,volsize,used",
+        ),
+        "settings that decide how fast a dataset can be; every ten minutes",
+    ),
+    Command(ceph.STATUS, "state of a Ceph cluster that is administered from here", "root"),
+    Command(ceph.TREE, "its OSDs and how full they are", "root"),
+    Command(ceph.PERF, "latency of its OSDs", "root"),
+    Command(ceph.HEALTH, "what is wrong with it", "root"),
+    Command(ceph.DUMP, "its ratios of full and near full", "root"),
+    Command(drbd.STATUS, "state of DRBD's resources, from the kernel", "root"),
+    Command(drbd.SHOW, "rates that limit a resync of DRBD; lines with secrets are not kept", "root", drbd.KEPT),
+    Command(pacemaker.MON, "nodes, quorum and resources of Pacemaker", "root, or the group haclient"),
+    Command(("smp_rep_general", "*"), "how many phys an expander has, and its change count; --no-smp: never", "root"),
+    Command(("smp_discover", "--multiple", "*"), "what an expander's phys are attached to; --no-smp: never", "root"),
+    Command(
+        ("smp_rep_phy_err_log", "-p", "*", "*"), "errors of a phy, where sysfs does not count; --no-smp: never", "root"
+    ),
+    Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
+)
+"""All that sdstop ever starts. `iostat` is not among them: it is only read where somebody recorded it."""
+
+
+class CommandRunner:
+    """Runs commands of an allow-list; it remembers which hang and cannot be killed. Threads may share it."""
+
+    def __init__(self, allowed: Sequence[Command] = COMMANDS, path: Sequence[str] = PATH, grace: float = GRACE) -> None:
+        """Start with nothing running."""
+        self._allowed = tuple(allowed)
+        self._path = tuple(path)
+        self._grace = grace
+        self._running: set[int] = set()
+        self._abandoned: dict[str, set[int]] = {}
+        self._lock = threading.Lock()
+
+    def run(self, argv: Sequence[str], deadline: float) -> Output:
+        """Run a command for at most `deadline` seconds, twice GRACE more if it does not want to end.
+
+        It gets a session of its own, no input, a fixed environment, and files in memory for its output: with
+        pipes, whoever inherited them from it could keep us waiting. What it leaves running in its process
+        group is killed. Output beyond LARGEST is cut off; the exit status is negative for a signal.
+
+        Raises Absent if there is no such program, Denied if it may not be executed, TimedOut, and Failed if it
+        is not on the list, cannot be started, or was abandoned too often.
+        """
+        key = command_key(argv)
+        command = next((command for command in self._allowed if command.allows(argv)), None)
+        if command is None:
+            raise Failed(key, "is none of the commands that sdstop runs")
+        program = self._find(argv[0])
+        if program is None:
+            raise Absent(key, f"{argv[0]} is not installed")
+        if len(self._hanging(program)) >= MOST_ABANDONED:
+            raise Failed(key, f"{argv[0]} was abandoned {MOST_ABANDONED} times: it hangs and cannot be killed")
+        stdout, stderr = os.memfd_create("stdout"), os.memfd_create("stderr")
+        try:
+            pid = self._start(key, program, argv, stdout, stderr)
+            status = self._wait(key, program, pid, deadline, (stdout, stderr))
+            return Output(command.kept(_content(stdout)), _content(stderr), os.waitstatus_to_exitcode(status))
+        finally:
+            os.close(stdout)
+            os.close(stderr)
+
+    def close(self) -> None:
+        """Kill what is running, without waiting for anything: for a process that is about to end."""
+        locked = self._lock.acquire(timeout=0.1)
+        for pid in tuple(self._running):
+            _signal_group(pid, signal.SIGKILL)
+        if locked:
+            self._lock.release()
+
+    def _find(self, name: str) -> str | None:
+        places = (Path(folder, name) for folder in self._path)
+        return next((str(place) for place in places if place.is_file()), None)
+
+    def _start(self, key: str, program: str, argv: Sequence[str], stdout: int, stderr: int) -> int:
+        try:
+            pid = os.posix_spawn(
+                program,
+                list(argv),
+                ENVIRONMENT,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, stdout, 1),
+                    (os.POSIX_SPAWN_DUP2, stderr, 2),
+                ],
+                setsid=True,
+                setsigmask=(),
+                setsigdef=_DEFAULTED,
+            )
+        except PermissionError as error:
+            raise Denied(key, f"{program} may not be executed by this user") from error
+        except (OSError, ValueError) as error:
+            raise Failed(key, f"{program} cannot be started: {error}") from error
+        self._running.add(pid)
+        return pid
+
+    def _wait(self, key: str, program: str, pid: int, deadline: float, files: tuple[int, ...]) -> int:
+        """Return the wait status, or end the command and say why."""
+        if self._ended(pid, deadline, files):
+            return self._reap(pid)
+        too_much = _runs_away(files)
+        doing = _doing(pid)
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            _signal_group(pid, number)
+            if self._ended(pid, self._grace):
+                self._reap(pid)
+                if too_much:
+                    raise Failed(key, f"printed more than {RUNAWAY >> 20} MiB and was ended")
+                raise TimedOut(key, f"no answer within {deadline:g} s ({doing}), ended by {number.name}")
+        with self._lock:
+            self._running.discard(pid)
+            self._abandoned.setdefault(program, set()).add(pid)
+        raise TimedOut(key, f"no answer within {deadline:g} s, and process {pid} cannot be killed: {_doing(pid)}")
+
+    def _ended(self, pid: int, seconds: float, files: tuple[int, ...] = ()) -> bool:
+        """Wait for the end, but leave the zombie: as long as it is there its group's number is not reused."""
+        end = time.monotonic() + seconds
+        pause = 0.0005
+        while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            left = end - time.monotonic()
+            if left <= 0 or _runs_away(files):
+                return False
+            pause = min(pause * 2, left, 0.02)
+            time.sleep(pause)
+        return True
+
+    def _reap(self, pid: int) -> int:
+        with self._lock:
+            _signal_group(pid, signal.SIGKILL)
+            self._running.discard(pid)
+            return os.waitpid(pid, 0)[1]
+
+    def _hanging(self, program: str) -> set[int]:
+        """Return the abandoned commands of a program that hang still; those that ended after all are forgotten."""
+        with self._lock:
+            pids = self._abandoned.get(program, set())
+            pids -= {pid for pid in pids if os.waitpid(pid, os.WNOHANG)[0]}
+            return pids
+
+
+def _content(fd: int) -> bytes:
+    return os.pread(fd, LARGEST, 0)
+
+
+def _runs_away(files: tuple[int, ...]) -> bool:
+    return any(os.fstat(fd).st_size > RUNAWAY for fd in files)
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(OSError):
+        os.killpg(pid, number)
+
+
+_STATES = {
+    "R": "running", "S": "sleeping", "D": "in uninterruptible sleep", "T": "stopped", "t": "traced", "Z": "a zombie"
+}  # fmt: skip
+
+
+def _doing(pid: int) -> str:
+    """Say what a process does, from /proc/PID/stat (the state follows the last bracket) and /proc/PID/wchan."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
+        where = Path(f"/proc/{pid}/wchan").read_text("ascii", "replace").strip()
+    except (OSError, IndexError):
+        return "state not known"
+    words = f"{state}, {_STATES.get(state, 'state not known')}"
+    return words if where in {"", "0"} else f"{words}, waits in {where}"

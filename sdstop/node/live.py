@@ -1,0 +1,240 @@
+"""The live node: its files, folders, links and commands, what psutil and udev say, and its cluster's gateway.
+
+Only this package reads the node, and a sick node may hang any read for ever, so only the sampler's child process uses
+it. The one thing that sdstop changes on a node, and only when asked to, is in sdstop.node.tracing.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sdstop.collectors.powerflex.readings import GATEWAY
+from sdstop.core.evidence import command_key, http_key
+from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
+from sdstop.node.answers import PROCESSES, QUESTIONS, Processes
+from sdstop.node.commands import CommandRunner
+from sdstop.node.throttled import LIMITED, ControlGroups
+
+if TYPE_CHECKING:
+    from sdstop.gateway.client import Client
+
+_CHUNK = 1 << 16
+_ATTRIBUTE = 4096
+_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # without O_NONBLOCK: what it would give is not what a file holds
+_FOLDER = _FILE | os.O_DIRECTORY
+_MOST_LINKS = 40
+
+_ABSENT = {
+    errno.ENOENT: "no such file",
+    errno.ENOTDIR: "no such file",
+    errno.ENAMETOOLONG: "no such file",
+    errno.ENODEV: "no such device",
+    errno.ENXIO: "no such device",
+    errno.ESRCH: "no such process",
+}
+
+
+def unreadable(key: str, error: OSError | ValueError) -> Unreadable:
+    """Return what a host raises for an error of the operating system."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in _ABSENT:
+        return Absent(key, _ABSENT[number])
+    if number in {errno.EACCES, errno.EPERM}:
+        if os.geteuid() == 0:
+            return Denied(key, "refused even to root: a container, kernel lockdown or a security module keeps it")
+        privilege = "root, or the capability CAP_DAC_READ_SEARCH" if number == errno.EACCES else "root"
+        return Denied(key, f"needs {privilege}: start sdstop with sudo")
+    if isinstance(error, OSError):
+        return Failed(key, error.strerror or str(error))
+    return Failed(key, "is no path")
+
+
+class LiveHost(Host):
+    """The node, or a tree of its files: with a root other than `/` all paths are looked up below it.
+
+    Below such a root symbolic links mean what they would mean if it were `/`, and never lead out of it.
+    Threads may share a host.
+    """
+
+    def __init__(
+        self, root: str = "/", runner: CommandRunner | None = None, gateway: Callable[[], Client] | None = None
+    ) -> None:
+        """Look at a root; a root that does not exist has no files. `gateway` makes the client of the cluster's."""
+        self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are no UTF-8
+        self._inside = os.path.realpath(root).rstrip("/")
+        self._runner = runner or CommandRunner()
+        self._remembering: dict[str, Callable[[], Any]] = {PROCESSES: Processes().look, LIMITED: ControlGroups().look}
+        self._gateway = gateway
+        self._client: Client | None = None
+        self._resting: dict[str, float] = {}
+
+    def read(self, path: str) -> bytes:
+        """Return a file's content, at most LARGEST bytes; a file of /proc comes in many pieces."""
+        try:
+            fd = self._open(path, _FILE)
+            try:
+                data = os.read(fd, _CHUNK)
+                # An attribute of sysfs is at most a page, and comes at once.
+                if data and not (len(data) < _ATTRIBUTE and path.startswith("/sys/")):
+                    pieces = [data]
+                    left = LARGEST - len(data)
+                    while left > 0 and (piece := os.read(fd, min(left, _CHUNK))):
+                        pieces.append(piece)
+                        left -= len(piece)
+                    data = b"".join(pieces)
+            finally:
+                os.close(fd)
+        except (OSError, ValueError) as error:
+            raise unreadable(path, error) from error
+        return data
+
+    def entries(self, path: str) -> list[str]:
+        """Return the names in a folder, sorted."""
+        try:
+            if not self._root:
+                return sorted(os.listdir(_absolute(path)))
+            fd = self._open(path, _FOLDER)
+            try:
+                return sorted(os.listdir(fd))
+            finally:
+                os.close(fd)
+        except (OSError, ValueError) as error:
+            raise unreadable(f"list:{path}", error) from error
+
+    def link(self, path: str) -> str:
+        """Return a symbolic link's target as written."""
+        try:
+            if not self._root:
+                return os.readlink(_absolute(path))
+            folder, name = os.path.split(_absolute(path))
+            fd = self._open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+            try:
+                return os.readlink(name, dir_fd=fd)
+            finally:
+                os.close(fd)
+        except (OSError, ValueError) as error:
+            if isinstance(error, OSError) and error.errno == errno.EINVAL:
+                raise Failed(f"link:{path}", "is no link") from error
+            raise unreadable(f"link:{path}", error) from error
+
+    def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
+        """Run a command of the allow-list."""
+        if self._root:
+            raise Denied(command_key(argv), "a command cannot be asked of --root, only of the node itself")
+        return self._runner.run(argv, deadline)
+
+    def answer(self, question: str) -> Any:
+        """Answer one of QUESTIONS; Absent where the library for it does not work."""
+        key = f"answer:{question}"
+        if question == GATEWAY:
+            if self._client is None:
+                raise Absent(key, "no gateway was asked")
+            return self._client.state()
+        if question not in QUESTIONS:
+            raise Failed(key, "is none of the questions that sdstop asks")
+        if self._root:
+            raise Denied(key, "cannot be asked of --root, only of the node itself")
+        try:
+            return self._remembering.get(question, QUESTIONS[question].ask)()
+        except ImportError as error:
+            raise Absent(key, f"library not usable: {error}") from error
+        except OSError as error:
+            raise unreadable(key, error) from error
+
+    def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
+        """Ask the cluster's gateway; Absent if none is configured."""
+        if self._gateway is None:
+            return super().request(method, path, body, deadline)
+        if self._root:
+            raise Denied(http_key(method, path, body), "a gateway cannot be asked of --root, only of the node itself")
+        if self._client is None:
+            self._client = self._gateway()
+        return self._client.request(method, path, body, deadline)
+
+    def promptly(self, path: str, seconds: float) -> str:
+        """Return a file as text. A read cannot be ended, but what came late is told as late."""
+        began = time.monotonic()
+        text = self.text(path)
+        took = time.monotonic() - began
+        if took > seconds:
+            raise TimedOut(path, f"answered after {took:.0f} s, {seconds:g} s are allowed")
+        return text
+
+    def rests(self, what: str) -> bool:
+        """Whether something is to be left alone for now."""
+        return time.monotonic() < self._resting.get(what, 0.0)
+
+    def rest(self, what: str, seconds: float) -> None:
+        """Have something left alone for so long; what rests already is not kept longer."""
+        if not self.rests(what):
+            self._resting[what] = time.monotonic() + seconds
+
+    def close(self) -> None:
+        """Kill the commands that are running, without waiting for anything."""
+        self._runner.close()
+
+    def _open(self, path: str, flags: int) -> int:
+        return self._open_below(_absolute(path), flags) if self._root else os.open(_absolute(path), flags)
+
+    def _open_below(self, path: str, flags: int) -> int:
+        """Open a path below the root.
+
+        The kernel follows links as if `/` were the root, which is right for relative ones that stay inside:
+        nearly all. Where that leads out, or nowhere, the path is walked again with links as the root means them.
+        """
+        try:
+            fd = self._reopened(path, flags, os.O_PATH)
+        except FileNotFoundError:
+            fd = None
+        if fd is None:
+            fd = self._reopened(self._walk(path), flags, os.O_PATH | os.O_NOFOLLOW)
+        if fd is None:
+            raise OSError(errno.ELOOP, "a link leads out of the root")
+        return fd
+
+    def _reopened(self, path: str, flags: int, find: int) -> int | None:
+        """Open what a path leads to, None if that lies outside: found first (which does nothing), then opened."""
+        found = os.open(self._root + path, find | os.O_CLOEXEC)
+        try:
+            itself = f"/proc/self/fd/{found}"
+            place = os.readlink(itself)
+            if place != self._inside and not place.startswith(f"{self._inside}/"):
+                return None
+            return os.open(itself, flags)
+        finally:
+            os.close(found)
+
+    def _walk(self, path: str) -> str:
+        todo = [part for part in path.split("/") if part][::-1]
+        done = ""
+        hops = 0
+        while todo:
+            part = todo.pop()
+            if part in {".", ".."}:
+                done = done.rpartition("/")[0] if part == ".." else done
+                continue
+            step = f"{done}/{part}"
+            try:
+                target = os.readlink(self._root + step)
+            except OSError as error:
+                if error.errno != errno.EINVAL:
+                    raise
+                done = step
+                continue
+            hops += 1
+            if hops > _MOST_LINKS:
+                raise OSError(errno.ELOOP, "too many links")
+            if target.startswith("/"):
+                done = ""
+            todo.extend(reversed([part for part in target.split("/") if part]))
+        return done or "/"
+
+
+def _absolute(path: str) -> str:
+    if not path.startswith("/"):
+        raise ValueError(path)
+    return path
