@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.rebuild_progress import Rebuild, folder
+from sdstop.readings.rebuild import Rebuild, folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.rebuild_progress import Rebuild, folder
+from sdstop.readings.rebuild import Rebuild, folder
 
 _ID = "rebuild-stalled"
 

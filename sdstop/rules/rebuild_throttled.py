@@ -10,7 +10,7 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 _ID = "rebuild-throttled"
 _HELD = REPAIRS | {"rebalance"}
