@@ -10,6 +10,7 @@ from sdstop.collectors.md.readings import Member
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.snapshot import Snapshot
+from sdstop.core.text import added
 from sdstop.readings.cache import CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes, between
@@ -142,7 +143,7 @@ def course_of(window: Window) -> Course:
 def _shares(cached: CacheActivity) -> Mapping[str, float | None]:
     parts = {"hit": cached.hits, "miss": cached.misses, "bypass": cached.bypassed}
     known = [part for part in parts.values() if part is not None]
-    total = sum(known)
+    total = added(known)
     return {which: part / total if part is not None and total else None for which, part in parts.items()}
 
 

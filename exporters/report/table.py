@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from sdstop.core.format import NONE, cell, right_aligned, safe, timestamp
 from sdstop.core.model import Column, Label, Metric, Reading, Schema
+from sdstop.core.text import added
 
 MOST_ROWS = 200
 """Rows of readings that a table shows; data formats have them all."""
@@ -72,7 +73,7 @@ def notable(declared: Schema, rows: Sequence[Reading]) -> tuple[Sequence[Reading
     if not declared.reading.crowded:
         return rows, ""
     numbers = [column.name for column in declared.columns if isinstance(column.mark, Metric)]
-    sizes = [sum(getattr(row, name) or 0 for name in numbers) for row in rows]
+    sizes = [added(getattr(row, name) or 0 for name in numbers) for row in rows]
     order = sorted((at for at, size in enumerate(sizes) if size), key=lambda at: -sizes[at])
     idle = len(rows) - len(order)
     said = f"{'and ' if order else ''}{idle}{' more' if order else ''} of which every number is 0" if idle else ""

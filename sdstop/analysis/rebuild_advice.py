@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from sdstop.core.shell import operand, quoted
-from sdstop.readings.rebuild_progress import Rebuild, folder
 from sdstop.readings.rebuild import Rebuild, folder
 
 

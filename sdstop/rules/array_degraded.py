@@ -11,7 +11,6 @@ from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
-from sdstop.readings.redundancy import Layout, sole_holders
 
 _ID = "array-degraded"
 

@@ -12,6 +12,7 @@ from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
+from sdstop.core.text import added
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
 _ID = "dimm-too-few-channels"
@@ -51,8 +52,8 @@ def _demand(window: Window, limits: Limits) -> _Demand | None:
     disks = sum(load.disks for load in found)
     if disks < limits["disks"] or any(load.unknown for load in found):
         return None
-    bytes_ = sum(load.wants if load.carries is None else min(load.wants, load.carries) for load in found)
-    moves = sum(load.moves for load in found)
+    bytes_ = added(load.wants if load.carries is None else min(load.wants, load.carries) for load in found)
+    moves = added(load.moves for load in found)
     return _Demand(disks, bytes_ * limits["passes"], moves, rebuilds_behind(window, {load.hba.hba for load in found}))
 
 

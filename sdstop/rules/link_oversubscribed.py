@@ -11,6 +11,7 @@ from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
+from sdstop.core.text import added
 
 _ID = "link-oversubscribed"
 _GB = 1e9
@@ -100,7 +101,7 @@ def _finding(
     window: Window, name: str, side: _Side, speed: float, capacity: float, rows: list[StorageClient]
 ) -> Finding:
     heavy = side.heavy(capacity)
-    light = sum(rate for client, rate in side.clients.items() if client not in heavy)
+    light = added(rate for client, rate in side.clients.items() if client not in heavy)
     each = max(0.0, capacity - light) / len(heavy)
     share, whole = (human.quantity(rate, "bytes_per_second") for rate in (each, capacity))
     others = len(side.clients) - len(heavy)

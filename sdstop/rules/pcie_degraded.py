@@ -8,6 +8,7 @@ from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
+from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 _ID = "pcie-degraded"
@@ -50,7 +51,7 @@ def _busy(window: Window, hba: str, limits: Limits) -> bool:
     """Return whether its disks were at work in every part of the window: an idle link may be slow to save power."""
     disks = {row.device for row in window.rows(DiskPath).values() if row.hba == hba}
     loads = [
-        sum(
+        added(
             row.read_bytes_per_second + row.write_bytes_per_second
             for device in disks
             if (row := moment.rows.get(device)) is not None

@@ -18,6 +18,7 @@ from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.shell import operand
+from sdstop.core.text import added
 
 _ID = "zfs-no-slog"
 SECONDS = 60.0
@@ -53,8 +54,8 @@ def _commits(window: Window, whole: Whole, pools: int) -> tuple[float | None, st
             if row.pool == whole.name and row.commits is not None:
                 own.setdefault(row.dataset, []).append(row.commits)
     if own:
-        means = {name: sum(rates) / len(rates) for name, rates in own.items()}
-        return sum(means.values()), max(means, key=lambda name: means[name])
+        means = {name: added(rates) / len(rates) for name, rates in own.items()}
+        return added(means.values()), max(means, key=lambda name: means[name])
     moments = [(m.started, log) for m in recent.moments(IntentLog) if (log := m.rows.get("zil"))]
     told = [(started, log.commits) for started, log in moments if log.commits is not None]
     if pools > 1 or len(told) < 2 or told[-1][0] - told[0][0] < _LEAST or told[-1][1] < told[0][1]:

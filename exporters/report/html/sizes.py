@@ -11,6 +11,7 @@ from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.format import bytes_, number, percent, safe
 from sdstop.core.history import Window
+from sdstop.core.text import added
 from sdstop.exporters.report.course import DATA, Course
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.markup import Markup
@@ -134,7 +135,7 @@ def _thinned(values: Sequence[float | None], bounds: Sequence[int]) -> list[floa
 
 
 def _sum(values: Iterable[float | None]) -> float:
-    return sum(value for value in values if value is not None)
+    return added(value for value in values if value is not None)
 
 
 MARKED = "\u25b8 "

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sdstop.core.finding import Finding
 from sdstop.core.session import Look
+from sdstop.core.text import added
 from sdstop.exporters.report.html.drawing import svg, word
 from sdstop.exporters.report.html.markup import Markup, el, join
 from sdstop.exporters.report.topology import Thing, Topology, topology
@@ -59,7 +60,7 @@ def _ordered(known: Topology) -> list[list[Thing]]:
 
 
 def _middle(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 1e9
+    return added(values) / len(values) if values else 1e9
 
 
 def _link(low: tuple[float, float], high: tuple[float, float]) -> Markup:
