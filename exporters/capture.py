@@ -20,9 +20,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from sdstop import __version__
-from sdstop.capture.bounds import LIMITS
-from sdstop.capture.layout import Place, Slugs, lay_out
-from sdstop.capture.manifest import SCHEMA
+from sdstop.capture.contents import LIMITS
+from sdstop.capture.frames import SCHEMA
+from sdstop.capture.layout import MemberNames, SlugTable, lay_out
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.core.evidence import Evidence, Frame, RunMark, dated, slug
 from sdstop.core.format import safe
@@ -100,8 +100,8 @@ class CaptureWriter:
             **({} if collectors is None else {"collectors": sorted(collectors)}),
         }
         self._moments: list[dict[str, Any]] = []
-        self._slugs = Slugs()
-        self._stored: dict[str, _Stored] = {}
+        self._slugs = SlugTable()
+        self._stored: dict[str, _StoredEvidence] = {}
         self._members = self._bytes = 0
         self._failure = ""
         if self.path.name.lower().endswith(_FOREIGN) and not _is_archive(self.path):
@@ -131,7 +131,7 @@ class CaptureWriter:
         ]  # fmt: skip
         files, places = lay_out(fresh, self._slugs)
         for key, place in places.items():
-            self._stored[key] = _Stored.at(folder, place, prints[key])
+            self._stored[key] = _StoredEvidence.at(folder, place, prints[key])
         lines = [_line(frame.number, latest[key], self._stored[key]) for key in sorted(latest)]
         moment = {
             "taken": frame.taken if dated(frame.taken) else None,
@@ -213,7 +213,7 @@ def conclusions(session: Session, course: Course | None = None, kept: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _StoredEvidence:
     """The latest state of a key, and the members that hold it."""
 
     fingerprint: tuple[object, ...]
@@ -221,7 +221,7 @@ class _Stored:
     stderr: str | None
 
     @classmethod
-    def at(cls, folder: str, place: Place, fingerprint: tuple[object, ...]) -> Self:
+    def at(cls, folder: str, place: MemberNames, fingerprint: tuple[object, ...]) -> Self:
         """Note where a frame's folder holds it."""
         data, stderr = (name and f"{folder}/{name}" for name in (place.data, place.stderr))
         return cls(fingerprint, data, stderr)
@@ -233,7 +233,7 @@ def _fingerprint(item: Evidence) -> tuple[object, ...]:
     return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest() if item.stderr else b""
 
 
-def _line(frame: int, item: Evidence, stored: _Stored) -> dict[str, Any]:
+def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]:
     """Return an evidence's line of the index; what only some have stands in those lines alone."""
     line = {
         "frame": frame,

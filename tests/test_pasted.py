@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture import dates
-from sdstop.capture.bounds import Refused
+from sdstop.capture.contents import CaptureRefused
 from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.capture.reader import Unopenable, open_capture, open_pasted
 from sdstop.cli import command
@@ -176,7 +176,7 @@ _LINES = st.one_of(
 
 @given(st.lists(_LINES, max_size=60))
 def test_no_text_raises_anything_else(lines: list[str]) -> None:
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(CaptureRefused):
         origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"))
         Session(origin, BUILTIN, RULES).feed_all(frames)
 
