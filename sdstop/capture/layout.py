@@ -275,8 +275,7 @@ def _can_stand(name: str) -> bool:
     return (
         len(encoded) <= _LONGEST_NAME
         and (len(encoded) == len(name) or max(map(len, encoded.split(b"/"))) <= LIMITS.part)
-        and folded(name) not in DOCUMENTS
-        and folded(name.partition("/")[0]) not in _FOLDERS
+        and folded(name.partition("/")[0]) not in _FOLDERS | DOCUMENTS
     )
 
 
