@@ -27,11 +27,11 @@ from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.core.evidence import Evidence, Frame, RunMark, dated, slug
 from sdstop.core.format import safe
 from sdstop.core.session import Session
-from sdstop.exporters.report.asked import asked
-from sdstop.exporters.report.course import Course, course_of
 from sdstop.exporters.report.document import document, plain
+from sdstop.exporters.report.evidence_log import evidence_log
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries, series_of
 
 ARCHIVES = (".tar.gz", ".tgz")
 """A path that ends so becomes an archive, any other a folder."""
@@ -198,8 +198,8 @@ class CaptureWriter:
             raise Unwritable(self.path, self._failure) from error
 
 
-def conclusions(session: Session, course: Course | None = None, kept: int | None = None) -> Conclusions:
-    """Return what was found in a session; without a course, plots are of its last window alone.
+def conclusions(session: Session, series: ReportSeries | None = None, kept: int | None = None) -> Conclusions:
+    """Return what was found in a session; without `series`, plots are of its last window alone.
 
     `kept` is how many of its frames the capture has, None for all: that others are not there is said. LookupError
     before the first frame.
@@ -207,8 +207,8 @@ def conclusions(session: Session, course: Course | None = None, kept: int | None
     gone = session.frames_seen - kept if kept is not None else 0
     note = f"this is of {session.frames_seen} frames, and the capture has the last {kept} of them" if gone > 0 else ""
     findings = plain(document(session, readings=False, note=note))
-    drawn = course if course is not None else course_of(session.head().window)
-    ran = asked(session.remembered())
+    drawn = series if series is not None else series_of(session.head().window)
+    ran = evidence_log(session.remembered())
     return Conclusions(findings, postmortem(session, note, ran), page(session, drawn, note, ran))
 
 

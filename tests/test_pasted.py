@@ -23,10 +23,10 @@ from sdstop.core.evidence import UNDATED, dated
 from sdstop.core.format import clock, utc
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import document
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
 from sdstop.rules import RULES
 from sdstop.tui.dump import capture_name
@@ -165,7 +165,7 @@ def test_it_is_read_from_standard_input() -> None:
 def test_the_dashboard_needs_its_keys() -> None:
     done = subprocess.run([sys.executable, "-m", "sdstop", "--from", "-"], input=b"", capture_output=True, check=False)
     assert done.returncode == 2
-    assert b"the dashboard needs standard input for its keys" in done.stderr
+    assert b"the dashboard needs stdin" in done.stderr
 
 
 _LINES = st.one_of(
@@ -215,13 +215,13 @@ def test_what_bounds_its_time_is_said_and_is_no_time() -> None:
 
 def test_no_view_shows_a_date_that_nobody_knows() -> None:
     origin, frames = read_pasted(MDSTAT.encode())
-    session, course = Session(origin, BUILTIN, RULES, remember=None), Course()
+    session, series = Session(origin, BUILTIN, RULES, remember=None), ReportSeries()
     for frame in frames:
-        course.add(session.feed(frame).now)
+        series.add(session.feed(frame).now)
     told = document(session)
     (finding,) = told["findings"]
     assert (told["started"], told["ended"], finding["since"], finding["until"]) == (None, None, None, None)
-    views = {"text": text_report(session), "html": page(session, course), "markdown": postmortem(session)}
+    views = {"text": text_report(session), "html": page(session, series), "markdown": postmortem(session)}
     for name, shown in views.items():
         assert "time not known" in shown, name
         assert not re.search(r"\b\d{4}-\d\d-\d\d\b|\d\d:\d\d:\d\d", shown), name

@@ -15,10 +15,10 @@ from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.session import Session
 from sdstop.core.text import added, total, whole_total
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import document, to_json
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
 from sdstop.rules import RULES
 from tests.stories.expected import FIXTURES
@@ -46,10 +46,10 @@ def compensated(values: Iterable[Any], /, start: Any = 0) -> Any:
 def reports(name: str) -> list[str]:
     """Return every format of a story's report."""
     origin, frames = open_capture(FIXTURES / name)
-    session, course = Session(origin, BUILTIN, RULES), Course()
+    session, series = Session(origin, BUILTIN, RULES), ReportSeries()
     for frame in frames:
-        course.add(session.feed(frame).now)
-    return [to_json(document(session)), page(session, course), postmortem(session), text_report(session, 100)]
+        series.add(session.feed(frame).now)
+    return [to_json(document(session)), page(session, series), postmortem(session), text_report(session, 100)]
 
 
 class Noting:
