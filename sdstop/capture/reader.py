@@ -24,7 +24,7 @@ from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 
 PACKED = "capture.tar.gz"
-"""Name of the archive by which a folder may hold its capture."""
+"""A folder may hold its capture in this one file, beside a README.md for instance, as fixtures do."""
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is no capture: it holds neither frames/ nor static/"
@@ -142,12 +142,15 @@ def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
     if not stat.S_ISDIR(mode):
         return None if _named_by_sos(path) else _read_archive(path, _OPEN)
     names = {entry.name for entry in path.iterdir()}
-    if {"frames", "static"}.isdisjoint(names):
+    beside = sorted({"frames", "static"} & names)
+    if not beside:
         if PACKED in names:
             return _read_archive(path / PACKED, _OPEN | os.O_NOFOLLOW)
         if "sos_commands" in names:
             return None
         raise CaptureRefused(_NO_CAPTURE)
+    if PACKED in names:
+        raise CaptureRefused(f"holds two captures: {PACKED} and {beside[0]}/; remove one of them")
     return read_folder(os.fspath(path), _ROOT)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.watch import quieted
 from sdstop.collectors import BUILTIN
@@ -20,12 +20,12 @@ from sdstop.exporters.report.html.phys import phy_errors
 from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, sizes_over_time
 from sdstop.exporters.report.series import MOST, ReportSeries
 from sdstop.rules import RULES
-from tests.frames import frames
-from tests.sasnode import Phy, files
-from tests.stories.expected import FIXTURES
+from tests.fixtures import opened
+from tests.nodes.frames import frames
+from tests.nodes.sas import Phy, files
 
 
-def watched(origin: Origin, shown: list[Frame]) -> tuple[Session, ReportSeries]:
+def watched(origin: Origin, shown: Iterable[Frame]) -> tuple[Session, ReportSeries]:
     session, series = Session(origin, BUILTIN, RULES), ReportSeries()
     for frame in shown:
         series.add(session.feed(frame).now)
@@ -53,7 +53,7 @@ def drawn(content: str, title: str) -> str:
 
 
 def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
-    content = page(*watched(*open_capture(FIXTURES / "aoe-flashcache")))
+    content = page(*watched(*opened("aoe-flashcache")))
     figure = drawn(content, "Request sizes, flashcache, over time")
     assert re.findall(r'text-anchor="end">([^<]+)</text>', figure)[:8] == [
         f"{MARKED}{size}" for size in range(4096, 0, -512)
@@ -65,7 +65,7 @@ def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
 
 
 def test_sizes_of_real_requests_are_where_they_came() -> None:
-    session, series = watched(*open_capture(FIXTURES / "vm-aoe-8700"))
+    session, series = watched(*opened("vm-aoe-8700"))
     values = series.of("size")["issue etherd/e0.0"]
     assert values.keys() == {"4096", "8192", "40960", "65536"}
     assert all(len(column) == len(series.times) for column in values.values())
@@ -88,7 +88,7 @@ def test_what_is_drawn_stands_at_its_time() -> None:
 
 
 def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:
-    session, series = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    session, series = watched(*opened("aoe-flashcache"))
     series.times = [float(n) for n in range(7)]
     none = None
     series.values = {
@@ -105,13 +105,13 @@ def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:
 
 
 def test_one_reading_of_sizes_draws_nothing_over_time() -> None:
-    origin, shown = open_capture(FIXTURES / "aoe-flashcache")
+    origin, shown = opened("aoe-flashcache")
     session, series = watched(origin, list(shown[:1]))
     assert not list(sizes_over_time(series, session.head().window, axis(series)))
 
 
 def test_of_many_counters_the_busiest_are_drawn() -> None:
-    session, series = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    session, series = watched(*opened("aoe-flashcache"))
     series.times = [0.0, 1.0]
     series.values = {("size", f"issue sd{n}", "4096"): [None, float(n)] for n in range(40)}
     told = [title for title, _, _ in sizes_over_time(series, session.head().window, axis(series))]
@@ -121,7 +121,7 @@ def test_of_many_counters_the_busiest_are_drawn() -> None:
 
 
 def test_many_moments_of_many_sizes_stay_small() -> None:
-    session, series = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    session, series = watched(*opened("aoe-flashcache"))
     count = 2 * MOST - 1
     series.times = [float(n) for n in range(count)]
     series.values = {

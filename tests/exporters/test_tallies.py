@@ -10,11 +10,9 @@ import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
@@ -26,14 +24,13 @@ from sdstop.exporters.prometheus.metrics import Exposition, Part, catalogue
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.fixtures import opened
 
 
 @cache
 def page_of(story: str) -> str:
     """Return the page after the last frame of a story."""
-    origin, frames = open_capture(str(FIXTURES / story))
+    origin, frames = opened(story)
     page = Exposition(Session(origin, BUILTIN, RULES), BUILTIN, DEFAULT)
     for frame in frames:
         page.feed(frame)

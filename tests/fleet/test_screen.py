@@ -21,7 +21,7 @@ from sdstop.tui.fleet.app import FleetDashboard
 from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet
 from sdstop.tui.pane import Pane
 from sdstop.tui.terminal import Options
-from tests.fleet.test_picture import ANSWERS, HOSTILE, node
+from tests.fleet.answers import ANSWERS, HOSTILE, node
 
 URL = "http://prometheus.example:9090"
 DIFFERS = tuple(outliers(Trait(f"n{at}", "mtu", "eth2", 1500 if at == 4 else 9000) for at in range(5)))
