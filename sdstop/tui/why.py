@@ -142,8 +142,8 @@ class _Page:
     def prose(self, foreign: str, style: object = PLAIN, bullet: str = "", *, pasted: bool = False) -> None:
         """Add a text in lines; of what is `pasted` into a shell no word is broken, whose rest would be a command."""
         safe = self.palette.word(foreign, 4000)
-        whole = {"break_long_words": False, "break_on_hyphens": False} if pasted else {}
-        for line in textwrap.wrap(safe, self.width - len(bullet), **whole) or [""]:
+        lines = textwrap.wrap(safe, self.width - len(bullet), break_long_words=not pasted, break_on_hyphens=not pasted)
+        for line in lines or [""]:
             self.rows.append(words(text((f" {bullet}{line}", STRONG if style is STRONG else PLAIN))))
 
     def values(self, values: tuple[Value, ...]) -> None:

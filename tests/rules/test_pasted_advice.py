@@ -155,7 +155,8 @@ def renamed(reading: Reading, names: re.Pattern[str], make: Callable[[str], str]
             value = names.sub(lambda found: make(found[0]), value)
         values.append(value)
     new: Any = type(reading)
-    return new(*values)
+    made: Reading = new(*values)
+    return made
 
 
 def named_otherwise(collector: Collector, names: re.Pattern[str], make: Callable[[str], str]) -> Collector:
@@ -239,7 +240,7 @@ def unquoted(path: Path) -> Iterator[tuple[str, int, str]]:
     for node in ast.walk(tree):
         if not isinstance(node, ast.JoinedStr):
             continue
-        text = "".join(part.value if isinstance(part, ast.Constant) else "X" for part in node.values)
+        text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
         if not COMMAND.search(text):
             continue
         for part in node.values:
