@@ -20,7 +20,7 @@ from sdstop.node.commands import CommandRunner
 from sdstop.node.throttled import LIMITED, ControlGroups
 
 if TYPE_CHECKING:
-    from sdstop.gateway.client import Client
+    from sdstop.node.gateway.client import Client
 
 _CHUNK = 1 << 16
 _ATTRIBUTE = 4096

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.config import Config, ConfigError, load
+from sdstop.cli.config import Config, load
+from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Rule, Severity, Threshold
 
 RULES = (Rule("too-hot", "s", Severity.WARNING, lambda _window, _limits: (), (), (Threshold("degrees", 40.0, "h"),)),)
@@ -30,26 +31,31 @@ def test_thresholds_and_interval(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[rules.too-cold]\nx=1", "no such rule"),
-        ("[rules.too-hot]\nkelvin=1", "rules.too-hot.kelvin: there is no such threshold; too-hot has degrees"),
-        ("[rules.too-hot]\ndegrees='hot'", "must be a number"),
-        ("[rules.too-hot]\ndegrees=true", "must be a number"),
-        ("[rules.too-hot]\ndegrees=nan", "rules.too-hot.degrees must be a number from 0 to 1e18"),
+        ("[rules.too-cold]\nx=1", r"rules.too-cold: unknown rule; did you mean too-hot\?"),
+        ("[rules.raid]\nx=1", r"rules.raid: unknown rule; see `sdstop rules`"),
+        ("[rules.too-hot]\nkelvin=1", "rules.too-hot.kelvin: unknown threshold; valid: degrees"),
+        ("[rules.too-hot]\ndegree=1", r"rules.too-hot.degree: unknown threshold; did you mean degrees\?"),
+        ("[rules.too-hot]\ndegrees='hot'", "rules.too-hot.degrees: expected a number from 0 to 1e18, got text"),
+        ("[rules.too-hot]\ndegrees=true", "degrees: expected a number from 0 to 1e18, got true or false"),
+        ("[rules.too-hot]\ndegrees=nan", "rules.too-hot.degrees: expected a number from 0 to 1e18$"),
         ("[rules.too-hot]\ndegrees=inf", "from 0 to 1e18"),
         ("[rules.too-hot]\ndegrees=-inf", "from 0 to 1e18"),
         ("[rules.too-hot]\ndegrees=-1", "from 0 to 1e18"),
         (f"[rules.too-hot]\ndegrees=1{'0' * 400}", "from 0 to 1e18"),
-        ("[rules]\ntoo-hot=1", "must be a table"),
-        ("rules=1", "must be a table"),
+        ("[rules.a]\nx=1\ny=2\n[rules.too-hot]\ndegrees=1\nx='a'", "rules.too-hot.x: expected a number"),
+        ("[rules]\ntoo-hot=1", "rules.too-hot: expected a table, got a whole number"),
+        ("rules=1", "rules: expected a table"),
         ("[sampler]\ninterval=0", "0.1 to 3600"),
-        ("[sampler]\ninterval=nan", "sampler.interval must be seconds from 0.1 to 3600"),
+        ("[sampler]\ninterval='1s'", "sampler.interval: expected seconds from 0.1 to 3600, got text"),
+        ("[sampler]\ninterval=nan", "sampler.interval: expected seconds from 0.1 to 3600"),
         ("[sampler]\ninterval=-1", "0.1 to 3600"),
-        ("[sampler]\nintervall=2", "sampler.intervall: there is no such setting"),
-        ("[sampler]\nsmp=0", "sampler.smp must be true or false"),
-        ("sampler=2", r"\[sampler\] must be a table"),
-        ("export=2", r"\[export\] must be a table"),
-        ("[nonsense]", r"\[nonsense\] is no section"),
-        ("interval=2", "interval stands in no section"),
+        ("[sampler]\nintervall=2", r"sampler.intervall: unknown setting; did you mean interval\?"),
+        ("[sampler]\nsmp=0", "sampler.smp: expected true or false, got a whole number"),
+        ("sampler=2", "sampler: expected a table, got a whole number"),
+        ("export=2", "export: expected a table"),
+        ("powerflex=2", "powerflex: expected a table"),
+        ("[nonsense]", "nonsense: unknown setting; valid: export, powerflex, rules, sampler"),
+        ("interval=2", r"interval: unknown setting; did you mean sampler.interval\?"),
         ("[[[", "sdstop.toml"),
         ("\udcff", "sdstop.toml"),
     ],

@@ -10,6 +10,7 @@ import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from typing import Literal
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_saturation_is_counted_from_the_second_reading_on_and_never_runs_back() 
 @pytest.mark.parametrize(
     ("disks", "shown"), [("members", {"sda", "sdb1"}), ("all", {"sda", "sdb", "sdb1", "sdc"}), ("none", set())]
 )
-def test_whose_counters_are_shown(disks: str, shown: set[str]) -> None:
+def test_whose_counters_are_shown(disks: Literal["members", "all", "none"], shown: set[str]) -> None:
     page = exposed(Choice(disks=disks))
     page.feed(frame(1, dict.fromkeys(("sda", "sdb", "sdb1", "sdc"), 5)))
     page.feed(frame(2, dict.fromkeys(("sda", "sdb", "sdb1", "sdc"), 5)))

@@ -11,10 +11,12 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated
 
-from sdstop.gateway.exchange import Answer, Unreachable
-from sdstop.gateway.secret import Secret
+import msgspec
+
+from sdstop.node.gateway.secret import Secret
+from sdstop.node.http import Response
 
 TOKEN, BEARER = "token", "bearer"
 LIFETIME, IDLE = 8 * 3600.0, 600.0
@@ -25,8 +27,17 @@ _EARLY = 0.8
 """Share of its life after which a token is renewed."""
 _NO_SUCH_PATH = frozenset({400, 404, 405, 406, 501})
 
-Send = Callable[[str, str, Mapping[str, str], bytes | None], Answer]
-"""Sends one request to the gateway: method, path, headers, body. Raises Unreachable."""
+Send = Callable[[str, str, Mapping[str, str], bytes | None], Response]
+"""Sends one request to the gateway: method, path, headers, body. Raises HttpError."""
+
+
+class Unusable(Exception):  # noqa: N818  # another gateway may do
+    """The gateway gave no usable answer; leave it alone for at least `pause` seconds."""
+
+    def __init__(self, text: str, *, pause: float | None = None) -> None:
+        """Keep why, and for how long."""
+        super().__init__(text)
+        self.pause = pause
 
 
 class Refused(Exception):  # noqa: N818
@@ -67,7 +78,7 @@ class Session:
         self.token = None
 
     def enter(self, send: Send, user: str, password: Callable[[], Secret], now: float) -> None:
-        """Log in, or renew what there is. Raises Refused, Unreachable and SecretError."""
+        """Log in, or renew what there is. Raises Refused, Unusable, HttpError and SecretError."""
         if self.way == BEARER and self._renew(send, now):
             return
         secret = password()
@@ -89,18 +100,17 @@ class Session:
             return False
         raise _rejected(answer)
 
-    def _take(self, answer: Answer, now: float) -> bool:
-        said = _json(answer)
-        access = said.get("access_token") if isinstance(said, dict) else None
-        if not isinstance(access, str) or not access:
+    def _take(self, answer: Response, now: float) -> bool:
+        try:
+            tokens = msgspec.json.decode(answer.body, type=_Tokens)
+        except (msgspec.MsgspecError, RecursionError):
             return False
-        refresh = said.get("refresh_token")
-        self._keep(Secret(access))
-        self.refresh = Secret(refresh) if isinstance(refresh, str) and refresh else None
+        self._keep(Secret(tokens.access_token))
+        self.refresh = Secret(tokens.refresh_token) if tokens.refresh_token else None
         if self.refresh is not None:
             self.seen.append(self.refresh)
-        self._expires = now + _EARLY * _seconds(said.get("expires_in"), ACCESS)
-        self._renewable = now + _EARLY * _seconds(said.get("refresh_expires_in"), REFRESH)
+        self._expires = now + _EARLY * _seconds(tokens.expires_in, ACCESS)
+        self._renewable = now + _EARLY * _seconds(tokens.refresh_expires_in, REFRESH)
         self._used = now
         return True
 
@@ -116,9 +126,12 @@ class Session:
         basic = _basic(user, secret)
         self.seen.append(basic)
         answer = send("GET", "/api/login", {"Authorization": f"Basic {basic.reveal()}"}, None)
-        token = _json(answer) if answer.status == 200 else None
-        if not isinstance(token, str) or not token:
+        if answer.status != 200:
             raise _rejected(answer)
+        try:
+            token = msgspec.json.decode(answer.body, type=_Text)
+        except (msgspec.MsgspecError, RecursionError):
+            raise _rejected(answer) from None
         self.way = TOKEN
         self._keep(Secret(token))
         self._expires = now + _EARLY * LIFETIME
@@ -130,6 +143,18 @@ class Session:
         inner = _decoded(token)
         if inner is not None:
             self.seen.append(inner)
+
+
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
+
+
+class _Tokens(msgspec.Struct):
+    """What a login or a renewal of 4.x returns; lifetimes in seconds."""
+
+    access_token: _Text
+    refresh_token: str | None = None
+    expires_in: float | None = None
+    refresh_expires_in: float | None = None
 
 
 _JSON = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -147,23 +172,15 @@ def _decoded(token: Secret) -> Secret | None:
         return None
 
 
-def _json(answer: Answer) -> Any:
-    try:
-        return json.loads(answer.body)
-    except (ValueError, RecursionError):
-        return None
+def _seconds(value: float | None, usual: float) -> float:
+    return value if value is not None and 1 <= value <= 1e6 else usual
 
 
-def _seconds(value: Any, usual: float) -> float:
-    good = isinstance(value, int | float) and not isinstance(value, bool) and 1 <= value <= 1e6
-    return float(value) if good else usual
-
-
-def _rejected(answer: Answer) -> Exception:
+def _rejected(answer: Response) -> Exception:
     if answer.status in {401, 403}:
-        return Refused(f"refuses the credentials ({answer.status})")
+        return Refused(f"login failed ({answer.status}): wrong user or password")
     if answer.status == 200:
-        return Unreachable("answers the login with something else than a token: is it a gateway?")
+        return Unusable("unexpected login response; is this a PowerFlex gateway?")
     if 300 <= answer.status < 400:
-        return Unreachable(f"sends the login elsewhere ({answer.status}), which is not followed: is it a gateway?")
-    return Unreachable(f"does not let anybody in ({answer.status})")
+        return Unusable(f"login redirected ({answer.status}), not followed; is this a PowerFlex gateway?")
+    return Unusable(f"login failed ({answer.status})")

@@ -14,32 +14,26 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from sdstop.core.evidence import http_key
 from sdstop.core.host import Denied, Failed, Reply, TimedOut
-from sdstop.gateway.allowed import may_ask
-from sdstop.gateway.exchange import Answer, Unreachable, exchange, trust
-from sdstop.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
-from sdstop.gateway.secret import Finder, Secret, SecretError, cleaned
-from sdstop.gateway.session import Refused, Session
-from sdstop.gateway.settings import Address, Settings
+from sdstop.node.gateway.allowed import may_ask
+from sdstop.node.gateway.exchange import exchange, trust
+from sdstop.node.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
+from sdstop.node.gateway.secret import Finder, Secret, SecretError, cleaned
+from sdstop.node.gateway.session import Refused, Session, Unusable
+from sdstop.node.gateway.settings import Address, Settings
+from sdstop.node.http import Endpoint, HttpError, HttpTimeout, Response
 
 EACH = 10.0
-"""Seconds that one exchange may take."""
+"""Seconds that one request may take."""
 STALE = 600.0
 """Seconds for which the last answer stands in for a new one."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
 """Seconds for which a gateway that failed is left alone: the first time, and at most."""
 _UNTAKEN = 30.0
 _VERSIONS_WITHOUT_LATENCY = ("1.", "2.")
-
-
-class _Unusable(Exception):  # noqa: N818
-    """No answer comes from here; the next gateway may give one."""
-
-    def __init__(self, text: str, *, late: bool = False, pause: float | None = None) -> None:
-        super().__init__(text)
-        self.late = late
-        self.pause = pause
 
 
 @dataclass(slots=True)
@@ -128,19 +122,20 @@ class Client:
                 continue
             try:
                 reply = self._of(gateway, method, path, body, end)
-            except (_Unusable, Unreachable) as error:
-                self._leave(gateway, str(error), late=error.late, pause=getattr(error, "pause", None))
+            except (Unusable, HttpError) as error:
+                pause = error.pause if isinstance(error, Unusable) else None
+                self._leave(gateway, str(error), late=isinstance(error, HttpTimeout), pause=pause)
                 continue
             except Refused as error:
-                raise Denied(key, self._clean(f"{gateway.address.shown} {error}")) from None
+                raise Denied(key, self._clean(f"{gateway.address.shown}: {error}")) from None
             except SecretError as error:
                 raise Denied(key, str(error)) from None
             gateway.failures, gateway.until, gateway.trouble = 0, 0.0, ""
             self._last = gateway
             return reply
-        said = "; ".join(f"{gateway.address.shown} {gateway.trouble}" for gateway in order if gateway.trouble)
+        said = "; ".join(f"{gateway.address.shown}: {gateway.trouble}" for gateway in order if gateway.trouble)
         kind = TimedOut if all(gateway.late for gateway in self._gateways) else Failed
-        raise kind(key, self._clean(said or "no gateway answers"))
+        raise kind(key, self._clean(said or "no gateway available"))
 
     def _leave(self, gateway: _Gateway, why: str, *, late: bool, pause: float | None) -> None:
         gateway.failures += 1
@@ -157,10 +152,11 @@ class Client:
             if answer.status != 400 or body is None or LIST not in body:
                 break
             if not self._negotiated.find(body, answer.body, lambda part: self._known(send, method, path, part)):
-                raise _Unusable(f"refuses the question (400): {self._message(answer)}")
+                raise Unusable(f"rejects the query (400): {self._message(answer)}")
             answer = self._let_in(send, method, path, body)
         self._judge(answer)
-        return Reply(cleaned(answer.body, self._secrets()), answer.status, answer.kind.partition(";")[0])
+        kind = answer.header("Content-Type")[:100].partition(";")[0]
+        return Reply(cleaned(answer.body, self._secrets()), answer.status, kind)
 
     def _known(self, send: _Send, method: str, path: str, part: Mapping[str, Any]) -> bool:
         answer = self._let_in(send, method, path, part)
@@ -168,7 +164,7 @@ class Client:
             self._judge(answer)
         return answer.status == 200
 
-    def _let_in(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
+    def _let_in(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
         """Send a request, logged in; once more if the token is not taken any longer."""
         session = send.gateway.session
         fresh = not session.valid(self._clock())
@@ -181,13 +177,13 @@ class Client:
             answer = self._send(send, method, path, body)
         if answer.status == 401:  # as it may be while the managers switch; a login that is good locks nothing
             session.drop()
-            raise _Unusable("lets the user in, and does not take the token that it gave (401)", pause=_UNTAKEN)
+            raise Unusable("rejects the token that it issued (401)", pause=_UNTAKEN)
         if answer.status == 403:
             session.drop()
-            self._refuse(f"lets the user in, and refuses {path} ({answer.status}): it needs the role Monitor")
+            self._refuse(f"{path}: forbidden ({answer.status}); the user needs the role Monitor")
         return answer
 
-    def _send(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Answer:
+    def _send(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
         headers = {"Accept": "application/json", **send.gateway.session.headers(self._clock())}
         data = None
         if body is not None:
@@ -199,20 +195,20 @@ class Client:
         """Log in, unless these credentials were refused before."""
         if self._password is None:
             raise SecretError(
-                "no password is known: password_file in [powerflex], the systemd credential powerflex, or the variable "
-                "SDSTOP_POWERFLEX_PASSWORD"
+                'no password set; use password_file in [powerflex], the systemd credential "powerflex" or '
+                "$SDSTOP_POWERFLEX_PASSWORD"
             )
         session = send.gateway.session
         password = self._password
         secret = password()
         if self._refused is not None and self._refused[0] == secret:
-            raise Refused(f"{self._refused[1]}; they are not sent again until they change")
+            raise Refused(f"{self._refused[1]}; not retried until the credentials change")
         self._refused = None
         self._shown = [secret, *self._shown[:2]]
         try:
             session.enter(send, self._settings.user, lambda: secret, self._clock())
         except Refused as error:
-            self._refuse(f"{error}, or does not trust the certificate of its MDM")
+            self._refuse(f"{error}, or the gateway does not trust the certificate of its MDM")
         if session.version is None and session.token is not None:
             self._ask_version(send)
 
@@ -234,39 +230,44 @@ class Client:
             self._refused = (self._password(), why)
         raise Refused(why)
 
-    def _judge(self, answer: Answer) -> None:
-        """Raise _Unusable for what is no good answer."""
+    def _judge(self, answer: Response) -> None:
+        """Raise Unusable for what is no good answer."""
         status, body = answer.status, answer.body.strip()
         if status == 200 and body[:1] in {b"{", b"["} and body[-1:] in {b"}", b"]"}:
             return
         if status in {429, 503}:
-            raise _Unusable(f"is too busy ({status}): {self._message(answer)}", pause=answer.retry_after)
+            raise Unusable(f"busy ({status}): {self._message(answer)}", pause=_retry_after(answer))
         if 300 <= status < 400:
-            raise _Unusable(f"answers with a redirect ({status}), which is not followed: is it a gateway?")
+            raise Unusable(f"redirect ({status}) not followed; is this a PowerFlex gateway?")
         if status == 200 and body[:1] == b"<":
-            raise _Unusable("answers with a web page: is it a gateway?")
+            raise Unusable("unexpected web page; is this a PowerFlex gateway?")
         if status == 200 and body:
-            raise _Unusable("sent half an answer")
+            raise Unusable("incomplete JSON response")
         if status in {200, 204}:
-            raise _Unusable(f"answers with nothing ({status})")
-        raise _Unusable(f"says {status}: {self._message(answer)}")
+            raise Unusable(f"empty response ({status})")
+        raise Unusable(f"HTTP {status}: {self._message(answer)}")
 
-    def _message(self, answer: Answer) -> str:
+    def _message(self, answer: Response) -> str:
         """Return what a gateway says is wrong, in a few words."""
         try:
-            said = json.loads(answer.body)
-        except (ValueError, RecursionError):
-            said = None
-        text = said.get("message") if isinstance(said, dict) else None
-        if not isinstance(text, str) or not text.strip():
+            words = msgspec.json.decode(answer.body, type=_Complaint).message.split()
+        except (msgspec.MsgspecError, RecursionError):
+            words = []
+        if not words:
             return "a web page" if answer.body.lstrip()[:1] == b"<" else "no reason"
-        return self._clean(" ".join(text.split())[:200])
+        return self._clean(" ".join(words)[:200])
 
     def _secrets(self) -> list[Secret]:
         return [*self._shown, *(secret for gateway in self._gateways for secret in gateway.session.seen)]
 
     def _clean(self, text: str) -> str:
         return cleaned(text.encode("utf-8", "replace"), self._secrets()).decode("utf-8", "replace")
+
+
+class _Complaint(msgspec.Struct):
+    """An error response: `{"message": "...", "httpStatusCode": 400, "errorCode": 0}`."""
+
+    message: str
 
 
 class _Send:
@@ -278,10 +279,18 @@ class _Send:
         self._context = context
         self._end = end
 
-    def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Answer:
+    def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Response:
         client = self._client
         left = min(self._end - client._clock(), client._each)  # noqa: SLF001  # it is the client's own
-        return exchange(
-            self.gateway.address, client._settings, self._context, method, path, headers, body,  # noqa: SLF001
-            time.monotonic() + left,
+        address = self.gateway.address
+        endpoint = Endpoint(
+            address.host, address.port, self._context if address.tls else None,
+            fingerprint=client._settings.fingerprint,  # noqa: SLF001
         )  # fmt: skip
+        return exchange(endpoint, method, path, headers, body, left)
+
+
+def _retry_after(answer: Response) -> float | None:
+    """Return the seconds that a gateway wants to be left alone; dates are ignored."""
+    text = answer.header("Retry-After")
+    return float(text) if text.isdecimal() and len(text) < 6 else None
