@@ -36,8 +36,8 @@ from sdstop.core.history import History
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
-from sdstop.sampler.flight import sample
-from sdstop.sampler.rounds import Delta
+from sdstop.sampler.runner import sample
+from sdstop.sampler.scheduler import ChangeFilter
 
 _HBAS, _DRIVES, _LANES, _EXPANDED = 8, 12, 8, 22
 _INSIDE = (SAS, HBA, NUMA, DIMMS, EDAC, INTERRUPTS)
@@ -211,7 +211,7 @@ def measure(host: LiveHost, frames: int, rounds: int) -> None:
     full, bare = Judge(), Judge()
     costs: dict[str, list[float]] = {"round": [], "sas": [], "frame": [], "without": [], "dimms": []}
     number = 0
-    delta = Delta()
+    delta = ChangeFilter()
     for turn in range(rounds):
         number += 1
         moment = 300.0 * turn
@@ -234,7 +234,7 @@ def measure(host: LiveHost, frames: int, rounds: int) -> None:
     print(json.dumps(found))
 
 
-def _news(delta: Delta, frame: Frame) -> Frame:
+def _news(delta: ChangeFilter, frame: Frame) -> Frame:
     """Return what the sampler would send of a frame, with an error more on one phy: the rest stands still."""
     evidence = delta.news(frame.evidence)
     more = Evidence(f"{PHYS}/phy-0:0:3/invalid_dword_count", data=f"{frame.number}\n".encode())

@@ -29,10 +29,10 @@ from pathlib import Path
 from sdstop.capture.reader import PACKED, Unopenable, open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.session import Session
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.html.page import page
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
 from sdstop.redaction import credentials
 from sdstop.redaction.pseudonym import Pseudonyms
@@ -218,10 +218,10 @@ def look(path: Path, *, redacted: bool = False) -> bool:
         for frame in frames[:FRAMES]:
             redactor.learn(frame.evidence)
         origin, frames = redactor.origin(origin), [redactor.frame(frame) for frame in frames[:FRAMES]]
-    session, course = Session(origin, BUILTIN, RULES, remember=900.0), Course()
+    session, series = Session(origin, BUILTIN, RULES, remember=900.0), ReportSeries()
     for frame in frames[:FRAMES]:
         shot = session.feed(frame).now
-        course.add(shot)
+        series.add(shot)
         for name, run in shot.runs.items():
             if _BUG.match(run.reason):
                 raise Escaped(f"collector {name}: {run.reason}")
@@ -231,7 +231,7 @@ def look(path: Path, *, redacted: bool = False) -> bool:
     json.dumps(plain(document(session)), allow_nan=False)
     _clean("the text", text_report(session))
     _clean("the postmortem", postmortem(session))
-    _clean("the page", page(session, course))
+    _clean("the page", page(session, series))
     return True
 
 

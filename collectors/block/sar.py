@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.text import added
 
 MOST = 200_000
 """Lines of a day that are read."""
@@ -87,9 +88,9 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
     if not rows:
         return None
     count = len(rows)
-    requests = sum(row["tps"] for _, row in rows)
+    requests = added(row["tps"] for _, row in rows)
     waits = [(row["await"] / 1000, row["tps"]) for _, row in rows if "await" in row and row["tps"] > 0]
-    moved = [sum(row[name] * unit for name, unit in _MOVED.items() if name in row) for _, row in rows]
+    moved = [added(row[name] * unit for name, unit in _MOVED.items() if name in row) for _, row in rows]
     busiest, at = max((row["%util"], at) for at, row in rows)
     known = any(name in rows[0][1] for name in _MOVED)
     return DiskDay(
@@ -97,13 +98,13 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
         count,
         rows[0][0],
         rows[-1][0],
-        sum(row["%util"] for _, row in rows) / count / 100,
+        added(row["%util"] for _, row in rows) / count / 100,
         busiest / 100,
         at,
-        sum(wait * rate for wait, rate in waits) / requests if waits else None,
+        added(wait * rate for wait, rate in waits) / requests if waits else None,
         max((wait for wait, _ in waits), default=None),
         requests / count,
-        sum(moved) / count if known else None,
+        added(moved) / count if known else None,
         origin,
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -175,9 +176,7 @@ def _begin(options: argparse.Namespace) -> Watch:
 
         frames = credentials.frames(frames)  # of what others made nobody knows what is in it
         return Watch(origin, collectors, config, interval, recorded=frames)
-    root = "/" if options.root is None else options.root
-    if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
-        raise Problem(f"--root {safe(root)}: there is no such folder")
+    root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"
     collectors = quieted(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
     sized = deep and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
@@ -194,6 +193,23 @@ def _begin(options: argparse.Namespace) -> Watch:
     names = frozenset(collector.name for collector in collectors)
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
+
+
+def _root(path: str | None) -> str:
+    """Return the absolute path that `--root` names, "/" for the node itself. Raises Problem.
+
+    The sampler's process works in another folder, where a relative path would lead elsewhere.
+    """
+    if path is None:
+        return "/"
+    try:
+        root = os.path.abspath(path) if stat.S_ISDIR(os.stat(path).st_mode) else ""  # noqa: PTH100, PTH116  # bytes
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not a path"
+        raise Problem(f'--root "{safe(path)}": {why}', 2) from error
+    if not root:
+        raise Problem(f'--root "{safe(path)}": not a directory', 2)
+    return "/" if os.path.realpath(root) == "/" else root
 
 
 def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Origin, list[Frame]]:

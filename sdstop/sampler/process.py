@@ -18,7 +18,7 @@ from sdstop.core.evidence import Frame
 from sdstop.core.host import Host
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
-from sdstop.sampler.rounds import PATIENCE
+from sdstop.sampler.scheduler import PATIENCE
 from sdstop.sampler.worker import Task, supervise
 
 GRACE = 2.0
@@ -53,7 +53,7 @@ class Sampler:
         """
         self._interval = interval
         self._asked = interval
-        self._assembly = wire.Assembly()
+        self._assembly = wire.FrameAssembly()
         self._heard = time.monotonic()
         self._gone = False
         self._socket, theirs = wire.connected()

@@ -88,7 +88,7 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     if finding.advice:
         page.title("What to do")
         for advice in finding.advice:
-            page.prose(advice, bullet="  ")
+            page.prose(advice, bullet="  ", pasted=True)
     if finding.values:
         page.title("Compared")
         page.values(finding.values)
@@ -139,9 +139,11 @@ class _Page:
         self.blank()
         self.rows.append(words(text((f" {title}", STRONG))))
 
-    def prose(self, foreign: str, style: object = PLAIN, bullet: str = "") -> None:
+    def prose(self, foreign: str, style: object = PLAIN, bullet: str = "", *, pasted: bool = False) -> None:
+        """Add a text in lines; of what is `pasted` into a shell no word is broken, whose rest would be a command."""
         safe = self.palette.word(foreign, 4000)
-        for line in textwrap.wrap(safe, self.width - len(bullet)) or [""]:
+        lines = textwrap.wrap(safe, self.width - len(bullet), break_long_words=not pasted, break_on_hyphens=not pasted)
+        for line in lines or [""]:
             self.rows.append(words(text((f" {bullet}{line}", STRONG if style is STRONG else PLAIN))))
 
     def values(self, values: tuple[Value, ...]) -> None:

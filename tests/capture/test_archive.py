@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.capture.archive import Contents, read_archive
-from sdstop.capture.bounds import Limits, Refused, fault_of_name, folded
+from sdstop.capture.archive import read_archive
+from sdstop.capture.contents import CaptureRefused, Contents, ReadLimits, fault_of_name, folded
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 PARTS = st.text(
@@ -62,8 +62,8 @@ def special(kind: bytes) -> bytes:
     return info.tobuf(tarfile.GNU_FORMAT)
 
 
-def read(data: bytes, limits: Limits | None = None) -> Contents:
-    return read_archive(io.BytesIO(data), limits or Limits())
+def read(data: bytes, limits: ReadLimits | None = None) -> Contents:
+    return read_archive(io.BytesIO(data), limits or ReadLimits())
 
 
 END = bytes(1024)
@@ -81,7 +81,7 @@ def test_reads_what_the_standard_library_writes(
     names = [folded(name) for name in members]
     clash = len(set(names)) < len(names) or any(a.startswith(f"{b}/") for a in members for b in members)
     if clash:
-        with pytest.raises(Refused, match=r"twice|as a folder"):
+        with pytest.raises(CaptureRefused, match=r"twice|as a folder"):
             read(pack(data))
         return
     contents = read(pack(data))
@@ -156,14 +156,14 @@ def test_long_names_are_read(name: str) -> None:
 )
 def test_refuses_what_nobody_honest_makes(data: bytes, reason: str) -> None:
     for packed in (data + END, gzip.compress(data + END)):
-        with pytest.raises(Refused, match=reason) as refusal:
+        with pytest.raises(CaptureRefused, match=reason) as refusal:
             read(packed)
         assert str(refusal.value).isprintable()
 
 
 @pytest.mark.parametrize("data", [b"", b"just text", b"x" * 2000, b"\x1f\x8b", gzip.compress(b"just text")])
 def test_refuses_what_is_no_archive(data: bytes) -> None:
-    with pytest.raises(Refused, match="no tar archive"):
+    with pytest.raises(CaptureRefused, match="no tar archive"):
         read(data)
 
 
@@ -173,7 +173,7 @@ def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
     tracemalloc.start()
     try:
         for bomb in (inside, behind):
-            with pytest.raises(Refused, match="200 times its size"):
+            with pytest.raises(CaptureRefused, match="200 times its size"):
                 read(bomb)
         assert tracemalloc.get_traced_memory()[1] < 64 << 20
     finally:
@@ -181,20 +181,20 @@ def test_a_bomb_is_refused_before_it_fills_the_memory() -> None:
 
 
 def test_endless_tiny_streams_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.capture.unpacking._MOST_STREAMS", 50)
+    monkeypatch.setattr("sdstop.capture.archive._MOST_STREAMS", 50)
     assert read(b"".join(map(gzip.compress, (tar_of({"a": b"1"}), *[b""] * 48)))).complete
-    with pytest.raises(Refused, match="more than 50 gzip streams"):
+    with pytest.raises(CaptureRefused, match="more than 50 gzip streams"):
         read(gzip.compress(b"") * 51)
 
 
 @pytest.mark.parametrize(
     ("limits", "note"),
     [
-        (Limits(total=1 << 20), "the archive holds more than 1 MiB: the rest was left out"),
-        (Limits(members=3), "the archive has more than 3 members: the rest was left out"),
+        (ReadLimits(total=1 << 20), "the archive holds more than 1 MiB: the rest was left out"),
+        (ReadLimits(members=3), "the archive has more than 3 members: the rest was left out"),
     ],
 )
-def test_what_exceeds_a_limit_is_left_out_and_noted(limits: Limits, note: str) -> None:
+def test_what_exceeds_a_limit_is_left_out_and_noted(limits: ReadLimits, note: str) -> None:
     data = random.Random(1).randbytes(300_000)
     contents = read(tar_of({f"a{i}": data for i in range(9)}, tarfile.USTAR_FORMAT), limits)
     assert contents.files == {f"a{i}": data for i in range(3)}
@@ -203,9 +203,9 @@ def test_what_exceeds_a_limit_is_left_out_and_noted(limits: Limits, note: str) -
 
 def test_a_member_at_the_limit_is_read() -> None:
     data = random.Random(2).randbytes(5000)
-    assert read(tar_of({"a": data}), Limits(member=5000)).files == {"a": data}
-    with pytest.raises(Refused, match="holds a member of more than"):
-        read(tar_of({"a": data}), Limits(member=4999))
+    assert read(tar_of({"a": data}), ReadLimits(member=5000)).files == {"a": data}
+    with pytest.raises(CaptureRefused, match="holds a member of more than"):
+        read(tar_of({"a": data}), ReadLimits(member=4999))
 
 
 def test_concatenated_streams_and_padding_are_whole() -> None:
@@ -239,7 +239,7 @@ def test_one_cut_anywhere_gives_what_came_before() -> None:
         for twentieth in range(20):
             cut = data[: len(data) * twentieth // 20]
             if twentieth == 0:
-                with pytest.raises(Refused):
+                with pytest.raises(CaptureRefused):
                     read(cut)
                 continue
             contents = read(cut)
@@ -267,7 +267,7 @@ def test_a_disk_that_fails_gives_what_came_before() -> None:
 @given(st.binary(max_size=3000))
 def test_random_bytes_are_refused_or_read(data: bytes) -> None:
     for candidate in (data, b"\x1f\x8b" + data, b"\x1f\x8b\x08\0\0\0\0\0\0\0" + data, gzip.compress(data)):
-        with pytest.raises(Refused):
+        with pytest.raises(CaptureRefused):
             read(candidate)
 
 
@@ -282,7 +282,7 @@ def test_flipped_bits_are_refused_or_give_a_part(rnd: random.Random, flips: int)
             victim[rnd.randrange(len(victim))] ^= 1 << rnd.randrange(8)
         try:
             contents = read(bytes(victim))
-        except Refused:
+        except CaptureRefused:
             continue
         assert all(not fault_of_name(name) for name in contents.files)
         assert sum(map(len, contents.files.values())) <= len(data)

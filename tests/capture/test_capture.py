@@ -19,8 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.capture.bounds import Limits, Refused
-from sdstop.capture.folder import read_folder
+from sdstop.capture.contents import CaptureRefused, ReadLimits, read_folder
 from sdstop.capture.reader import Unopenable, open_capture
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, RunMark
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, TimedOut
@@ -298,14 +297,14 @@ def test_names_that_are_refused_in_a_folder(tmp_path: Path) -> None:
 
 def test_a_folder_has_the_limits_of_an_archive(tmp_path: Path) -> None:
     folder = make(tmp_path / "c", {f"static/{n}": "x" * 1000 for n in range(9)})
-    with pytest.raises(Refused, match="holds a file of more than 0 MiB: static/0"):
-        read_folder(str(folder), ["static"], Limits(member=999))
+    with pytest.raises(CaptureRefused, match="holds a file of more than 0 MiB: static/0"):
+        read_folder(str(folder), ["static"], ReadLimits(member=999))
     deep = make(tmp_path / "d", {"static/" + "d/" * 40 + "x": ""})
     with pytest.raises(Unopenable, match="more than 32 parts"):
         open_capture(deep)
     for limits, note in (
-        (Limits(total=3500), "the folder holds more than 0 MiB: the rest was left out"),
-        (Limits(members=4), "the folder has more than 4 entries: the rest was left out"),
+        (ReadLimits(total=3500), "the folder holds more than 0 MiB: the rest was left out"),
+        (ReadLimits(members=4), "the folder has more than 4 entries: the rest was left out"),
     ):
         contents = read_folder(str(folder), ["static"], limits)
         assert sorted(contents.files) == ["static/0", "static/1", "static/2"]
@@ -388,8 +387,8 @@ def test_numbers_too_large_for_a_clock(tmp_path: Path) -> None:
 
 
 def test_what_exceeds_a_limit_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.capture.assembly.MOST_FRAMES", 3)
-    monkeypatch.setattr("sdstop.capture.index._MOST_LINES", 2)
+    monkeypatch.setattr("sdstop.capture.frames.MOST_FRAMES", 3)
+    monkeypatch.setattr("sdstop.capture.frames._MOST_LINES", 2)
     monkeypatch.setattr("sdstop.capture.layout.LONGEST_JSON", 200)
     files = {f"frames/{n}/x": "" for n in range(1, 6)} | {"frames.jsonl": "[]\n" * 3, "manifest.json": " " * 201}
     origin, frames = open_capture(make(tmp_path / "c", files))

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.capture import dates
-from sdstop.capture.bounds import Refused
+from sdstop.capture.contents import CaptureRefused
 from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.capture.reader import Unopenable, open_capture, open_pasted
 from sdstop.cli import command
@@ -23,10 +23,10 @@ from sdstop.core.evidence import UNDATED, dated
 from sdstop.core.format import clock, utc
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import document
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
 from sdstop.rules import RULES
 from sdstop.tui.dump import capture_name
@@ -176,7 +176,7 @@ _LINES = st.one_of(
 
 @given(st.lists(_LINES, max_size=60))
 def test_no_text_raises_anything_else(lines: list[str]) -> None:
-    with contextlib.suppress(Refused):
+    with contextlib.suppress(CaptureRefused):
         origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"))
         Session(origin, BUILTIN, RULES).feed_all(frames)
 
@@ -215,13 +215,13 @@ def test_what_bounds_its_time_is_said_and_is_no_time() -> None:
 
 def test_no_view_shows_a_date_that_nobody_knows() -> None:
     origin, frames = read_pasted(MDSTAT.encode())
-    session, course = Session(origin, BUILTIN, RULES, remember=None), Course()
+    session, series = Session(origin, BUILTIN, RULES, remember=None), ReportSeries()
     for frame in frames:
-        course.add(session.feed(frame).now)
+        series.add(session.feed(frame).now)
     told = document(session)
     (finding,) = told["findings"]
     assert (told["started"], told["ended"], finding["since"], finding["until"]) == (None, None, None, None)
-    views = {"text": text_report(session), "html": page(session, course), "markdown": postmortem(session)}
+    views = {"text": text_report(session), "html": page(session, series), "markdown": postmortem(session)}
     for name, shown in views.items():
         assert "time not known" in shown, name
         assert not re.search(r"\b\d{4}-\d\d-\d\d\b|\d\d:\d\d:\d\d", shown), name

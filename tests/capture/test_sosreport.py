@@ -18,8 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sdstop.capture.reader import Unopenable, open_capture
-from sdstop.capture.sosreport import unmangled
-from sdstop.capture.sostold import told
+from sdstop.capture.sosreport import stand_ins, unmangled
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BlockDevice
@@ -290,7 +289,7 @@ def test_what_sos_did_not_copy_is_told_by_its_commands(tmp_path: Path) -> None:
 @settings(max_examples=40)
 def test_no_output_of_a_command_raises(key: str, data: bytes) -> None:
     there = {key: Evidence(key, data=data), "link:/sys/block/sda": Evidence("link:/sys/block/sda", data=b"../x")}
-    assert all(item.detail for item in told(there))
+    assert all(item.detail for item in stand_ins(there))
 
 
 def test_a_real_sosreport_says_what_the_capture_of_the_same_machine_does() -> None:

@@ -1,4 +1,4 @@
-"""Flight: the runs of one collector, one at a time."""
+"""Collector runner: the runs of one collector, one at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdstop.core.recording import Listed, RecordingHost
 
 
 def run(collector: Collector, host: Host) -> None:
-    """Let a collector read what it reads. What it makes of it, errors too, comes out when its evidence is replayed."""
+    """Run a collector only for its evidence; readings and errors come from the replay."""
     with contextlib.suppress(Exception):
         readings = collector.read(host)
         if not collector.eager:
@@ -23,7 +23,7 @@ def run(collector: Collector, host: Host) -> None:
 
 
 def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:
-    """Run every collector once, here and now, and return all evidence, as if it had been taken at one moment."""
+    """Run every collector once in this thread, and return all evidence as one frame with one time."""
     evidence: dict[str, Evidence] = {}
     for collector in collectors:
         recording = RecordingHost(host, lambda: monotonic, lambda: taken)
@@ -34,39 +34,39 @@ def sample(host: Host, collectors: Sequence[Collector], number: int, taken: floa
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
-    """A finished run: when it began (monotonic), seconds it took, what it read."""
+class FinishedRun:
+    """A finished run: its start (monotonic), duration in seconds, and evidence."""
 
-    flight: Flight
+    runner: CollectorRunner
     started: float
     duration: float
     evidence: Mapping[str, Evidence]
 
 
-class Flight:
-    """One collector's runs. All but `fly` and what it calls belongs to the thread that launches."""
+class CollectorRunner:
+    """The runs of one collector. All but `execute` and the methods it calls belong to the thread that launches."""
 
     def __init__(
         self,
         collector: Collector,
         host: Host,
-        land: Callable[[Flight, Landing | None], None],
+        done: Callable[[CollectorRunner, FinishedRun | None], None],
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Start at rest; `land` is called at the end of each flight, in the thread that it took place in.
+        """Start idle; `done` is called at the end of each run, in the thread of the run.
 
-        It gets None if the fingerprint had not changed and nothing was due.
+        It gets None if no run was due and the fingerprint had not changed.
         """
         self.collector = collector
         self.busy = False
         self.launched = 0.0
         self.ran: float | None = None
-        """When the last run that was due was launched."""
+        """Launch of the last run that was due (monotonic)."""
         self.urgent = True
-        """Whether somebody waits for the next landing: it is the first, or was asked for, or is late."""
+        """Whether its next result is to be sent at once: it is the first, or was requested, or is late."""
         self._host = host
-        self._land = land
+        self._done = done
         self._clock = clock
         self._wall = wall
         self.recording = self._record()
@@ -75,14 +75,14 @@ class Flight:
         self._mark: Hashable = None
 
     def due(self, now: float, slack: float) -> bool:
-        """Whether it is time to run: what is live runs in every round, whatever the interval."""
+        """Return whether a run is due; a live collector runs in every round, whatever the interval."""
         pace = self.collector.pace
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:
-        """Say that `fly` is to come: it runs the collector, or if it is not due asks its fingerprint whether it is.
+        """Prepare `execute`: it runs the collector, or if that is not due only when its fingerprint has changed.
 
-        `listed` are the folders that fingerprints of this moment list: half a dozen look into /sys/block.
+        `listed` shares the folders that the fingerprints of a round list: half a dozen list /sys/block.
         """
         self.busy = True
         self.launched = now
@@ -92,32 +92,32 @@ class Flight:
             self.ran = now
 
     def overdue(self, now: float) -> bool:
-        """Whether it runs for longer than it may."""
+        """Return whether the current run is past its deadline."""
         return self.busy and now - self.launched > self.collector.deadline
 
-    def fly(self) -> None:
-        """Do what was launched, and land."""
-        landing = None
+    def execute(self) -> None:
+        """Do the launched run, and report its end."""
+        finished = None
         try:
-            landing = self._fly(due=self._due)
+            finished = self._execute(due=self._due)
         finally:
-            self._land(self, landing)
+            self._done(self, finished)
 
-    def _fly(self, *, due: bool) -> Landing | None:
+    def _execute(self, *, due: bool) -> FinishedRun | None:
         fingerprint = self.collector.fingerprint
         if fingerprint is not None:
             self.recording = RecordingHost(self._host, self._clock, self._wall, self._listed)
             mark = self._ask(fingerprint)
-            late = self._clock() - self.launched > self.collector.deadline  # it was shown as hanging: show it is not
+            late = self._clock() - self.launched > self.collector.deadline  # it was shown as hanging: show its end
             if not due and not late and mark == self._mark:
                 return None
             self._mark = mark
         self.recording = recording = self._record()
         started = self._clock()
         run(self.collector, recording)
-        landing = Landing(self, started, self._clock() - started, recording.evidence)
+        finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
         self.recording = self._record()  # what was read need not be kept until the next run
-        return landing
+        return finished
 
     def _record(self) -> RecordingHost:
         return RecordingHost(self._host, self._clock, self._wall)

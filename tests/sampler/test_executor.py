@@ -1,4 +1,4 @@
-"""Lanes: runs take turns, and who is slow or hangs stops nobody."""
+"""Serial executor: tasks take turns, and one that is slow or hangs stops no other."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from sdstop.sampler.lanes import BLINK, Lanes
+from sdstop.sampler.executor import BLINK, SerialExecutor
 
 LONG = 10.0
 
@@ -17,7 +17,7 @@ class Node:
 
     def __init__(self) -> None:
         self.now = 100.0
-        self.lanes = Lanes(lambda: self.now)
+        self.executor = SerialExecutor(lambda: self.now)
         self.ran: list[tuple[str, int]] = []
         self.released = threading.Event()
 
@@ -31,13 +31,13 @@ class Node:
             if hangs:
                 assert self.released.wait(LONG)
 
-        self.lanes.put(run)
+        self.executor.put(run)
         return reached
 
     def rest(self) -> None:
-        """Wait until the lane has seen the end of what it ran."""
+        """Wait until the worker has seen the end of what it ran."""
         done = threading.Event()
-        self.lanes.put(done.set)
+        self.executor.put(done.set)
         assert done.wait(LONG)
 
     def alive(self) -> list[threading.Thread]:
@@ -61,29 +61,29 @@ def node() -> Iterator[Node]:
 
 def test_who_is_quick_shares_one_thread_in_the_order_of_putting(node: Node) -> None:
     last = [node.put(name) for name in "abcdef"][-1]
-    assert node.lanes.pause() == 0
-    node.lanes.step()
+    assert node.executor.pause() == 0
+    node.executor.step()
     assert last.wait(LONG)
     node.rest()
     assert node.names == list("abcdef")
     assert len(set(node.threads)) == 1
     again = node.put("a")
-    assert again.wait(LONG)  # the lane is there: it waits for no step
+    assert again.wait(LONG)  # the worker is there: it waits for no step
     assert len(set(node.threads)) == 1
 
 
 def test_nobody_behind_a_hung_run_waits_longer_than_a_blink(node: Node) -> None:
     hung, last = node.put("hung", hangs=True), [node.put(name) for name in "ab"][-1]
-    node.lanes.step()
+    node.executor.step()
     assert hung.wait(LONG)
-    assert node.lanes.pause() == pytest.approx(BLINK)
+    assert node.executor.pause() == pytest.approx(BLINK)
     node.now += BLINK / 2
-    node.lanes.step()
+    node.executor.step()
     assert node.names == ["hung"]
-    assert node.lanes.pause() == pytest.approx(BLINK / 2)
+    assert node.executor.pause() == pytest.approx(BLINK / 2)
     node.now += BLINK
-    assert node.lanes.pause() == 0
-    node.lanes.step()
+    assert node.executor.pause() == 0
+    node.executor.step()
     assert last.wait(LONG)
     assert node.names == ["hung", "a", "b"]
     assert node.threads[0] not in node.threads[1:]
@@ -92,24 +92,24 @@ def test_nobody_behind_a_hung_run_waits_longer_than_a_blink(node: Node) -> None:
 def test_many_that_hang_keep_one_thread_each_and_no_more(node: Node) -> None:
     for number in range(5):
         hung = node.put(f"hung{number}", hangs=True)
-        node.lanes.step()
+        node.executor.step()
         assert hung.wait(LONG)
         node.now += 2 * BLINK
-        node.lanes.step()
+        node.executor.step()
     assert len(node.alive()) == 5
-    assert node.lanes.pause() == float("inf")  # nobody waits, and nobody is left to be looked after
+    assert node.executor.pause() == float("inf")  # nobody waits, and nobody is left to be looked after
     assert node.put("quick").wait(0.05) is False
-    node.lanes.step()
+    node.executor.step()
     node.rest()
     assert node.names[-1] == "quick"
 
 
 def test_a_thread_that_was_left_ends_with_its_run(node: Node) -> None:
     hung = node.put("hung", hangs=True)
-    node.lanes.step()
+    node.executor.step()
     assert hung.wait(LONG)
     node.now += 2 * BLINK
-    node.lanes.step()
+    node.executor.step()
     (thread,) = node.alive()
     node.released.set()
     thread.join(LONG)
@@ -120,7 +120,7 @@ def test_a_run_that_fails_does_not_end_its_lane(node: Node) -> None:
     def fail() -> None:
         raise RuntimeError("a bug")
 
-    node.lanes.put(fail)
+    node.executor.put(fail)
     behind = node.put("behind")
-    node.lanes.step()
+    node.executor.step()
     assert behind.wait(LONG)

@@ -1,4 +1,4 @@
-"""Course: what numbers did over all the time that was watched, small enough to be drawn."""
+"""Series: values over all the time that was watched, few enough to be drawn."""
 
 from __future__ import annotations
 
@@ -10,29 +10,30 @@ from sdstop.collectors.md.readings import Member
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.core.snapshot import Snapshot
+from sdstop.core.text import added
 from sdstop.readings.cache import CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes, between
 from sdstop.readings.rebuild import Rebuild
 
 MOST = 360
-"""Moments that are kept at least, once there were as many; with twice as many, two become one."""
+"""Samples that are kept at least; when there are twice as many, each two become one."""
 
 MOST_SIZES = 200
-"""Sizes that are told apart of one counter; what comes after that is not followed."""
+"""Most sizes of requests that are kept of one counter; further ones are ignored."""
 DATA = frozenset({"", "read", "write"})
 """Directions of requests that carry data."""
 
 Key = tuple[str, str, str]
-"""What is followed: `queue` (requests outstanding) of an array's member, `busy` of a disk, `size` (requests a second of
-`COUNTER DEVICE` that had so many bytes), one of a phy's error counters (errors a second)..., whose, and which."""
+"""Kind, owner and name of a series: `queue` (requests outstanding) of an array's member, `busy` of a disk, `size`
+(requests a second of `COUNTER DEVICE` by bytes), a phy's error counter (errors a second), ..."""
 
 
 @dataclass(slots=True)
-class Course:
-    """Numbers by moment. `times` are Unix seconds; a value is None where it was not measured.
+class ReportSeries:
+    """Values by time. `times` are Unix seconds; a value is None where it was not measured.
 
-    `values[key]` is as long as `times`. Where two moments became one, it is their mean; of progress, the later one.
+    `values[key]` is as long as `times`. Where two samples became one, it is their mean; of progress, the later one.
     """
 
     times: list[float] = field(default_factory=list)
@@ -41,7 +42,7 @@ class Course:
     _sizes: dict[tuple[str, str, str], tuple[float, RequestSizes]] = field(default_factory=dict)
 
     def add(self, shot: Snapshot) -> None:
-        """Note the node at the next frame."""
+        """Add the values of the next frame."""
         place = len(self.times)
         self.times.append(shot.taken)
         for key, value in self._noted(shot):
@@ -55,7 +56,7 @@ class Course:
             self._halve()
 
     def of(self, what: str) -> dict[str, dict[str, list[float | None]]]:
-        """Return what was followed of one kind: by whose, by which."""
+        """Return all series of one kind, by owner and name."""
         found: dict[str, dict[str, list[float | None]]] = {}
         for (kind, whose, which), values in self.values.items():
             if kind == what:
@@ -63,7 +64,7 @@ class Course:
         return found
 
     def _new(self, shot: Snapshot, family: type[Reading]) -> bool:
-        """Whether a family was read since the last moment: a number that stands since then is no new one."""
+        """Return whether a family was read since the last sample; an old row is not a new value."""
         run = shot.run_of(family)
         if run is None or self._seen.get(family) == run.started:
             return False
@@ -131,18 +132,18 @@ class Course:
             self.values[key] = [_later(a, b) if last else _mean(a, b) for a, b in pairs]
 
 
-def course_of(window: Window) -> Course:
-    """Return the course of what a window holds."""
-    course = Course()
+def series_of(window: Window) -> ReportSeries:
+    """Return the series of a window's snapshots."""
+    series = ReportSeries()
     for shot in window.snapshots:
-        course.add(shot)
-    return course
+        series.add(shot)
+    return series
 
 
 def _shares(cached: CacheActivity) -> Mapping[str, float | None]:
     parts = {"hit": cached.hits, "miss": cached.misses, "bypass": cached.bypassed}
     known = [part for part in parts.values() if part is not None]
-    total = sum(known)
+    total = added(known)
     return {which: part / total if part is not None and total else None for which, part in parts.items()}
 
 

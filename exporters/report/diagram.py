@@ -1,4 +1,4 @@
-"""Topology: what hangs on what, from the HBA through disks and arrays to what is served, alike things put together."""
+"""Diagram of the storage: what is attached to what, from HBAs through disks and arrays to exports."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _SKIPPED = frozenset({"partition", "loop", "ram", "zram", "rom", "floppy", "nvme
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
-    """One box: `column` 0 HBAs, 1 disks, then what is built on them; `count` alike things."""
+class DiagramBox:
+    """A box: `column` 0 for HBAs, 1 for disks, then what is built on them; `count` identical things."""
 
     id: str
     column: int
@@ -33,22 +33,22 @@ class Thing:
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class StorageDiagram:
     """Boxes, and (below, above) pairs of their ids. `hidden` counts the boxes that are too many, by column."""
 
-    things: tuple[Thing, ...] = ()
+    things: tuple[DiagramBox, ...] = ()
     joins: tuple[tuple[str, str], ...] = ()
     hidden: Mapping[int, int] = field(default_factory=dict)
 
     @property
-    def columns(self) -> list[list[Thing]]:
+    def columns(self) -> list[list[DiagramBox]]:
         """The boxes from left to right."""
         last = max((thing.column for thing in self.things), default=-1)
         return [[thing for thing in self.things if thing.column == at] for at in range(last + 1)]
 
 
-def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
-    """Return the node's storage as it stands in a window's newest snapshot."""
+def storage_diagram(window: Window, findings: Iterable[Finding] = ()) -> StorageDiagram:
+    """Return the diagram of the node's storage in a window's newest snapshot."""
     devices = {row.device: row for row in window.rows(BlockDevice).values()}
     worst = worst_by_subject(findings)
     above = _above(window, devices)
@@ -56,7 +56,7 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
     heights = _heights(above)
     ways = {row.device: row for row in window.rows(DiskPath).values()}
     arrays = {row.array: row for row in window.rows(Array).values()}
-    things: dict[str, Thing] = {}
+    things: dict[str, DiagramBox] = {}
     ids: dict[str, str] = {}
     groups = _alike(devices, used, heights, ways, above, worst)
     for members in groups:
@@ -64,7 +64,7 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
         row = devices[first]
         name = first if len(members) == 1 else f"{len(members)} x {row.model or row.kind}"
         what = " ".join(filter(None, (row.vendor, row.model))) if len(members) == 1 else _range(members)
-        things[first] = Thing(first, 1, name, what, len(members), worst.get(first))
+        things[first] = DiagramBox(first, 1, name, what, len(members), worst.get(first))
         ids.update(dict.fromkeys(members, first))
     for name in sorted(
         (name for name in used - set(ids) if not name.startswith("pool ")), key=lambda n: (heights.get(n, 0), len(n), n)
@@ -76,12 +76,12 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
         if array is not None:
             what = " ".join(filter(None, (array.level, f"{array.raid_disks} disks" if array.raid_disks else "")))
         accused = worst.get(name) or worst.get(shown)
-        things[name] = Thing(name, 1 + heights.get(name, 1), shown, what, 1, accused)
+        things[name] = DiagramBox(name, 1 + heights.get(name, 1), shown, what, 1, accused)
         ids[name] = name
     for pool in window.rows(Pool).values():
         key = f"pool {pool.pool}"
         state = window.get(PoolState, pool.pool)
-        things[key] = Thing(
+        things[key] = DiagramBox(
             key, 2, pool.pool, " ".join(filter(None, ("zpool", state.state if state else ""))), 1, worst.get(pool.pool)
         )
         ids[key] = key
@@ -90,14 +90,14 @@ def topology(window: Window, findings: Iterable[Finding] = ()) -> Topology:
         way = ways.get(device)
         if way is not None and things[first].column == 1:
             hba = window.get(Hba, way.hba)
-            things.setdefault(way.hba, Thing(way.hba, 0, way.hba, _hba(hba), 1, worst.get(way.hba)))
+            things.setdefault(way.hba, DiagramBox(way.hba, 0, way.hba, _hba(hba), 1, worst.get(way.hba)))
             joins.add((way.hba, first))
     last = max((thing.column for thing in things.values()), default=0)
     for export in window.rows(AoeExport).values():
         served = ids.get(export.kernel or "")
         if served is not None:
             key = f"e{export.shelf}.{export.slot}"
-            things[key] = Thing(key, last + 1, key, f"AoE on {export.interface}", 1, worst.get(export.interface))
+            things[key] = DiagramBox(key, last + 1, key, f"AoE on {export.interface}", 1, worst.get(export.interface))
             joins.add((served, key))
     return _bounded(list(things.values()), sorted(joins))
 
@@ -164,10 +164,10 @@ def _hba(hba: Hba | None) -> str:
     return " ".join(filter(None, (hba.kind, hba.driver))) if hba is not None else ""
 
 
-def _bounded(things: list[Thing], joins: list[tuple[str, str]]) -> Topology:
+def _bounded(things: list[DiagramBox], joins: list[tuple[str, str]]) -> StorageDiagram:
     """Keep the worst of what is too much for a column."""
     counted = Counter(thing.column for thing in things)
-    kept: list[Thing] = []
+    kept: list[DiagramBox] = []
     for column in sorted(counted):
         own = [thing for thing in things if thing.column == column]
         own.sort(key=lambda t: -1 if t.severity is None else t.severity.rank, reverse=True)
@@ -175,4 +175,4 @@ def _bounded(things: list[Thing], joins: list[tuple[str, str]]) -> Topology:
         kept += [thing for thing in things if thing.column == column and thing.id in chosen]
     ids = {thing.id for thing in kept}
     hidden = {column: count - MOST for column, count in counted.items() if count > MOST}
-    return Topology(tuple(kept), tuple(j for j in joins if ids.issuperset(j)), hidden)
+    return StorageDiagram(tuple(kept), tuple(j for j in joins if ids.issuperset(j)), hidden)

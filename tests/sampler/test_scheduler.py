@@ -11,9 +11,9 @@ from sdstop.core.collector import LIVE, ONCE, SLOW, Collector
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.host import Absent, Host, TimedOut
 from sdstop.core.model import Reading
-from sdstop.sampler.flight import Flight
-from sdstop.sampler.lanes import Lanes
-from sdstop.sampler.rounds import Delta, Rounds, Sent
+from sdstop.sampler.executor import SerialExecutor
+from sdstop.sampler.runner import CollectorRunner
+from sdstop.sampler.scheduler import ChangeFilter, Scheduler, Sent
 from tests.sampler.meters import Other, others
 
 
@@ -54,20 +54,20 @@ class Clock:
         return self.now
 
 
-class Held(Lanes):
+class Held(SerialExecutor):
     """No threads: what is put there is carried out when told, at the time of a clock."""
 
     def put(self, order: Callable[[], None]) -> None:
         self.orders = [*getattr(self, "orders", []), order]
 
-    def take(self, flight: Flight) -> None:
-        self.orders.remove(flight.fly)
-        flight.fly()
+    def take(self, runner: CollectorRunner) -> None:
+        self.orders.remove(runner.execute)
+        runner.execute()
 
 
 @pytest.fixture
 def rounds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Table]:
-    monkeypatch.setattr("sdstop.sampler.rounds.Lanes", Held)
+    monkeypatch.setattr("sdstop.sampler.scheduler.SerialExecutor", Held)
     return Table
 
 
@@ -77,27 +77,27 @@ class Table:
     def __init__(self, collectors: list[Collector], host: Host | None = None, interval: float = 1.0) -> None:
         self.clock = Clock()
         self.frames: list[Sent] = []
-        self.rounds = Rounds(
+        self.rounds = Scheduler(
             collectors, host or Hanging({}), self.frames.append, lambda: None, interval, 0.25, self.clock, self.clock
         )
 
-    def flight(self, name: str) -> Flight:
-        return next(flight for flight in self.rounds.flights if flight.collector.name == name)
+    def runner(self, name: str) -> CollectorRunner:
+        return next(runner for runner in self.rounds.runners if runner.collector.name == name)
 
     @property
-    def lanes(self) -> Held:
-        lanes = self.rounds._lanes
-        assert isinstance(lanes, Held)
-        return lanes
+    def executor(self) -> Held:
+        executor = self.rounds._executor
+        assert isinstance(executor, Held)
+        return executor
 
     def launched(self) -> set[str]:
-        return {flight.collector.name for flight in self.rounds.flights if flight.busy}
+        return {runner.collector.name for runner in self.rounds.runners if runner.busy}
 
     def step(self, *names: str, after: float = 0.0) -> list[Sent]:
-        """Let time pass and those land, and return the frames that follow."""
+        """Let time pass and runs end, and return the frames that follow."""
         self.clock.now += after
         for name in names:
-            self.lanes.take(self.flight(name))
+            self.executor.take(self.runner(name))
         before = len(self.frames)
         self.rounds.step()
         return self.frames[before:]
@@ -128,7 +128,7 @@ class TestRounds:
         assert table.step(after=0.1) == []
         (frame,) = table.step(after=0.1)
         assert set(frame[3]) == {"a"}
-        (frame,) = table.step("b", after=0.1)  # its first landing: nobody waits for the next round
+        (frame,) = table.step("b", after=0.1)  # its first run: nobody waits for the next round
         assert set(frame[3]) == {"b"}
 
     def test_first_landings_that_are_close_go_together(self, rounds: Callable[..., Table]) -> None:
@@ -173,7 +173,7 @@ class TestRounds:
             table.step("a")
             table.step(after=0.25)
             table.step(after=0.75)
-        assert table.lanes.orders.count(table.flight("b").fly) == 1
+        assert table.executor.orders.count(table.runner("b").execute) == 1
 
     def test_what_runs_too_long_is_marked_in_every_frame(self, rounds: Callable[..., Table]) -> None:
         table = rounds([collector("a"), collector("b", deadline=2.0)])
@@ -340,7 +340,7 @@ class TestRounds:
 
 class TestDelta:
     def test_what_says_the_same_is_no_news(self) -> None:
-        delta = Delta()
+        delta = ChangeFilter()
         item = Evidence("/a", data=b"1", monotonic=1.0)
         assert delta.news([item]) == [item]
         assert delta.news([Evidence("/a", data=b"1", monotonic=2.0, taken=9.0, duration=3.0)]) == []
@@ -355,7 +355,7 @@ class TestDelta:
             assert delta.news([item]) == [item]
 
     def test_what_is_older_is_no_news(self) -> None:
-        delta = Delta()
+        delta = ChangeFilter()
         delta.news([Evidence("/a", data=b"1", monotonic=1.0), Evidence("/a", data=b"1", monotonic=5.0)])
         assert delta.news([Evidence("/a", Outcome.TIMEOUT, monotonic=4.0)]) == []
         assert delta.news([Evidence("/a", data=b"1", monotonic=6.0)]) == []

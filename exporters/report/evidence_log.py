@@ -1,4 +1,4 @@
-"""What was asked of the node: every file, link, list, command and answer of the frames, with when and how it went."""
+"""Evidence log: every file, link, list, command and answer of the frames, with time and outcome."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _KINDS = {"link": "link", "list": "folder", "cmd": "command", "slug": "command",
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One thing that was asked, as often as its answer was kept (what did not change is not kept again).
+class EvidenceEntry:
+    """Everything recorded under one key. `times` counts recorded answers: an unchanged one is not recorded again.
 
-    `first` and `last` are Unix seconds, `longest` seconds, None where nobody noted it; `outcome` is that of the last
-    time, `worst` the first that was no good answer, "" if all were.
+    `first` and `last` are Unix seconds, `longest` is seconds (None if not recorded); `outcome` is that of the last
+    answer, `worst` the first that was not ok, "" if all were.
     """
 
     key: str
@@ -32,13 +32,13 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """What was asked, without the kind."""
+        """The key without its kind."""
         return self.key if self.kind == "file" else self.key.partition(":")[2]
 
 
-def asked(frames: Iterable[Frame]) -> list[Asked]:
-    """Return everything that was asked: commands first, then requests and answers, then files; each by name."""
-    found: dict[str, Asked] = {}
+def evidence_log(frames: Iterable[Frame]) -> list[EvidenceEntry]:
+    """Return an entry for each key: commands first, then requests and answers, then files; each by name."""
+    found: dict[str, EvidenceEntry] = {}
     for frame in frames:
         for item in frame.evidence:
             found[item.key] = _more(found.get(item.key), item, frame)
@@ -48,14 +48,14 @@ def asked(frames: Iterable[Frame]) -> list[Asked]:
 _ORDER = ("command", "request", "answer", "file", "link", "folder", "other")
 
 
-def _more(known: Asked | None, item: Evidence, frame: Frame) -> Asked:
+def _more(known: EvidenceEntry | None, item: Evidence, frame: Frame) -> EvidenceEntry:
     kind = "file" if item.key.startswith("/") else _KINDS.get(item.key.partition(":")[0], "other")
     when = item.taken if item.taken is not None else frame.taken
     worst = known.worst if known is not None else ""
     if not worst and item.outcome is not Outcome.OK:
         worst = f"{item.outcome}: {item.detail}" if item.detail else str(item.outcome)
     spans = [span for span in (known.longest if known is not None else None, item.duration) if span is not None]
-    return Asked(
+    return EvidenceEntry(
         item.key,
         kind,
         1 + (known.times if known is not None else 0),
@@ -69,7 +69,7 @@ def _more(known: Asked | None, item: Evidence, frame: Frame) -> Asked:
     )
 
 
-def quoted(frames: Iterable[Frame], wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Evidence]:
+def quoted_evidence(frames: Iterable[Frame], wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Evidence]:
     """Return the evidence that was known under each key by the frame of that number.
 
     Of a hand-made capture it may be known by its slug alone.
