@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Label, Metric, Reading, Source
 from sdstop.readings.disk import device_name
@@ -283,7 +283,7 @@ AOE = Collector(
         Need("/proc/*/comm", "which processes are vblade's, where there is such a socket"),
         Need("/proc/*/cmdline", "what vblade serves, where, and its options"),
         Need("link:/dev/*", "the kernel's name of the device that vblade serves"),
-        Need(f"cmd:{' '.join(COMMAND)}", "the largest MTU that AoE's interfaces take"),
+        Command(COMMAND, "the largest MTU that AoE's interfaces take"),
     ),
     PACE,
     deadline=5.0,

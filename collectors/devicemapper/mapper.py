@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, TABLE, output
 from sdstop.collectors.devicemapper.dmtable import Segment
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
@@ -76,9 +76,9 @@ MAPPER = Collector(
     (MappedDevice,),
     (
         Need(f"list:{BLOCK}", "whether there are any"),
-        Need("cmd:dmsetup table", "what they are made of; keys of encryption are never shown", ROOT),
-        Need(
-            "cmd:dmsetup info -c --noheadings --separator :",
+        Command(TABLE, "what they are made of; keys of encryption are never shown", ROOT),
+        Command(
+            INFO,
             "their kernel names and UUIDs, which begin with LVM- if they are LVM's",
             ROOT,
         ),

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import smp
+from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
@@ -28,7 +29,11 @@ COUNTERS: Mapping[str, str] = {
     "reset_problems": "phy_reset_problem_count",
 }
 """Counters of a phy, and their names in sysfs."""
-_PROGRAMS = ("smp_rep_general", "smp_discover", "smp_rep_phy_err_log")
+GENERAL = ("smp_rep_general", "*")
+DISCOVER = ("smp_discover", "--multiple", "*")
+ERRORS = ("smp_rep_phy_err_log", "-p", "*", "*")
+"""Commands; the last word is the expander's device below /dev/bsg, the one before it a phy's number."""
+_PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 
 
@@ -98,17 +103,18 @@ class Talk:
             self._silent("left alone since it did not answer")
         self._greet()
 
-    def command(self, *words: str) -> list[str]:
-        """Return a command's argv for this expander."""
-        return [*words, f"/dev/bsg/{self.name}"]
+    def command(self, argv: Sequence[str], *words: str) -> list[str]:
+        """Return a command's argv for this expander; words take the places of its first stars."""
+        values = iter((*words, f"/dev/bsg/{self.name}"))
+        return [next(values) if word == "*" else word for word in argv]
 
-    def key(self, *words: str) -> str:
+    def key(self, argv: Sequence[str], *words: str) -> str:
         """Return the key of a command's evidence."""
-        return f"cmd:{' '.join(self.command(*words))}"
+        return command_key(self.command(argv, *words))
 
     def told(self, number: int | None) -> str:
         """Return the key of a phy's log."""
-        return self.key("smp_rep_phy_err_log", "-p", str(number))
+        return self.key(ERRORS, str(number))
 
     def row(self, phys: int | None, links: int | None) -> SasExpander:
         """Return what is known at the end; `phys` are those that were seen, `links` of them have something attached."""
@@ -123,7 +129,7 @@ class Talk:
             links,
             len(self.vacant) if self.found or self.logs else None,
             general.zoning if general is not None else None,
-            self.key("smp_rep_general") if general is not None or first is None else self.told(first),
+            self.key(GENERAL) if general is not None or first is None else self.told(first),
         )
 
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
@@ -153,7 +159,7 @@ class Talk:
     def log(self, number: int) -> smp.PhyErrors | None:
         """Return what the tool says of a phy's errors."""
         if number not in self.logs and number not in self.vacant:
-            output = self._run("smp_rep_phy_err_log", "-p", str(number))
+            output = self._run(ERRORS, str(number))
             if output is not None:
                 self.take(output, number)
         return self.logs.get(number)
@@ -177,7 +183,7 @@ class Talk:
         return self.state not in {"no answer", "not asked"}
 
     def _greet(self) -> None:
-        output = self._run("smp_rep_general")
+        output = self._run(GENERAL)
         if output is not None:
             try:
                 self.general = smp.parse_general(output.text)
@@ -186,18 +192,18 @@ class Talk:
                 said = output.stderr.decode("utf-8", "replace").strip().splitlines()
                 self.state, self.reason = "refuses", said[0][:120] if said else f"exit status {output.exit}"
                 return
-        output = self._run("smp_discover", "--multiple")
+        output = self._run(DISCOVER)
         if output is not None:
             self.found = {phy.number: phy for phy in smp.parse_discover(output.text)}
             self.vacant |= {phy.number for phy in self.found.values() if phy.state == smp.VACANT}
             if self.found:
                 self.state = "answers"
 
-    def _run(self, *words: str) -> Output | None:
+    def _run(self, argv: Sequence[str], *words: str) -> Output | None:
         if not self._willing or not self._tool:
             return None
         try:
-            return self._host.run(self.command(*words), PROMPT)
+            return self._host.run(self.command(argv, *words), PROMPT)
         except TimedOut as error:  # of this expander, not of all
             self._silent(error.detail)
         except Absent as error:

@@ -15,9 +15,19 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.fabric import smp
 from sdstop.collectors.fabric.expander import COUNTERS as _FILES
-from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity, Talk, changes, recorded, take_recorded
+from sdstop.collectors.fabric.expander import (
+    DISCOVER,
+    ERRORS,
+    GENERAL,
+    SasExpander,
+    SasExpanderActivity,
+    Talk,
+    changes,
+    recorded,
+    take_recorded,
+)
 from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State
 
@@ -243,7 +253,7 @@ def _told_phys(talk: Talk) -> Iterator[SasPhy]:
             rate=found.rate if found is not None else None,
             maximum_rate=None,
             **{field: getattr(log, field) for field in COUNTERS} if log is not None else {},
-            told=talk.told(number) if log is not None or found is None else talk.key("smp_discover", "--multiple"),
+            told=talk.told(number) if log is not None or found is None else talk.key(DISCOVER),
         )
 
 
@@ -322,9 +332,11 @@ SAS = Collector(
         Need(f"{DEVICES}/*/*", "kind, address, enclosure and bay"),
         Need(f"link:{DEVICES}/*", "the port that leads to a device"),
         Need(f"{EXPANDERS}/*/*", "vendor and product of expanders"),
-        Need("cmd:smp_rep_general *", "an expander's change count; with --no-smp never", "root"),
-        Need("cmd:smp_discover *", "what its phys are attached to; with --no-smp never", "root"),
-        Need("cmd:smp_rep_phy_err_log *", "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
+        Command(GENERAL, "an expander's change count; with --no-smp never", "root"),
+        Command(DISCOVER, "what its phys are attached to; with --no-smp never", "root"),
+        Command(ERRORS, "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
+        Need("cmd:smp_discover *", "the same, as others recorded it"),
+        Need("cmd:smp_rep_phy_err_log *", "the same, as others recorded it"),
     ),
     PACE,
     deadline=60.0,
@@ -351,5 +363,6 @@ def _read_unasked(host: Host) -> Iterable[Reading]:
 
 
 def unasked() -> Collector:
-    """Return the collector for where SMP is turned off: what expanders would have to be asked for is not there."""
-    return dataclasses.replace(SAS, read=_read_unasked)
+    """Return the collector for where SMP is turned off: it may not run the commands that query expanders."""
+    needs = tuple(need for need in SAS.needs if not isinstance(need, Command))
+    return dataclasses.replace(SAS, read=_read_unasked, needs=needs)

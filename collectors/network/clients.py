@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
@@ -231,7 +231,7 @@ CLIENTS = Collector(
     (
         Need(SOCKETS[0], "whether anybody is connected to a port of storage"),
         Need(SOCKETS[1], "the same of IPv6"),
-        Need(_KEY, "bytes of each connection; only where there are such clients"),
+        Command(ASK, "bytes of each connection; only where there are such clients"),
         Need(ROUTES, "by which interface a client is reached"),
         Need(ADDRESSES6, "the same of IPv6"),
     ),

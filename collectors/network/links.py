@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
 
@@ -207,7 +207,7 @@ LINKS = Collector(
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
         Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave"),
-        Need(f"cmd:{' '.join(LINK_COMMAND)}", "which ends of veth pairs belong together"),
+        Command(LINK_COMMAND, "which ends of veth pairs belong together"),
     ),
     10.0,
     deadline=5.0,

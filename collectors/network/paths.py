@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.collector import LIVE, SLOW, Collector, Need
+from sdstop.core.collector import LIVE, SLOW, Collector, Command, Need
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
 
@@ -341,7 +341,7 @@ PATHS = Collector(
     read_paths,
     (PathMtu,),
     (
-        *(Need(f"cmd:{' '.join(argv)}", "destinations with a smaller MTU than their interface") for argv in ROUTES),
+        *(Command(argv, "destinations with a smaller MTU than their interface") for argv in ROUTES),
         Need("/sys/class/net/*/mtu", "the MTU of the interface, to compare"),
     ),
     SLOW,

@@ -16,7 +16,7 @@ from sdstop.collectors.pacemaker.crm_mon import (
     parse_name,
     parse_status,
 )
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
@@ -176,7 +176,7 @@ PACEMAKER = Collector(
     read,
     (Cluster, ClusterNode, ClusterResource),
     (
-        Need(command_key(MON), "nodes, quorum and resources", "root, or the group haclient"),
+        Command(MON, "nodes, quorum and resources", "root, or the group haclient"),
         Need("cmd:crm_mon*", "the same, as others recorded it"),
         Need(COROSYNC, "the cluster's name"),
         Need("/proc/sys/kernel/hostname", "this node's name"),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable, Mapping
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, Rows
 
@@ -16,17 +18,52 @@ SLOW = 60.0
 ONCE = math.inf
 """Read at the start, and again when its fingerprint changes."""
 
+_WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
+
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """One kind of evidence that a collector reads.
+    """One kind of evidence that a collector reads: `what` is a pattern of its keys, `why` one line.
 
-    A path pattern, `cmd:ARGV` or `answer:QUESTION`, and why.
+    Of `cmd:` patterns the collector reads what others recorded; a live node runs nothing for them (see Command).
     """
 
     what: str
     why: str
     privilege: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command that a collector runs on a live node. It must change nothing there.
+
+    In `argv`, `*` stands for one word that is not an option; all else is run as written. With `keep`, a pattern, only
+    the lines of its output that begin with a match are kept; the others may hold a secret.
+    """
+
+    argv: tuple[str, ...]
+    why: str
+    privilege: str = ""
+    keep: str = ""
+
+    @property
+    def what(self) -> str:
+        """Pattern of the evidence's key."""
+        return command_key(self.argv)
+
+    def allows(self, argv: Sequence[str]) -> bool:
+        """Return whether this declaration covers a call."""
+        return len(argv) == len(self.argv) and all(
+            given == known or (known == "*" and _WORD.fullmatch(given) is not None)
+            for given, known in zip(argv, self.argv, strict=True)
+        )
+
+    def kept(self, output: bytes) -> bytes:
+        """Return the lines of an output that may be kept."""
+        if not self.keep:
+            return output
+        pattern = re.compile(self.keep.encode())
+        return b"".join(line for line in output.splitlines(keepends=True) if pattern.match(line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +83,7 @@ class Collector:
     title: str
     read: Callable[[Host], Iterable[Reading]]
     families: tuple[type[Reading], ...]
-    needs: tuple[Need, ...]
+    needs: tuple[Need | Command, ...]
     pace: float = LIVE
     deadline: float = 2.0
     fingerprint: Callable[[Host], Hashable] | None = None
@@ -54,3 +91,15 @@ class Collector:
     lacks: Callable[[Mapping[type[Reading], Rows]], str] | None = None
     eager: bool = False
     option: str = ""
+
+
+def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:
+    """Return the commands that collectors declare, each once: all that a live node is allowed to run for them.
+
+    Raises ValueError if two collectors declare one command and keep different lines of its output.
+    """
+    found: dict[tuple[str, ...], Command] = {}
+    for command in (need for collector in collectors for need in collector.needs if isinstance(need, Command)):
+        if found.setdefault(command.argv, command).keep != command.keep:
+            raise ValueError(f"{command.what}: declared twice, with different lines to keep")
+    return tuple(found.values())

@@ -96,7 +96,7 @@ class Host(ABC):
 
     @abstractmethod
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Run a command of the allow-list, without a shell, for at most `deadline` seconds."""
+        """Run a command that a collector declares, without a shell, for at most `deadline` seconds."""
 
     @abstractmethod
     def answer(self, question: str) -> Any:

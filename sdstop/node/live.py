@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sdstop.collectors.powerflex.readings import GATEWAY
+from sdstop.core.collector import Collector, commands_of
 from sdstop.core.evidence import command_key, http_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
 from sdstop.node.answers import PROCESSES, QUESTIONS, Processes
@@ -61,12 +62,21 @@ class LiveHost(Host):
     """
 
     def __init__(
-        self, root: str = "/", runner: CommandRunner | None = None, gateway: Callable[[], Client] | None = None
+        self,
+        root: str = "/",
+        collectors: Sequence[Collector] = (),
+        *,
+        runner: CommandRunner | None = None,
+        gateway: Callable[[], Client] | None = None,
     ) -> None:
-        """Look at a root; a root that does not exist has no files. `gateway` makes the client of the cluster's."""
+        """Look at a root; a root that does not exist has no files.
+
+        Only the commands that `collectors` declare are run, by `runner` if one is given. `gateway` makes the client of
+        the cluster's gateway.
+        """
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are no UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
-        self._runner = runner or CommandRunner()
+        self._runner = runner or CommandRunner(commands_of(collectors))
         self._remembering: dict[str, Callable[[], Any]] = {PROCESSES: Processes().look, LIMITED: ControlGroups().look}
         self._gateway = gateway
         self._client: Client | None = None
@@ -122,7 +132,7 @@ class LiveHost(Host):
             raise unreadable(f"link:{path}", error) from error
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Run a command of the allow-list."""
+        """Run a command that a collector declares."""
         if self._root:
             raise Denied(command_key(argv), "a command cannot be asked of --root, only of the node itself")
         return self._runner.run(argv, deadline)

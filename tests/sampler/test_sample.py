@@ -31,7 +31,7 @@ def node_with(collector: Collector) -> Host:
         EvidenceHost(e for frame in open_capture(path)[1] for e in frame.evidence)
         for path in sorted(FIXTURES.iterdir())
     )
-    for host in chain([LiveHost()], nodes):
+    for host in chain([LiveHost(collectors=[collector])], nodes):
         with contextlib.suppress(Unreadable):
             if list(collector.read(host)):
                 return host
