@@ -33,9 +33,10 @@ def modules_of(package: str) -> list[str]:
     return [f"{package}.{module.name}" for module in found]
 
 
-@pytest.mark.parametrize("module", modules_of("sdstop.collectors"))
-def test_every_collector_is_registered(module: str) -> None:
-    written = [c for c in vars(importlib.import_module(module)).values() if isinstance(c, Collector)]
+@pytest.mark.parametrize("package", modules_of("sdstop.collectors"))
+def test_every_collector_is_registered(package: str) -> None:
+    modules = [importlib.import_module(module) for module in modules_of(package)]
+    written = [c for module in modules for c in vars(module).values() if isinstance(c, Collector)]
     assert written
     assert [c.name for c in written if c not in sdstop.collectors.BUILTIN] == []
 
@@ -69,7 +70,7 @@ def test_no_two_modules_need_each_other_not_even_for_types() -> None:
     root = Path(sdstop.rules.__file__).parent.parent
     paths = {
         ".".join(("sdstop", *path.relative_to(root).with_suffix("").parts)): path
-        for part in ("*.py", "*/*.py", "*/*/*.py")
+        for part in ("*.py", "*/*.py", "*/*/*.py", "*/*/*/*.py")
         for path in root.glob(part)
         if path.stem != "__init__"
     }

@@ -13,6 +13,7 @@ from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeT
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Label, Metric, Reading, Source
+from sdstop.core.text import is_whole
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
@@ -159,7 +160,7 @@ def parse_sockets(text: str) -> list[AoeSocket]:
         words = line.split()
         if len(words) < len(heading) or words[proto] != _ETHERTYPE:
             continue
-        if all(words[at].isascii() and words[at].isdecimal() and len(words[at]) <= 20 for at in (iface, inode)):
+        if all(is_whole(words[at]) for at in (iface, inode)):
             found.append(AoeSocket(int(words[inode]), int(words[iface])))
     return found
 
@@ -185,14 +186,10 @@ def _export(host: Host, pid: str) -> AoeExport | None:
         kernel=_kernel_name(host, path),
         sync=int("-s" in options),
         read_only=int("-r" in options),
-        buffers=int(options["-b"]) if _small(options.get("-b", "")) else None,
+        buffers=int(options["-b"]) if is_whole(options.get("-b", ""), 18) else None,
         clients=options.get("-m"),
-        offset=int(offset) * 512 if _small(offset) else None,
+        offset=int(offset) * 512 if is_whole(offset, 18) else None,
     )
-
-
-def _small(word: str) -> bool:
-    return word.isascii() and word.isdecimal() and len(word) <= 18
 
 
 def parse_cmdline(text: str) -> tuple[Mapping[str, str], int, int, str, str] | None:
@@ -207,7 +204,7 @@ def parse_cmdline(text: str) -> tuple[Mapping[str, str], int, int, str, str] | N
         options, words = getopt.gnu_getopt(argv[1:], _OPTIONS)
     except getopt.GetoptError:
         return None
-    if len(words) != 4 or not all(word.isascii() and word.isdecimal() and len(word) <= 5 for word in words[:2]):
+    if len(words) != 4 or not all(is_whole(word, 5) for word in words[:2]):
         return None
     if not words[2] or not words[3]:
         return None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.model import Derivation, Reading
+from sdstop.core.text import total
 from sdstop.readings.cache import Cache, CacheActivity, activity
 
 BLOCK = "/sys/block"
@@ -44,9 +45,9 @@ def read(host: Host) -> Iterable[Reading]:
 
 def _cache(host: Host, name: str) -> Cache:
     base = f"{BLOCK}/{name}/bcache"
-    total = f"{base}/stats_total"
-    hits = _sum([host.number(f"{total}/cache_{what}") for what in ("hits", "bypass_hits")])
-    misses, past = host.number(f"{total}/cache_misses"), host.number(f"{total}/cache_bypass_misses")
+    stats = f"{base}/stats_total"
+    hits = total([host.number(f"{stats}/cache_{what}") for what in ("hits", "bypass_hits")])
+    misses, past = host.number(f"{stats}/cache_misses"), host.number(f"{stats}/cache_bypass_misses")
     state = host.maybe(f"{base}/state") or None
     group = host.target(f"{base}/cache") if state != "no cache" else None
     if state == "no cache":  # reads still count as misses for a while after the cache was detached
@@ -62,15 +63,15 @@ def _cache(host: Host, name: str) -> Cache:
         mode=chosen(host.maybe(f"{base}/cache_mode")),
         state=state,
         policy=chosen(host.maybe(f"{members[0]}/cache_replacement_policy")) if members else None,
-        size=_sum([_room(host, member) for member in members]),
+        size=total([_room(host, member) for member in members]),
         dirty=size(host.maybe(f"{base}/dirty_data")),
         block_size=size(host.maybe(f"{folder}/block_size")) if folder else None,
         skips_from=size(host.maybe(f"{base}/sequential_cutoff")),
-        reads=_sum([hits, misses, past]),
+        reads=total([hits, misses, past]),
         read_hits=hits,
         read_misses=misses,
         bypassed_reads=past,
-        fast_errors=_sum([host.number(f"{member}/io_errors") for member in members]),
+        fast_errors=total([host.number(f"{member}/io_errors") for member in members]),
         slow_errors=host.number(f"{base}/io_errors"),
         where=f"{base}/state",
     )
@@ -89,11 +90,6 @@ def _owner(host: Host, path: str) -> str | None:
         raise
     except Unreadable:
         return None
-
-
-def _sum(parts: Sequence[int | None]) -> int | None:
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None
 
 
 _ATTRIBUTES = {

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed
 from sdstop.core.model import Reading
+from sdstop.core.text import is_whole
 from sdstop.readings.iosize import RequestSizes, cumulative
 
 EVENTS = "/sys/kernel/tracing/events/block/block_rq_issue"
@@ -124,11 +125,7 @@ def _direction(rwbs: str | None, size: int) -> str | None:
 def names(text: str) -> dict[tuple[int, int], str]:
     """Return the kernel names of a /proc/diskstats by major and minor number; lines that are no rows are left out."""
     rows = (line.split(None, 3) for line in text.split("\n"))
-    return {(int(r[0]), int(r[1])): r[2] for r in rows if len(r) == 4 and _is_number(r[0]) and _is_number(r[1])}
-
-
-def _is_number(word: str) -> bool:
-    return len(word) <= 10 and word.isascii() and word.isdigit()
+    return {(int(r[0]), int(r[1])): r[2] for r in rows if len(r) == 4 and is_whole(r[0], 10) and is_whole(r[1], 10)}
 
 
 def read(host: Host) -> Iterable[Reading]:

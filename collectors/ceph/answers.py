@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdstop.core.host import Malformed
+from sdstop.core.text import is_whole, json_number, json_text, json_whole
 
 _WAIT = ("ceph", "--connect-timeout", "5")
 """Without a quorum the command would try for ever."""
@@ -126,41 +127,41 @@ def parse_status(text: str) -> Status:
     states: dict[str, int] = {}
     inactive = 0
     for row in _list(groups, "pgs_by_state"):
-        words, count = str(row.get("state_name", "")).split("+"), _int(row, "count") or 0
+        words, count = str(row.get("state_name", "")).split("+"), json_whole(row.get("count")) or 0
         inactive += count if "active" not in words else 0
         for word in words:
             states[word] = states.get(word, 0) + count
     names = said.get("quorum_names")
     listed = monitors.get("mons")
-    count_of = _int(monitors, "num_mons")
+    count_of = json_whole(monitors.get("num_mons"))
     return Status(
-        fsid=_word(said, "fsid") or "unknown",
-        health=_word(health, "status") or _word(health, "overall_status") or "unknown",
+        fsid=json_text(said.get("fsid")) or "unknown",
+        health=json_text(health.get("status")) or json_text(health.get("overall_status")) or "unknown",
         checks=_checks(health),
         monitors=count_of if count_of is not None else len(listed) if isinstance(listed, list) else None,
         quorum=tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else (),
-        release=_word(monitors, "min_mon_release_name"),
-        epoch=_int(inner, "epoch"),
-        osds=_int(inner, "num_osds"),
-        osds_up=_int(inner, "num_up_osds"),
-        osds_in=_int(inner, "num_in_osds"),
+        release=json_text(monitors.get("min_mon_release_name")),
+        epoch=json_whole(inner.get("epoch")),
+        osds=json_whole(inner.get("num_osds")),
+        osds_up=json_whole(inner.get("num_up_osds")),
+        osds_in=json_whole(inner.get("num_in_osds")),
         states=states,
-        pgs=_int(groups, "num_pgs"),
-        objects=_int(groups, "num_objects"),
-        data=_int(groups, "data_bytes"),
-        used=_int(groups, "bytes_used"),
-        total=_int(groups, "bytes_total"),
-        degraded=_int(groups, "degraded_objects") or 0,
-        degraded_total=_int(groups, "degraded_total"),
-        misplaced=_int(groups, "misplaced_objects") or 0,
-        misplaced_total=_int(groups, "misplaced_total"),
-        unfound=_int(groups, "unfound_objects") or 0,
+        pgs=json_whole(groups.get("num_pgs")),
+        objects=json_whole(groups.get("num_objects")),
+        data=json_whole(groups.get("data_bytes")),
+        used=json_whole(groups.get("bytes_used")),
+        total=json_whole(groups.get("bytes_total")),
+        degraded=json_whole(groups.get("degraded_objects")) or 0,
+        degraded_total=json_whole(groups.get("degraded_total")),
+        misplaced=json_whole(groups.get("misplaced_objects")) or 0,
+        misplaced_total=json_whole(groups.get("misplaced_total")),
+        unfound=json_whole(groups.get("unfound_objects")) or 0,
         inactive=inactive,
-        recovering=_float(groups, "recovering_bytes_per_sec"),
-        reads=_float(groups, "read_op_per_sec") or 0.0,
-        writes=_float(groups, "write_op_per_sec") or 0.0,
-        read=_float(groups, "read_bytes_sec") or 0.0,
-        write=_float(groups, "write_bytes_sec") or 0.0,
+        recovering=json_number(groups.get("recovering_bytes_per_sec")),
+        reads=json_number(groups.get("read_op_per_sec")) or 0.0,
+        writes=json_number(groups.get("write_op_per_sec")) or 0.0,
+        read=json_number(groups.get("read_bytes_sec")) or 0.0,
+        write=json_number(groups.get("write_bytes_sec")) or 0.0,
     )
 
 
@@ -178,9 +179,9 @@ def _checks(health: Mapping[str, Any]) -> tuple[Check, ...]:
     for code, row in _part(health, "checks").items():
         if not isinstance(row, dict):
             continue
-        message = _word(_part(row, "summary"), "message") or ""
-        details = tuple(_word(item, "message") or "" for item in _list(row, "detail"))
-        found.append(Check(code, _word(row, "severity") or "", message, row.get("muted") is True, details))
+        message = json_text(_part(row, "summary").get("message")) or ""
+        details = tuple(json_text(item.get("message")) or "" for item in _list(row, "detail"))
+        found.append(Check(code, json_text(row.get("severity")) or "", message, row.get("muted") is True, details))
     return tuple(found)
 
 
@@ -227,22 +228,27 @@ def parse_tree(text: str) -> list[Osd]:
         children = node.get("children")
         if isinstance(children, list) and "~" not in str(node.get("name")):
             parents.update((child, node) for child in children if isinstance(child, int))
-    return [_osd(node, parents) for node in nodes if node.get("type") == "osd" and (_int(node, "id") is not None)]
+    return [
+        _osd(node, parents) for node in nodes if node.get("type") == "osd" and (json_whole(node.get("id")) is not None)
+    ]
 
 
 def _osd(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) -> Osd:
-    above = {str(bucket.get("type")): _word(bucket, "name") or "?" for bucket in reversed(list(_above(node, parents)))}
-    size, used = _int(node, "kb"), _int(node, "kb_used")
-    share = _float(node, "utilization")
+    above = {
+        str(bucket.get("type")): json_text(bucket.get("name")) or "?"
+        for bucket in reversed(list(_above(node, parents)))
+    }
+    size, used = json_whole(node.get("kb")), json_whole(node.get("kb_used"))
+    share = json_number(node.get("utilization"))
     status = node.get("status")
     return Osd(
-        number=_int(node, "id") or 0,
+        number=json_whole(node.get("id")) or 0,
         root=above.get("root", "none"),
         host=above.get("host", "none"),
         rack=above.get("rack"),
-        media=_word(node, "device_class"),
-        weight=_float(node, "crush_weight"),
-        reweight=_float(node, "reweight"),
+        media=json_text(node.get("device_class")),
+        weight=json_number(node.get("crush_weight")),
+        reweight=json_number(node.get("reweight")),
         size=None if size is None else size * KIB,
         used=None if used is None else used * KIB,
         utilization=None if share is None else share / 100,
@@ -268,8 +274,8 @@ def parse_perf(text: str) -> dict[int, float]:
     said = _object(text, "ceph osd perf")
     found = {}
     for row in _list(_part(said, "osdstats") or said, "osd_perf_infos"):
-        number, stats = _int(row, "id"), _part(row, "perf_stats")
-        exact, coarse = _float(stats, "commit_latency_ns"), _float(stats, "commit_latency_ms")
+        number, stats = json_whole(row.get("id")), _part(row, "perf_stats")
+        exact, coarse = json_number(stats.get("commit_latency_ns")), json_number(stats.get("commit_latency_ms"))
         wait = exact / 1e9 if exact else None if coarse is None else coarse / 1000
         if number is not None and wait is not None:
             found[number] = wait
@@ -288,7 +294,7 @@ class Ratios:
 def parse_ratios(text: str) -> Ratios:
     """Read the ratios of `ceph osd dump -f json`; the defaults for those that it does not tell. Raises Malformed."""
     said = _object(text, "ceph osd dump")
-    known = [_float(said, f"{name}_ratio") for name in ("nearfull", "backfillfull", "full")]
+    known = [json_number(said.get(f"{name}_ratio")) for name in ("nearfull", "backfillfull", "full")]
     return Ratios(*(value or default for value, default in zip(known, (NEARFULL, BACKFILLFULL, FULL), strict=True)))
 
 
@@ -301,7 +307,7 @@ def parse_volumes(text: str) -> dict[int, str]:
     for number, volumes in _object(text, "ceph-volume lvm list").items():
         for volume in volumes if isinstance(volumes, list) else ():
             devices = volume.get("devices") if isinstance(volume, dict) and volume.get("type") == "block" else None
-            if number.isascii() and number.isdigit() and len(number) < 8 and isinstance(devices, list) and devices:
+            if is_whole(number, 7) and isinstance(devices, list) and devices:
                 found[int(number)] = str(devices[0]).removeprefix("/dev/")
     return found
 
@@ -337,20 +343,3 @@ def _part(said: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _list(said: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
     rows = said.get(key)
     return [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
-
-
-def _word(said: Mapping[str, Any], key: str) -> str | None:
-    value = said.get(key)
-    return value if isinstance(value, str) and value else None
-
-
-def _int(said: Mapping[str, Any], key: str) -> int | None:
-    """Return a whole number that a count can be; old versions let some run below zero."""
-    value = said.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
-
-
-def _float(said: Mapping[str, Any], key: str) -> float | None:
-    value = said.get(key)
-    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e18
-    return float(value) if known and value is not None else None

@@ -11,7 +11,7 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterNode
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 KIND = "ceph"
 PACE = 30.0

@@ -9,6 +9,7 @@ import json
 import re
 
 from sdstop.core.host import Malformed
+from sdstop.core.text import is_whole
 from sdstop.readings.limit import RBD, READ, TOTAL, WRITE, Limit, limited
 
 _WAYS = {TOTAL: "", READ: "read_", WRITE: "write_"}
@@ -41,7 +42,7 @@ def parse_config(text: str) -> dict[str, int]:
         name, value = (row.get("name"), row.get("value")) if isinstance(row, dict) else (None, None)
         if isinstance(name, str) and name.startswith("rbd_qos_"):
             word = str(value)
-            if word.isascii() and word.isdigit() and len(word) < 19:
+            if is_whole(word, 18):
                 found[name.removeprefix("rbd_qos_")] = int(word)
     return found
 

@@ -12,6 +12,7 @@ from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, maybe
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
+from sdstop.core.text import whole_total
 from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool, FailureDomain
 
 LOCAL = "/var/lib/ceph"
@@ -150,7 +151,7 @@ def _hosts(osds: Sequence[Osd], name: str, key: str, node: str) -> Iterator[Clus
             cluster=name, role="osd", node=host, ident=None, address=None, area=group[0].root, domain=host,
             state=f"{down} of {len(group)} OSDs down" if down else "up" if told else None,
             healthy=int(not down) if told else None, maintenance=None, leads=False, devices=len(group),
-            capacity=_sum(osd.size for osd in group), used=_sum(osd.used for osd in group), version=None,
+            capacity=whole_total(osd.size for osd in group), used=whole_total(osd.used for osd in group), version=None,
             local=host.partition(".")[0] == node.partition(".")[0], origin=key,
         )  # fmt: skip
 
@@ -163,20 +164,21 @@ def _pools(osds: Sequence[Osd], name: str, key: str, ratios: Ratios) -> Iterator
         holding, lambda osd: osd.root if len(classes) < 2 else f"{osd.root}~{osd.media}"
     ).items():
         domains = _grouped(group, lambda osd: osd.host)
-        largest = max(domains, key=lambda host: _sum(osd.size for osd in domains[host]) or 0)
+        largest = max(domains, key=lambda host: whole_total(osd.size for osd in domains[host]) or 0)
         fullest = max((osd.utilization or 0.0 for osd in group), default=None)
         yield ClusterPool(
             cluster=name, pool=pool, kind=KIND, ident=None, area=group[0].root, copies=None,
-            capacity=_sum(osd.size for osd in group), used=_sum(osd.used for osd in group), spare=None,
+            capacity=whole_total(osd.size for osd in group), used=whole_total(osd.used for osd in group), spare=None,
             spare_ratio=None, filled=fullest, near_full=ratios.nearfull, full=ratios.full, domains=len(domains),
-            largest=_sum(osd.size for osd in domains[largest]), largest_domain=largest, degraded=None, failed=None,
+            largest=whole_total(osd.size for osd in domains[largest]), largest_domain=largest, degraded=None,
+            failed=None,
             origin=key, statistics=key,
         )  # fmt: skip
         for host, members in domains.items():
             yield FailureDomain(
                 cluster=name, pool=pool, domain=host, of="host", nodes=1,
-                devices=len(members), capacity=_sum(osd.size for osd in members),
-                used=_sum(osd.used for osd in members), nodes_down=int(any(osd.up is False for osd in members)),
+                devices=len(members), capacity=whole_total(osd.size for osd in members),
+                used=whole_total(osd.used for osd in members), nodes_down=int(any(osd.up is False for osd in members)),
                 origin=key, needle=f'"{host}"',
             )  # fmt: skip
 
@@ -186,11 +188,6 @@ def _grouped(osds: Sequence[Osd], of: Callable[[Osd], str]) -> dict[str, list[Os
     for osd in osds:
         found.setdefault(of(osd), []).append(osd)
     return found
-
-
-def _sum(values: Iterable[int | None]) -> int | None:
-    known = list(values)
-    return None if None in known else sum(value or 0 for value in known)
 
 
 CEPH_OSDS = Collector(

@@ -9,6 +9,7 @@ from typing import Any
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR
 from sdstop.core.host import Malformed
+from sdstop.core.text import is_whole
 from sdstop.readings.cache import Cache
 
 
@@ -138,7 +139,7 @@ def _cache_status(words: _Words) -> CacheStatus:
 
 
 def _short(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 4
+    return is_whole(word, 3)
 
 
 def cache_mode(features: Sequence[str]) -> str | None:
@@ -170,7 +171,7 @@ def cache_table(text: str) -> CacheTable:
     count = _small(words[4]) if len(words) > 4 else 0
     features = words[5 : 5 + count]
     policy = words[5 + count] if len(words) > 5 + count else None
-    block = int(words[3]) * SECTOR if words[3].isascii() and words[3].isdigit() and len(words[3]) < 12 else None
+    block = int(words[3]) * SECTOR if is_whole(words[3], 11) else None
     return CacheTable(tuple(dict.fromkeys((words[1], words[0]))), words[2], block, cache_mode(features), policy)
 
 
@@ -189,7 +190,7 @@ def writecache_table(text: str) -> CacheTable:
 
 
 def _small(word: str) -> int:
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 8 else 0
+    return int(word) if is_whole(word, 7) else 0
 
 
 @dataclass(frozen=True, slots=True)

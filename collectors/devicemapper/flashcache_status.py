@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sdstop.core.host import Malformed
+from sdstop.core.text import is_whole, total, whole
 from sdstop.readings.cache import Cache
 
 _LISTED = re.compile(r"(\w+)=(\d{1,20})(?!\d)", re.ASCII)
@@ -47,7 +48,7 @@ def counters(text: str) -> dict[str, int]:
     found = {}
     for part in " ".join(text.lower().replace("_", " ").split()).split(")")[:-1]:
         name, _, value = part.rpartition("(")
-        if _whole(value.strip()):
+        if is_whole(value.strip()):
             found[name.rpartition(":")[2].strip(" ,")] = int(value)
     return _checked(found, text)
 
@@ -70,10 +71,6 @@ def _checked(found: dict[str, int], text: str) -> dict[str, int]:
     if not {"reads", "writes"} <= found.keys():
         raise Malformed(f"no counters of flashcache: {text.strip()[:80]!r}")
     return found
-
-
-def _whole(value: str) -> bool:
-    return value.isascii() and value.isdigit() and len(value) <= 20
 
 
 def sizes(text: str) -> dict[int, int]:
@@ -108,7 +105,7 @@ def conf(text: str) -> Conf:
     """Read a table; what it does not say, as tables of old versions and those that were cut, is None."""
     found = said(text)
     block = _bytes(found.get("data block size") or found.get("block size"))
-    blocks = {name: _number(found.get(f"{name} blocks")) for name in ("total", "cached", "dirty")}
+    blocks = {name: whole(found.get(f"{name} blocks")) for name in ("total", "cached", "dirty")}
 
     def of_blocks(name: str) -> int | None:
         count = blocks[name]
@@ -137,10 +134,6 @@ def links(table: str) -> list[str]:
 def cut(status: str) -> bool:
     """Whether a status ends within a value."""
     return status.count("(") != status.count(")")
-
-
-def _number(value: str | None) -> int | None:
-    return int(value) if value is not None and _whole(value) else None
 
 
 def _bytes(value: str | None) -> int | None:
@@ -181,11 +174,11 @@ def cache(name: str, found: Mapping[str, int], made: Conf, state: str | None = N
         bypassed_writes=past_writes,
         sequential_skipped=sum(sequential) if sequential else None,
         evicted_by_bypass=sum(dropped) if dropped else None,
-        demotions=_sum(found.get("replacement"), found.get("write replacement")),
+        demotions=total((found.get("replacement"), found.get("write replacement"))),
         no_room=found.get("no room"),
         cleaned=found.get("cleanings"),
-        fast_errors=_sum(found.get("ssd read errors"), found.get("ssd write errors")),
-        slow_errors=_sum(found.get("disk read errors"), found.get("disk write errors")),
+        fast_errors=total((found.get("ssd read errors"), found.get("ssd write errors"))),
+        slow_errors=total((found.get("disk read errors"), found.get("disk write errors"))),
         printed_read_hits=_printed(found.get("read hit percent")),
         needs_whole_blocks=1,
         **more,
@@ -207,8 +200,3 @@ def _clean(mode: str | None) -> int | None:
 
 def _missed(came: int, hits: int | None, past: int | None) -> int | None:
     return None if hits is None or past is None else max(came - hits - past, 0)
-
-
-def _sum(*parts: int | None) -> int | None:
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None

@@ -12,6 +12,7 @@ from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Denied, Failed, Host, Malformed
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
 LVS = (
@@ -90,7 +91,7 @@ def _word(said: Any) -> str | None:
 
 def _number(said: Any) -> int | None:
     word = str(said)
-    return int(word) if word.isascii() and word.isdigit() and len(word) <= 20 else None
+    return whole(word)
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -27,7 +27,7 @@ from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterVolume
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 PROC = "/proc/drbd"
 PACE = 5.0

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sdstop.core.host import Malformed
+from sdstop.core.text import json_text, json_whole
 
 STATUS = ("drbdsetup", "status", "--json", "--statistics")
 SHOW = ("drbdsetup", "show", "--show-defaults")
@@ -108,7 +109,7 @@ def _resource(item: Any) -> Resource:
         raise Malformed("drbdsetup status: a resource without a name")
     return Resource(
         item["name"],
-        _word(item, "role"),
+        json_text(item.get("role")),
         _flag(item, "suspended"),
         tuple(_volume(row) for row in _rows(item, "devices")),
         tuple(_peer(row) for row in _rows(item, "connections")),
@@ -116,12 +117,12 @@ def _resource(item: Any) -> Resource:
 
 
 def _volume(row: Mapping[str, Any]) -> Volume:
-    disk = _word(row, "disk-state") or "unknown"
-    minor = _number(row, "minor")
+    disk = json_text(row.get("disk-state")) or "unknown"
+    minor = json_whole(row.get("minor"))
     if minor is None:
         raise Malformed("drbdsetup status: a device without a minor number")
     return Volume(
-        _number(row, "volume") or 0,
+        json_whole(row.get("volume")) or 0,
         minor,
         disk,
         disk == "Diskless" and _flag(row, "client") is not False,
@@ -132,23 +133,23 @@ def _volume(row: Mapping[str, Any]) -> Volume:
 
 def _peer(row: Mapping[str, Any]) -> Peer:
     return Peer(
-        _word(row, "name") or f"node {_number(row, 'peer-node-id')}",
-        _word(row, "connection-state") or "unknown",
-        _word(row, "peer-role"),
+        json_text(row.get("name")) or f"node {json_whole(row.get('peer-node-id'))}",
+        json_text(row.get("connection-state")) or "unknown",
+        json_text(row.get("peer-role")),
         _flag(row, "congested"),
         tuple(_peer_volume(volume) for volume in _rows(row, "peer_devices")),
     )
 
 
 def _peer_volume(row: Mapping[str, Any]) -> PeerVolume:
-    replication = _word(row, "replication-state") or "unknown"
+    replication = json_text(row.get("replication-state")) or "unknown"
     left = _scaled(row, "out-of-sync", KIB)
     return PeerVolume(
-        _number(row, "volume") or 0,
+        json_whole(row.get("volume")) or 0,
         replication,
-        _word(row, "peer-disk-state") or "unknown",
+        json_text(row.get("peer-disk-state")) or "unknown",
         left,
-        _word(row, "resync-suspended"),
+        json_text(row.get("resync-suspended")),
         _flag(row, "peer-client") is True,
         _resync(row, replication, left),
     )
@@ -165,7 +166,7 @@ def _resync(row: Mapping[str, Any], replication: str, left: int | None) -> Resyn
 
 def _speed(row: Mapping[str, Any]) -> int | None:
     """Return the speed over the last steps; sectors and milliseconds are more exact than two decimals of MiB."""
-    sectors, took = _number(row, "rs-db1-sectors"), _number(row, "rs-dt1-ms")
+    sectors, took = json_whole(row.get("rs-db1-sectors")), json_whole(row.get("rs-dt1-ms"))
     if sectors is not None and took:
         return sectors * SECTOR * 1000 // took
     told = row.get("db1/dt1 [MiB/s]")
@@ -173,7 +174,7 @@ def _speed(row: Mapping[str, Any]) -> int | None:
 
 
 def _remaining(row: Mapping[str, Any]) -> int | None:
-    told = _number(row, "estimated-seconds-to-finish")
+    told = json_whole(row.get("estimated-seconds-to-finish"))
     return None if told is None or told >= NO_END else told
 
 
@@ -184,19 +185,9 @@ def _rows(item: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return rows
 
 
-def _number(row: Mapping[str, Any], key: str) -> int | None:
-    value = row.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 63 else None
-
-
 def _scaled(row: Mapping[str, Any], key: str, scale: int) -> int | None:
-    value = _number(row, key)
+    value = json_whole(row.get(key))
     return None if value is None else value * scale
-
-
-def _word(row: Mapping[str, Any], key: str) -> str | None:
-    value = row.get(key)
-    return value if isinstance(value, str) and value else None
 
 
 def _flag(row: Mapping[str, Any], key: str) -> bool | None:

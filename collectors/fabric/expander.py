@@ -16,6 +16,7 @@ from sdstop.collectors.fabric import smp
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.text import whole
 
 PROMPT = 5.0
 """Seconds for an answer; what comes later counts as none. An expander needs milliseconds, mpt3sas waits for 10 s."""
@@ -149,7 +150,7 @@ class Talk:
                 self._sysfs = False  # its driver does not count, or the expander refuses: so it does for the others
                 self.reason = self.reason or error.detail
                 break
-            found[field] = int(word) if word.isdigit() and len(word) <= 10 else None
+            found[field] = whole(word, 10)
         if found:
             self.state = "answers"
             return found

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from sdstop.core.host import Malformed
+from sdstop.core.text import whole
 
 VACANT = "vacant"
 UP = "up"
@@ -95,10 +96,10 @@ def parse_general(text: str) -> General:
     if "Report general" not in text or " response:" not in text:
         raise Malformed(f"smp_rep_general: no response in {text[:60]!r}")
     said = dict(_FIELD.findall(text))
-    zoning = _number(said.get("zoning enabled"))
+    zoning = whole(said.get("zoning enabled"), 10)
     return General(
-        _number(said.get("number of phys")),
-        _number(said.get("expander change count")),
+        whole(said.get("number of phys"), 10),
+        whole(said.get("expander change count"), 10),
         None if zoning is None else bool(zoning),
         said.get("enclosure logical identifier (hex)"),
     )
@@ -118,11 +119,11 @@ def parse_errors(text: str) -> list[PhyErrors]:
     found = []
     for part in text.split("Report phy error log response:")[1:]:
         said = dict(_FIELD.findall(part))
-        phy = _number(said.get("phy identifier"))
-        counters = {field: _number(said.get(name)) for name, field in _ERRORS.items()}
+        phy = whole(said.get("phy identifier"), 10)
+        counters = {field: whole(said.get(name), 10) for name, field in _ERRORS.items()}
         known = {field: value for field, value in counters.items() if value is not None}
         if phy is not None and len(known) == len(_ERRORS):
-            found.append(PhyErrors(phy, _number(said.get("Expander change count")), **known))
+            found.append(PhyErrors(phy, whole(said.get("Expander change count"), 10), **known))
     return found
 
 
@@ -164,7 +165,3 @@ def _discovered(line: str) -> Phy | None:
     words = found["what"].split()
     kind = _KINDS.get(words[0], "end device") if words else "end device"
     return Phy(number, UP, data_rate(float(rate[1])) if rate else None, f"0x{found['address']}", kind, group, bay)
-
-
-def _number(word: str | None) -> int | None:
-    return int(word) if word is not None and word.isdecimal() and len(word) <= 10 else None

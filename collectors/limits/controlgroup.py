@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sdstop.core.host import Malformed
+from sdstop.core.text import is_whole
 
 ROOT = "/sys/fs/cgroup"
 V1 = f"{ROOT}/blkio"
@@ -175,7 +176,7 @@ def _lines(text: str, name: str) -> Iterator[tuple[str, list[str]]]:
 
 
 def _whole(text: str, name: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) <= 20) or int(text) >= _LARGEST:
+    if not is_whole(text) or int(text) >= _LARGEST:
         raise Malformed(f"{name}: {text[:40]!r} is no number")
     return int(text)
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from sdstop.core.host import Malformed
+from sdstop.core.text import is_whole, json_text
 from sdstop.readings.limit import QEMU, READ, TOTAL, WRITE, Limit, limited
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def parse_command_line(argv: Sequence[str]) -> list[Drive]:
             limits = _limits(said)
             group = said.get("throttling.group") or said.get("group")
             name = str(said.get("id") or said.get("if") or "drive")
-            drives.append(Drive("", name, _text(said.get("file")), limits, _text(group)))
+            drives.append(Drive("", name, json_text(said.get("file")), limits, json_text(group)))
         elif option == "-object" and (said.get("qom-type") or said.get("")) == "throttle-group":
             groups[str(said.get("id"))] = _limits(said)
         elif option == "-blockdev" and said.get("driver") == "throttle":
@@ -179,16 +180,12 @@ def _limits(said: Mapping[str, Any]) -> dict[str, int]:
 
 
 def _file(said: Mapping[str, Any]) -> str | None:
-    return _text(said.get("file.filename") or said.get("file.file.filename") or said.get("file"))
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
+    return json_text(said.get("file.filename") or said.get("file.file.filename") or said.get("file"))
 
 
 def _whole(text: str) -> int | None:
     word = text.strip()
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 20 and int(word) < _LARGEST else None
+    return int(word) if is_whole(word, 19) and int(word) < _LARGEST else None
 
 
 def limits_of(drives: Sequence[Drive], devices: Mapping[str, str], origin: str) -> list[Limit]:

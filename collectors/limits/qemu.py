@@ -9,6 +9,7 @@ from sdstop.collectors.limits.drives import Drive, limits_of, parse_domain
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Reading
+from sdstop.core.text import json_text
 from sdstop.readings.limit import USE, Limit
 
 QUESTION = "qemu.drives"
@@ -69,15 +70,11 @@ def parse_answer(said: Any) -> tuple[list[Drive], dict[str, str]]:
         if not isinstance(limits, Mapping) or not isinstance(row.get("machine"), str):
             raise Malformed(f"{QUESTION}: a drive without machine or limits")
         known = {str(k): v for k, v in limits.items() if isinstance(v, int) and not isinstance(v, bool) and v >= 0}
-        source, group, device = (_text(row.get(key)) for key in ("source", "group", "device"))
-        drives.append(Drive(row["machine"], _text(row.get("drive")) or "?", source, known, group))
+        source, group, device = (json_text(row.get(key)) for key in ("source", "group", "device"))
+        drives.append(Drive(row["machine"], json_text(row.get("drive")) or "?", source, known, group))
         if source and device:
             devices[source] = device
     return drives, devices
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 QEMU = Collector(

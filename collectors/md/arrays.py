@@ -11,11 +11,12 @@ from collections.abc import Hashable, Iterable, Iterator
 
 from sdstop.collectors.md import mdstat
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.md.redundancy import Layout, tolerated
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
-from sdstop.readings.rebuild_progress import MDSTAT, Rebuild, folder
-from sdstop.readings.redundancy import Layout, tolerated
+from sdstop.core.text import whole
+from sdstop.readings.rebuild import MDSTAT, Rebuild, folder
 
 __all__ = ["MDMEMBERS", "MDRAID", "Array", "Member"]
 
@@ -188,7 +189,7 @@ def _member(host: Host, md: mdstat.MdArray, device: mdstat.Device) -> Member:
     base = f"{folder(md.name)}/dev-{device.name.replace('/', '!')}"
     flags = host.maybe(f"{base}/state")
     place = host.maybe(f"{base}/slot")
-    slot = int(place) if place and place.isdecimal() and len(place) < 10 else None
+    slot = whole(place, 9)
     if place is None:
         slot = _slot(md, device)
     size, offset = host.number(f"{base}/size"), host.number(f"{base}/offset")

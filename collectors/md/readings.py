@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
-from sdstop.readings.rebuild_progress import MDSTAT, folder
+from sdstop.readings.rebuild import MDSTAT, folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from sdstop.collectors.memory.smbios import Array, Device, Mapped, Processor, Table, said, virtual
 from sdstop.core.host import Malformed
+from sdstop.core.text import is_whole
 
 _HANDLE = re.compile(r"Handle 0x([0-9A-Fa-f]{1,4}), DMI type (\d{1,3}),")
 _TITLES = {
@@ -104,7 +105,7 @@ def _array(handle: int | None, fields: Mapping[str, str]) -> Array:
         fields.get("Use") == "System Memory",
         _ECC.get(fields.get("Error Correction Type", "")),
         _size(fields.get("Maximum Capacity", "")),
-        int(devices) if devices.isascii() and devices.isdecimal() and len(devices) < 6 else 0,
+        int(devices) if is_whole(devices, 5) else 0,
     )
 
 
@@ -133,7 +134,7 @@ def _device(handle: int | None, fields: Mapping[str, str]) -> Device:
         None if kind in _UNTOLD | _FLASH - {"Logical non-volatile device"} else kind,
         _speed(fields.get("Speed", "")),
         _speed(fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed", "")),
-        int(rank) or None if rank.isascii() and rank.isdecimal() and len(rank) < 3 else None,
+        int(rank) or None if is_whole(rank, 2) else None,
         said(fields.get("Manufacturer", "")),
         said(fields.get("Part Number", "")),
         dram=kind not in _FLASH

@@ -12,6 +12,7 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+from sdstop.core.text import whole_total
 
 PORTS = {2049: "nfs", 445: "smb", 139: "smb", 3260: "iscsi", 10809: "nbd", 4420: "nvme-tcp"}
 SOCKETS = ("/proc/net/tcp", "/proc/net/tcp6")
@@ -193,7 +194,7 @@ def _rows(host: Host, connections: list[Connection]) -> Iterator[StorageClient]:
     for (client, service, address), rows in grouped.items():
         yield StorageClient(
             client, service, address, _interface(client, address, routes, addresses), len(rows),
-            _sum([row.received for row in rows]), _sum([row.sent for row in rows]),
+            whole_total([row.received for row in rows]), whole_total([row.sent for row in rows]),
         )  # fmt: skip
 
 
@@ -204,11 +205,6 @@ def _interface(
     if isinstance(peer, ipaddress.IPv6Address):
         return addresses.get(address)
     return next((name for network, name in routes if peer in network), None)
-
-
-def _sum(values: list[int | None]) -> int | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
 
 
 def activity(before: StorageClient, after: StorageClient, seconds: float) -> StorageClientActivity | None:

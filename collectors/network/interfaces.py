@@ -11,6 +11,7 @@ from sdstop.collectors.network import netclass
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.core.text import is_whole
 
 PROC_DEV = "/proc/net/dev"
 CLASS = netclass.CLASS
@@ -201,7 +202,7 @@ def parse_dev(text: str) -> list[Traffic]:
 def _traffic(line: str) -> Traffic | None:
     name, _, rest = line.rpartition(":")
     words = rest.split()
-    if not name.strip() or len(words) < _COLUMNS or not all(w.isdecimal() and len(w) <= 20 for w in words[:_COLUMNS]):
+    if not name.strip() or len(words) < _COLUMNS or not all(is_whole(w) for w in words[:_COLUMNS]):
         return None
     n = [int(word) for word in words[:_COLUMNS]]
     # rx: bytes packets errs drop fifo frame (compressed) multicast, tx: bytes packets errs drop fifo colls carrier

@@ -41,7 +41,7 @@ from sdstop.readings.cluster import (
 from sdstop.readings.device_names import DevicePath, make_path
 from sdstop.readings.disk import device_name
 from sdstop.readings.limit import USE, Limit
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 BY_ID = "/dev/disk/by-id"
 ADDRESSES = "/proc/net/fib_trie"

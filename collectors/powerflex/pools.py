@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from sdstop.collectors.powerflex.objects import KIB, Object, Objects, flag, number, rates, remaining, size, text, whole
 from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.readings.cluster import ClusterPool, FailureDomain, stands
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 COPIES = 2
 """ScaleIO keeps two copies of all data, in different failure domains."""

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+from sdstop.core.text import is_whole
 
 _COUNTER = Kind.COUNTER
 _TICK = 0.01
@@ -243,7 +244,7 @@ def _decimal(word: str) -> float | None:
     """Return a number as the kernel prints it: `0.42`."""
     whole, _, rest = word.partition(".")
     digits = whole + rest
-    return float(word) if digits.isascii() and digits.isdecimal() and len(digits) <= 20 and whole else None
+    return float(word) if is_whole(digits) and whole else None
 
 
 def _decimals(text: str | None) -> list[float | None]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source
+from sdstop.core.text import json_text, json_whole
 
 QUESTION = "psutil.processes"
 PACE = 5.0
@@ -129,17 +130,9 @@ def rate(before: ProcessIo, after: ProcessIo, seconds: float) -> ProcessActivity
     )
 
 
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 64 else None
-
-
 def _seconds(value: Any) -> float | None:
     known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e12
     return float(value) if known else None
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
 
 
 def _moment(value: Any) -> float | None:
@@ -164,17 +157,17 @@ def parse(said: Any) -> list[Reading]:
     denied = 0
     hidden = False
     for process in said:
-        pid = _count(process.get("pid")) if isinstance(process, dict) else None
+        pid = json_whole(process.get("pid"), 1 << 64) if isinstance(process, dict) else None
         if pid is None:
             raise Malformed(f"{QUESTION}: a process without a number")
         if process.get("hidden") is True:
             hidden = True
             continue
         spent = _seconds(process.get("cpu_seconds"))
-        started, name = _moment(process.get("started")), _text(process.get("name")) or "?"
+        started, name = _moment(process.get("started")), json_text(process.get("name")) or "?"
         if spent is not None:
             rows.append(StorageThread(pid, started, name, spent))
-        fetched, sent = _count(process.get("read_bytes")), _count(process.get("write_bytes"))
+        fetched, sent = (json_whole(process.get(name), 1 << 64) for name in ("read_bytes", "write_bytes"))
         if fetched is None or sent is None:
             denied += 1
             continue
@@ -183,8 +176,8 @@ def parse(said: Any) -> list[Reading]:
                 pid,
                 started,
                 name,
-                _text(process.get("user")),
-                _text(process.get("cmdline")),
+                json_text(process.get("user")),
+                json_text(process.get("cmdline")),
                 fetched,
                 sent,
             )

@@ -10,6 +10,7 @@ from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.model import Reading
+from sdstop.core.text import whole
 
 _ANSWER = 8.0
 _DIGITS = 20
@@ -36,7 +37,7 @@ def parse(text: str, pools: Sequence[str]) -> Iterator[VdevLoad]:
         waits = _WAITS.get(len(words) + 1)
         if waits is None:
             raise Malformed(f"no line of zpool iostat -v -H -p -l -q: {line[:120]!r}")
-        numbers = [_number(word) for word in words]
+        numbers = [whole(word, _DIGITS) for word in words]
         if name in left or not pool:
             pool = name
             left = [other for other in left if other != name]
@@ -48,10 +49,6 @@ def parse(text: str, pools: Sequence[str]) -> Iterator[VdevLoad]:
             pool, name, took[0], took[1], took[2], took[3], depths[0], depths[1], depths[2], depths[3], depths[4],
             rebuilds,
         )  # fmt: skip
-
-
-def _number(word: str) -> int | None:
-    return int(word) if len(word) <= _DIGITS and word.isascii() and word.isdigit() else None
 
 
 def _both(pair: Sequence[int | None]) -> int | None:

@@ -16,8 +16,9 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host
 from sdstop.core.model import Reading
+from sdstop.core.text import whole
 from sdstop.readings.device_names import DevicePath
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 TEXT = ("zpool", "status", "-pP", "-s", "-t")
 JSON = ("zpool", "status", "-j", "--json-int", "-pP", "-s")
@@ -104,8 +105,7 @@ def parse_list(text: str) -> dict[str, dict[str, int | None]]:
 
 
 def _number(word: str) -> int | None:
-    word = word.removesuffix("%")
-    return int(word) if word.isascii() and word.isdigit() and len(word) <= 20 else None
+    return whole(word.removesuffix("%"))
 
 
 def _pool(pool: zpool_status.Status, sizes: Mapping[str, int | None], key: str) -> Pool:
@@ -195,23 +195,23 @@ def _device(host: Host, name: str) -> str | None:
 
 def _rebuild(pool: str, scan: zpool_status.Scan, vdevs: list[Vdev], key: str) -> Rebuild:
     """Return a scan as a rebuild. A sequential one measures itself by what it looked at, others by what they issued."""
-    whole, done = scan.total, scan.scanned if scan.operation == "rebuild" else scan.issued
-    if not scan.exact and scan.share is not None and whole:
-        done = round(scan.share * whole)
-    if done is not None and whole is not None:
-        whole = max(whole, done)  # data written meanwhile is looked at, too
+    total, done = scan.total, scan.scanned if scan.operation == "rebuild" else scan.issued
+    if not scan.exact and scan.share is not None and total:
+        done = round(scan.share * total)
+    if done is not None and total is not None:
+        total = max(total, done)  # data written meanwhile is looked at, too
     return Rebuild(
         f"{pool}/{scan.vdev}" if scan.vdev else pool,
         scan.operation,
         scan.state,
         done,
-        whole,
+        total,
         scan.speed,
         scan.remaining,
         kind="zfs",
         scanned=scan.scanned,
         repaired=scan.repaired,
-        step=0 if scan.exact or not whole else whole // _STEPS,
+        step=0 if scan.exact or not total else total // _STEPS,
         errors=scan.errors,
         devices=",".join(dict.fromkeys(v.device for v in vdevs if v.device and v.group in _SCANNED)) or None,
         where=key,

@@ -11,6 +11,7 @@ from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed
 from sdstop.core.model import Reading
+from sdstop.core.text import whole
 
 GET = (
     "zfs", "get", "-H", "-p", "-t", "filesystem,volume", "-o", "name,property,value",
@@ -84,7 +85,7 @@ def _word(said: Mapping[str, str], name: str) -> str | None:
 
 def _number(said: Mapping[str, str], name: str) -> int | None:
     word = said.get(name, "")
-    return int(word) if word.isascii() and word.isdigit() and len(word) <= 20 else None
+    return whole(word)
 
 
 def read_tuning(host: Host) -> Iterator[Reading]:

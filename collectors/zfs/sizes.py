@@ -11,6 +11,7 @@ from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.model import Reading
+from sdstop.core.text import is_whole
 from sdstop.readings.iosize import RequestSizes, cumulative
 
 COMMAND = ("zpool", "iostat", "-r", "-H", "-p")
@@ -52,7 +53,7 @@ def parse(text: str) -> Iterator[RequestSizes]:
 
 def _row(line: str, before: list[list[int]]) -> list[int]:
     words = line.split("\t")
-    good = all(len(word) <= _DIGITS and word.isascii() and word.isdigit() for word in words)
+    good = all(is_whole(word, _DIGITS) for word in words)
     if not good or not _FEWEST <= len(words) <= _MOST or not len(words) % 2:
         raise Malformed(f"no line of sizes and counts: {line[:120]!r}")
     row = [int(word) for word in words]

@@ -13,7 +13,7 @@ from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes, between
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 MOST = 360
 """Moments that are kept at least, once there were as many; with twice as many, two become one."""

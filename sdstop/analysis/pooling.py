@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
 from sdstop.core.history import Window
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 GOOD = frozenset({"ONLINE", "AVAIL", "INUSE"})
 _RAIDZ = re.compile(r"(?:raidz|draid)([123]?)", re.ASCII)

@@ -13,7 +13,7 @@ from sdstop.collectors.zfs.readings import DatasetActivity
 from sdstop.core import format as human
 from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild_progress import Rebuild, folder
+from sdstop.readings.rebuild import Rebuild, folder
 
 SECONDS = 75.0
 """How far back progress is looked at; of a source that is seldom read, as far as it takes (history.COURSE runs)."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.core.text import total
 
 _COUNTER = Kind.COUNTER
 WRAP = 1 << 32
@@ -179,19 +180,19 @@ def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | Non
     steps = counted(before, after) if seconds > 0 else None
     if steps is None:
         return None
-    hits = _sum(steps["read_hits"], steps["write_hits"])
-    misses = _sum(steps["read_misses"], steps["write_misses"])
-    bypassed = _sum(steps["bypassed_reads"], steps["bypassed_writes"])
-    came = _sum(steps["reads"], steps["writes"])
+    hits = total((steps["read_hits"], steps["write_hits"]))
+    misses = total((steps["read_misses"], steps["write_misses"]))
+    bypassed = total((steps["bypassed_reads"], steps["bypassed_writes"]))
+    came = total((steps["reads"], steps["writes"]))
     rate = {name: None if step is None else step / seconds for name, step in steps.items()}
     return CacheActivity(
         after.cache,
         after.kind,
         rate["reads"],
         rate["writes"],
-        _sum(rate["read_hits"], rate["write_hits"]),
-        _sum(rate["read_misses"], rate["write_misses"]),
-        _sum(rate["bypassed_reads"], rate["bypassed_writes"]),
+        total((rate["read_hits"], rate["write_hits"])),
+        total((rate["read_misses"], rate["write_misses"])),
+        total((rate["bypassed_reads"], rate["bypassed_writes"])),
         share(hits, came),
         share(steps["read_hits"], steps["reads"]),
         share(steps["write_hits"], steps["writes"]),
@@ -202,7 +203,7 @@ def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | Non
         rate["demotions"],
         rate["cleaned"],
         rate["no_room"],
-        _sum(rate["fast_errors"], rate["slow_errors"]),
+        total((rate["fast_errors"], rate["slow_errors"])),
         after.where,
         after.needle,
     )
@@ -246,9 +247,3 @@ def _step(before: int | None, after: int | None, wrap: int) -> int | None:
     if step > -_SLACK:
         return 0
     return step + wrap if wrap and step + wrap < wrap // 2 else step
-
-
-def _sum(*parts: float | None) -> float | None:
-    """Return the sum of what is known, None if nothing is."""
-    known = [part for part in parts if part is not None]
-    return sum(known) if known else None

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.readings.redundancy import Layout, sole_holders
 
 _ID = "array-degraded"
 

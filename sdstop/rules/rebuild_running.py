@@ -9,7 +9,7 @@ from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, eta_words, rebuildin
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, Severity, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 _ID = "rebuild-running"
 

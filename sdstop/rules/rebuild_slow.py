@@ -13,7 +13,7 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild_progress import Rebuild, folder
+from sdstop.readings.rebuild import Rebuild, folder
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
 _ID = "rebuild-slow"

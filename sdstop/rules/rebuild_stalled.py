@@ -10,7 +10,7 @@ from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
-from sdstop.readings.rebuild_progress import Rebuild, folder
+from sdstop.readings.rebuild import Rebuild, folder
 
 _ID = "rebuild-stalled"
 

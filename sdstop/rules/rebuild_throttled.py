@@ -9,7 +9,7 @@ from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 _ID = "rebuild-throttled"
 _HELD = REPAIRS | {"rebalance"}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.scene import Scene
 

@@ -16,7 +16,7 @@ from sdstop.core.finding import Severity
 from sdstop.core.history import Moment
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.scene import Scene
 from sdstop.tui.strip import Sample, heat_top
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sdstop.analysis.pooling import Whole, wholes
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.finding import Severity
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.drives import USABLE, Drive, drives, rows
 from sdstop.tui.scene import Scene
 

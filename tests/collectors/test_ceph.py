@@ -20,7 +20,7 @@ from sdstop.core.host import Absent, Denied, Failed, Malformed, Output
 from sdstop.core.model import Reading
 from sdstop.core.replay import EvidenceHost
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from tests.cephnode import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree

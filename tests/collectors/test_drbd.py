@@ -22,7 +22,7 @@ from sdstop.core.model import Reading
 from sdstop.core.replay import EvidenceHost
 from sdstop.node.commands import CommandRunner
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
 from tests.drbdnode import MIB, RS_TOTAL, SHOW, STATUS, resource, show, status, syncing

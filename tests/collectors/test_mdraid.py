@@ -16,7 +16,7 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.model import Reading, schema
 from sdstop.core.replay import EvidenceHost, Replay
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 
 MD = "/sys/block/md0/md"
 R = TypeVar("R", bound=Reading)

@@ -28,7 +28,7 @@ from sdstop.readings.cluster import (
     FailureDomain,
 )
 from sdstop.readings.limit import Limit
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from tests.stories.scaleio import _Cloud, _FourNodes
 
 R = TypeVar("R", bound=Reading)

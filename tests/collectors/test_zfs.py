@@ -18,7 +18,7 @@ from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
 from sdstop.core.model import Reading
 from sdstop.core.replay import EvidenceHost
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from tests.stories.draid import DraidPool
 from tests.zfsnode import MIRROR, SIZES, STATUS, node, status, tree
 

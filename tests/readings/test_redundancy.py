@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.readings.redundancy import Layout, copies, sole_holders, tolerated
+from sdstop.collectors.md.redundancy import Layout, copies, sole_holders, tolerated
 
 # Rows of chunks as they stand on the disks, one string a row, a character a chunk; far copies follow.
 GRIDS = {

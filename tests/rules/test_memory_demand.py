@@ -18,7 +18,7 @@ from sdstop.core.finding import Finding, Severity
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED

@@ -15,7 +15,7 @@ from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.host import Host
 from sdstop.core.session import Session
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED

@@ -15,7 +15,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Look, Session
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
 from tests.frames import check
 

@@ -16,7 +16,7 @@ from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterVolume, FailureDomain
 from sdstop.readings.limit import USE, Limit
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from tests.tui.nodes import STARTED, Node
 
 TOLD = "/told/cluster"

@@ -12,7 +12,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.host import Host
 from sdstop.core.session import Session
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
 from tests.analysis.test_peers import session as recorded
 from tests.rules.test_zfs import RECORDING

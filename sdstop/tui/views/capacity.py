@@ -13,7 +13,7 @@ from sdstop.collectors.pacemaker.cluster import ClusterResource
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, done, duration, number, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.clusters import about, pools, rebuilds
 from sdstop.tui.drives import natural, rows
 from sdstop.tui.facts import Thing

@@ -13,7 +13,7 @@ from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev, VdevLoad
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, number, percent, quantity, wait
 from sdstop.readings.disk import DiskActivity
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.drives import USABLE, Drive, Group, drives, groups, natural, queue_top, shown
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text

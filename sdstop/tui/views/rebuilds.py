@@ -8,7 +8,7 @@ from sdstop.analysis.rebuild_advice import advice
 from sdstop.analysis.rebuilding import Rebuilding, rebuildings
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, duration, quantity
-from sdstop.readings.rebuild_progress import Rebuild
+from sdstop.readings.rebuild import Rebuild
 from sdstop.tui.drives import rows
 from sdstop.tui.facts import Thing
 from sdstop.tui.palette import PLAIN, Line, text, width_of

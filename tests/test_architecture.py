@@ -1,0 +1,95 @@
+"""The picture in docs/architecture.md is the code's: its rooms, its floors, and the direction of every import."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PACKAGE = ROOT / "sdstop"
+SHOWN_AS_CLI = "__main__"
+"""The entry point belongs to the command line's room."""
+
+
+def floors(page: str) -> list[list[str]]:
+    """Return the rooms of the picture, floor by floor from the top."""
+    picture = page.split("```text\n", 1)[1].split("```", 1)[0]
+    found = []
+    for floor in re.split(r"^\+-+\+$", picture, flags=re.MULTILINE):
+        first = floor.strip().split("\n")[0]
+        rooms = [cell.split()[0] for cell in first.strip("| ").split("|") if cell.strip()]
+        if rooms:
+            found.append(rooms)
+    return found
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    name = first.removesuffix(".py")
+    return "cli" if name == SHOWN_AS_CLI else name
+
+
+def sources() -> Iterator[Path]:
+    for folder in (PACKAGE, PACKAGE / "collectors", PACKAGE / "exporters"):  # the last two are links
+        yield from (path for path in sorted(folder.rglob("*.py")) if path != PACKAGE / "__init__.py")
+
+
+def imports(path: Path) -> Iterator[str]:
+    """Yield the rooms whose modules a file imports, at its top or inside a function, at run time."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        child
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for child in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"sdstop.{alias.name}" for alias in node.names] if node.module == "sdstop" else [node.module]
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "sdstop" and len(parts) > 1 and (PACKAGE / parts[1]).is_dir():
+                yield parts[1]
+
+
+FLOORS = floors(PAGE)
+HEIGHT = {room: -number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def test_the_picture_has_every_room_once() -> None:
+    drawn = [room for rooms in FLOORS for room in rooms]
+    assert sorted(drawn) == sorted({room_of(path) for path in sources()})
+
+
+def test_the_floors_are_the_contract_s() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    contract = next(c for c in project["tool"]["importlinter"]["contracts"] if c["name"] == "Imports go down")
+    layers = [re.findall(r"\w+", layer) for layer in contract["layers"]]
+    assert [set(layer) for layer in layers if layer != [SHOWN_AS_CLI]] == [set(rooms) for rooms in FLOORS]
+
+
+@pytest.mark.parametrize("room", HEIGHT)
+def test_every_import_goes_down(room: str) -> None:
+    wrong = [
+        f"{path.relative_to(ROOT)} -> {other}"
+        for path in sources()
+        if room_of(path) == room
+        for other in imports(path)
+        if other != room and HEIGHT[other] >= HEIGHT[room]
+    ]
+    assert wrong == []
+
+
+def test_the_files_that_the_page_names_exist() -> None:
+    named = re.findall(r"`((?:sdstop|collectors|exporters|docs)/[\w/.]+)`", PAGE)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
