@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.evidence import GATEWAY
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 from sdstop.readings.cluster import stands
 
@@ -12,7 +13,6 @@ INSTANCES = "/api/instances"
 """All objects of a system in one answer (GET)."""
 STATISTICS = "/api/instances/querySelectedStatistics"
 """All numbers of a system in one answer (POST, which only reads)."""
-GATEWAY = "powerflex.gateway"
 """The question how the gateway was reached."""
 
 

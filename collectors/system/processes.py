@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Question
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source
 from sdstop.core.text import json_text, json_whole
@@ -205,7 +205,7 @@ PROCESSES = Collector(
     "Processes' I/O",
     read,
     (ProcessIo, StorageThread, ProcessSummary),
-    (Need(f"answer:{QUESTION}", "which processes do the I/O", "root, for other users' processes"),),
+    (Question(QUESTION, "which processes do the I/O", "root, for other users' processes"),),
     PACE,
     deadline=10.0,
     derives=(Derivation(ProcessIo, ProcessActivity, rate), Derivation(StorageThread, StorageThreadActivity, at_work)),

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
@@ -67,6 +68,28 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """What a collector asks a live node, and has recorded as an answer instead of the files that it follows from.
+
+    For files that hold secrets, and for trees that are too large to keep. `answer` runs in the sampler's worker over
+    the live host and returns JSON data; nothing of what it reads is recorded, so its result must hold no secret.
+    Without `answer`, the question is one of those that sdstop.node.answers knows. An answer stands for `holds` seconds
+    before it is looked for again.
+    """
+
+    name: str
+    why: str
+    privilege: str = ""
+    answer: Callable[[Host], Any] | None = None
+    holds: float = 0.0
+
+    @property
+    def what(self) -> str:
+        """Key of the evidence."""
+        return f"answer:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Collector:
     """One source. `read` is plain synchronous code over a host; it may raise what hosts raise, and Malformed.
 
@@ -83,7 +106,7 @@ class Collector:
     title: str
     read: Callable[[Host], Iterable[Reading]]
     families: tuple[type[Reading], ...]
-    needs: tuple[Need | Command, ...]
+    needs: tuple[Need | Command | Question, ...]
     pace: float = LIVE
     deadline: float = 2.0
     fingerprint: Callable[[Host], Hashable] | None = None
@@ -103,3 +126,15 @@ def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:
         if found.setdefault(command.argv, command).keep != command.keep:
             raise ValueError(f"{command.what}: declared twice, with different lines to keep")
     return tuple(found.values())
+
+
+def questions_of(collectors: Iterable[Collector]) -> dict[str, Question]:
+    """Return the questions that collectors declare, by name.
+
+    Raises ValueError if two collectors declare one name and answer it in different ways.
+    """
+    found: dict[str, Question] = {}
+    for question in (need for collector in collectors for need in collector.needs if isinstance(need, Question)):
+        if found.setdefault(question.name, question).answer is not question.answer:
+            raise ValueError(f"{question.what}: declared twice, with different answers")
+    return found

@@ -100,7 +100,32 @@ class Host(ABC):
 
     @abstractmethod
     def answer(self, question: str) -> Any:
-        """Return what psutil or udev says, as JSON data; the questions are listed in sdstop.node.live."""
+        """Return the answer to a question that a collector declares, as JSON data."""
+
+    def holding(self, top: str, files: Sequence[str], most: int = 20_000) -> tuple[list[str], int]:
+        """Return the folders, from `top` downwards, in which one of `files` is not empty, and how many there are.
+
+        The paths are relative to `top` and sorted; `top` itself is "/". Raises Failed above `most` folders.
+        """
+        found: list[str] = []
+        folders = [top]
+        for folder in folders:
+            if len(folders) > most:
+                raise Failed(f"list:{top}", f"more than {most} folders")
+            names = set(self.names(folder))
+            if any(name in names and self.maybe(f"{folder}/{name}") for name in files):
+                found.append(folder[len(top) :] or "/")
+            folders += [f"{folder}/{name}" for name in sorted(names) if self._is_folder(f"{folder}/{name}")]
+        return sorted(found), len(folders)
+
+    def _is_folder(self, path: str) -> bool:
+        try:
+            self.entries(path)
+        except TimedOut:
+            raise
+        except Unreadable:
+            return False
+        return True
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
         """Ask the cluster's gateway over HTTP, for at most `deadline` seconds; `body` is JSON data.

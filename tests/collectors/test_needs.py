@@ -11,12 +11,13 @@ from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.iostat import IOSTAT
 from sdstop.collectors.block.sar import SAR
-from sdstop.core.collector import Collector, Command, Need, commands_of
-from sdstop.core.evidence import Outcome, command_key
+from sdstop.core.collector import Collector, Command, Need, commands_of, questions_of
+from sdstop.core.evidence import GATEWAY, Outcome, command_key
 from sdstop.core.host import Host, Malformed, Output, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import EvidenceHost
+from sdstop.node.answers import answers
 from sdstop.node.live import LiveHost
 
 FIXTURES = sorted(path.parent for path in (Path(__file__).parents[2] / "fixtures").glob("*/README.md"))
@@ -110,6 +111,13 @@ def test_a_command_that_is_run_and_not_declared_is_seen_and_refused() -> None:
     run = replace(recorded, needs=(Command(("echo", "x"), "a test"),))
     assert undeclared(run, EvidenceHost()) == []
     assert noted(run, LiveHost(collectors=[run])).evidence["cmd:echo x"].data == b"x\n"
+
+
+def test_a_question_is_answered_by_its_collector_or_by_a_library() -> None:
+    others = {question.name for question in questions_of(BUILTIN).values() if question.answer is None}
+    assert others == answers().keys() | {GATEWAY}
+    needs = [need.what for collector in BUILTIN for need in collector.needs if isinstance(need, Need)]
+    assert [what for what in needs if what.startswith("answer:")] == []
 
 
 def test_what_is_only_read_where_it_was_recorded_is_a_pattern() -> None:
