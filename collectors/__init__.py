@@ -2,33 +2,61 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from importlib import import_module
 
-from sdstop.collectors import (
-    aoe,
-    bcache,
-    block,
-    ceph,
-    devicemapper,
-    drbd,
-    fabric,
-    limits,
-    md,
-    memory,
-    network,
-    pacemaker,
-    powerflex,
-    system,
-    zfs,
-)
 from sdstop.core.collector import Collector
 
-PACKAGES = (
-    system, block, md, network, limits, devicemapper, bcache, zfs, ceph, drbd, pacemaker, aoe, fabric, memory, powerflex
-)  # fmt: skip
+SOURCES = (
+    "system.node",
+    "system.processes",
+    "block.diskstats",
+    "block.iostat",
+    "block.sar",
+    "block.devices",
+    "block.io_sizes",
+    "block.names",
+    "md.arrays",
+    "network.interfaces",
+    "network.links",
+    "network.paths",
+    "network.sessions",
+    "network.clients",
+    "limits.cgroups",
+    "limits.qemu",
+    "devicemapper.mapper",
+    "devicemapper.lvm",
+    "devicemapper.dmcache",
+    "devicemapper.flashcache",
+    "bcache.devices",
+    "zfs.arc",
+    "zfs.sizes",
+    "zfs.kstats",
+    "zfs.pools",
+    "zfs.load",
+    "zfs.settings",
+    "ceph.rbd",
+    "ceph.cluster",
+    "ceph.osds",
+    "drbd.resources",
+    "pacemaker.cluster",
+    "aoe.targets",
+    "fabric.sas",
+    "fabric.hba",
+    "fabric.numa",
+    "fabric.interrupts",
+    "memory.dimms",
+    "memory.edac",
+    "powerflex.cluster",
+)
+"""Modules that define collectors, one line each, in the order in which lists show their sources.
 
-BUILTIN: tuple[Collector, ...] = tuple(chain.from_iterable(package.COLLECTORS for package in PACKAGES))
-"""Every source, in the order in which lists show them.
-
-Of two that bring a family, the first that has rows counts, unless rows of this family are joined.
+If two collectors bring one family, the first that has rows counts, unless the rows of this family are joined.
 """
+
+
+def _defined(module: str) -> list[Collector]:
+    names = vars(import_module(f"sdstop.collectors.{module}"))
+    return [value for value in names.values() if isinstance(value, Collector)]
+
+
+BUILTIN: tuple[Collector, ...] = tuple(collector for module in SOURCES for collector in _defined(module))

@@ -1,7 +1,1 @@
 """Collectors of DRBD resources."""
-
-from __future__ import annotations
-
-from sdstop.collectors.drbd.resources import DRBD
-
-COLLECTORS = (DRBD,)

@@ -1,46 +1,48 @@
-"""Arguments: commands and their options, which may stand before and after the word, and what is said of wrong ones."""
+"""Commands and their options. Options may come before or after the command; errors are one line with a hint."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 import sdstop
 
 DASHBOARD = ""
-"""The command without a word."""
+"""The command that has no word."""
 
 COMMANDS: Mapping[str, str] = {
-    DASHBOARD: "live dashboard of this node, or over a capture; the text report where there is no terminal",
+    DASHBOARD: "live dashboard of this node or of a capture; text report without a terminal",
     "report": "one-shot forensic report",
-    "capture": "record raw evidence and findings, to be opened anywhere",
-    "check": "one line and an exit code: 0 ok, 1 warning, 2 critical, 3 unknown",
+    "capture": "record raw evidence and findings to a file",
+    "check": "monitoring check: one line; exit 0 ok, 1 warning, 2 critical, 3 unknown",
     "export": "Prometheus exporter",
-    "fleet": "dashboard of all nodes, asked of a Prometheus-compatible server",
-    "doctor": "which sources work here, what is missing, how to enable it",
-    "rules": "what is diagnosed, with thresholds",
-    "metrics": "what is exported to Prometheus",
+    "fleet": "dashboard of all nodes, from a Prometheus-compatible server",
+    "doctor": "show which sources work and how to enable the others",
+    "rules": "list rules and their thresholds",
+    "metrics": "list exported metrics",
 }
 _WATCHING = (DASHBOARD, "report", "capture", "check", "export", "doctor")
 _TIMED = ("report", "capture")
 SECONDS = 10.0
-"""How long is watched live where nothing else is said."""
+"""Default length of a live run."""
 PROFILES = {"quick": SECONDS, "standard": 60.0, "deep": 60.0}
-"""How long each profile watches."""
+"""Length of a live run by profile."""
 ONCE_SECONDS = 2.0
-"""How long `export --once` watches: rates need two frames; slow sources are waited for a little longer."""
+"""Length of the run of `export --once`: rates need two frames. Slow sources get a little longer."""
 
 MOST_COMPARED = 64
-"""Captures that a report compares at most: all of them are in memory."""
+"""Largest number of captures in one comparison; all of them are in memory."""
 
 _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Usage(Exception):  # noqa: N818
-    """The command line cannot be understood. One line that says what to do."""
+    """A wrong command line: one line that says what is wrong and what to do."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -48,14 +50,44 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise Usage."""
-        raise Usage(f"{message}; see {self.prog} --help")
+        if found := re.fullmatch(r"unrecognized arguments: (\S+)(?: .*)?", message, re.DOTALL):
+            word = found[1]
+            known = self._option_string_actions
+            message = _unknown_option(word, known) if word[0] == "-" else f"unexpected argument {quoted(word)}"
+        elif found := re.fullmatch(r"the following arguments are required: (\S+)", message):
+            message = f"missing option {found[1]}"
+        raise Usage(f"{message}; run '{self.prog} --help'")
+
+
+def quoted(text: str) -> str:
+    """Return a user's word in double quotes, escaped so that it cannot act on the terminal."""
+    return json.dumps(text)
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    import difflib  # only after a mistake
+
+    near = difflib.get_close_matches(word, known, 1, 0.7)
+    return f" (did you mean {quoted(near[0])}?)" if near else ""
+
+
+def _unknown_command(word: str) -> str:
+    known = [command for command in COMMANDS if command]
+    if "/" in word or Path(word).exists():
+        return f"unknown command {quoted(word)}; open a capture with --from {shlex.quote(word)}"
+    return f"unknown command {quoted(word)}{_suggestion(word, known)}"
+
+
+def _unknown_option(word: str, known: Iterable[str]) -> str:
+    option = word.partition("=")[0]
+    return f"unknown option {quoted(option)}{_suggestion(option, known)}"
 
 
 def duration(text: str) -> float:
     """Return seconds: `10s`, `1m`, `1h`, `500ms`, or a plain number of seconds."""
     found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)?", text.strip())
     if found is None:
-        raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 10s, 1m, 1h or seconds")
+        raise argparse.ArgumentTypeError(f"invalid duration {quoted(text)}; use 10s, 1m, 1h or seconds")
     return float(found[1]) * _UNITS[found[2] or ""]
 
 
@@ -63,7 +95,7 @@ def watching(text: str) -> float:
     """Return the seconds to watch, at most a week."""
     seconds = duration(text)
     if seconds > 604_800:
-        raise argparse.ArgumentTypeError(f"{text!r} is longer than a week")
+        raise argparse.ArgumentTypeError(f"duration {quoted(text)} exceeds one week")
     return seconds
 
 
@@ -71,7 +103,7 @@ def interval(text: str) -> float:
     """Return the seconds between samples, 0.1 to 3600."""
     seconds = duration(text)
     if not 0.1 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is no interval; it must be from 100ms to 1h")
+        raise argparse.ArgumentTypeError(f"invalid interval {quoted(text)}; valid range 100ms to 1h")
     return seconds
 
 
@@ -79,7 +111,7 @@ def address(text: str) -> tuple[str, int]:
     """Return host and port of `127.0.0.1:10042`, `[::1]:10042`, `:10042` (every address)."""
     found = re.fullmatch(r"(?:\[([0-9A-Fa-f:.%a-z]+)\]|([^\[\]:/\s]*)):(\d{1,5})", text)
     if found is None or int(found[3]) > 65535:
-        raise argparse.ArgumentTypeError(f"{text!r} is no address; write ADDR:PORT, as 127.0.0.1:10042")
+        raise argparse.ArgumentTypeError(f"invalid address {quoted(text)}; use ADDR:PORT, e.g. 127.0.0.1:10042")
     return found[1] or found[2] or "", int(found[3])
 
 
@@ -89,10 +121,15 @@ def _options(parser: Parser, command: str) -> None:
     if command in _WATCHING:
         _watching_options(parser)
     if command == "report":
-        add("--format", choices=("text", "json", "html", "markdown"), default="text", help="default text")
-        add("-o", dest="output", metavar="FILE", help="write to FILE, not to standard output")
+        add(
+            "--format",
+            choices=("text", "json", "html", "markdown"),
+            default="text",
+            help="output format (default text)",
+        )
+        add("-o", dest="output", metavar="FILE", help="write to FILE instead of standard output")
     if command == "capture":
-        add("-o", dest="output", metavar="PATH", required=True, help="FILE.tar.gz or a folder; nothing is overwritten")
+        add("-o", dest="output", metavar="PATH", required=True, help="new FILE.tar.gz or directory")
     if command in _TIMED:
         _timed_options(parser)
     if command in {DASHBOARD, *_TIMED}:
@@ -100,40 +137,40 @@ def _options(parser: Parser, command: str) -> None:
             "--io-sizes",
             action="store_true",
             default=None,
-            help="have the kernel count requests by size, meanwhile; root",
+            help="count requests by size in the kernel (root)",
         )
     if command in {*_TIMED, "export"}:
-        add("--interval", type=interval, metavar="TIME", help="time between samples, default 1s")
+        add("--interval", type=interval, metavar="TIME", help="sampling interval (default 1s)")
     if command == "check":
-        add("--strict", action="store_true", help="a source that is denied, in whole or in part, is unknown too")
+        add("--strict", action="store_true", help="report UNKNOWN if any source is denied, fully or partly")
     if command == "export":
         _export_options(parser)
     if command == "fleet":
         _fleet_options(parser)
     if command in {DASHBOARD, "fleet"}:
-        add("--ascii", action="store_true", default=None, help="no character beyond ASCII")
-        add("--mouse", action="store_true", help="use the mouse")
-        add("--theme", default="", metavar="NAME", help="colour theme")
-    if command != "fleet":  # which reads no node
-        add("--root", metavar="DIR", help="read files below DIR, not below /")
-        add("--collectors", metavar="LIST", help="only these sources, by name, with commas")
+        add("--ascii", action="store_true", default=None, help="use ASCII characters only")
+        add("--mouse", action="store_true", help="enable the mouse")
+        add("--theme", default="", metavar="NAME", help="select a color theme")
+    if command != "fleet":  # it reads no node
+        add("--root", metavar="DIR", help="use DIR as the root of the node's file system")
+        add("--collectors", metavar="LIST", help="comma-separated list of sources to read")
     add("--config", type=Path, metavar="FILE", help="TOML file with thresholds and settings")
-    add("--no-color", dest="no_color", action="store_true", help="no colours (as does NO_COLOR)")
+    add("--no-color", dest="no_color", action="store_true", help="disable colors (also: NO_COLOR)")
     add("--version", action="version", version=f"sdstop {sdstop.__version__}", help="print the version")
-    add("-h", "--help", action="help", help="print this")
+    add("-h", "--help", action="help", help="show this help")
 
 
 def _export_options(parser: Parser) -> None:
     add = parser.add_argument
-    add("--listen", type=address, metavar="ADDR:PORT", help="default 127.0.0.1:10042")
+    add("--listen", type=address, metavar="ADDR:PORT", help="address to listen on (default 127.0.0.1:10042)")
     add(
         "--web-config",
         type=Path,
         metavar="FILE",
-        help="TLS, passwords and headers, as other exporters' web-config.yml",
+        help="TLS and authentication file (Prometheus web-config format)",
     )
-    add("--once", action="store_true", help="print the page once, after two seconds")
-    add("--textfile", metavar="FILE", help="write FILE for node_exporter every 15 s, and open no port")
+    add("--once", action="store_true", help="print the metrics once, after 2 s, and exit")
+    add("--textfile", metavar="FILE", help="write FILE every 15 s for node_exporter's textfile collector; no port")
 
 
 def _watching_options(parser: Parser) -> None:
@@ -143,54 +180,53 @@ def _watching_options(parser: Parser) -> None:
         dest="source",
         action="append",
         metavar="PATH",
-        help="look at a capture or a sosreport, folder or archive; - is pasted text",
+        help="open a capture or sosreport (file or directory); - reads pasted text from stdin",
     )
-    add("--no-smp", dest="no_smp", action="store_true", default=None, help="ask SAS expanders nothing, by no way")
+    add("--no-smp", dest="no_smp", action="store_true", default=None, help="never query SAS expanders (SMP)")
 
 
 def _timed_options(parser: Parser) -> None:
     add = parser.add_argument
-    add("--duration", type=watching, metavar="TIME", help="how long to watch live, default 10s")
+    add("--duration", type=watching, metavar="TIME", help="duration of the live run (default 10s)")
     add(
         "--profile",
         choices=tuple(PROFILES),
-        help="quick 10s, standard 60s, deep 60s with request sizes by the second (root) and phy errors (SMP) every 20s",
+        help="quick: 10s; standard: 60s; deep: 60s plus request sizes (root) and SAS phy errors every 20s",
     )
     add(
         "--redact",
         nargs="?",
         const="",
         metavar="KEYFILE",
-        help="tell hosts, addresses, serial numbers and volumes by other names, the same for the same key",
+        help="replace host names, addresses, serial numbers and volume names with pseudonyms (stable per key file)",
     )
 
 
 def _fleet_options(parser: Parser) -> None:
     add = parser.add_argument
-    add(
-        "--prometheus", metavar="URL", required=True, help="Prometheus, Thanos, Mimir, VictoriaMetrics; with any prefix"
-    )
-    add("--http-config", type=Path, metavar="FILE", help="passwords, tokens, TLS, headers: promtool's http config")
-    add("--match", default="", metavar="SELECTOR", help="only these series, as 'cluster=\"a\"'")
-    add("--peers", type=_labels, default=(), metavar="LABELS", help="compare nodes only where these labels are equal")
-    add("--interval", type=_refresh, default=30.0, metavar="TIME", help="time between refreshes, default 30s")
-    add("--once", action="store_true", help="print once, and end")
-    add("--format", choices=("text", "json"), help="print once, as text or JSON")
+    servers = "Prometheus, Thanos, Mimir, VictoriaMetrics"
+    add("--prometheus", metavar="URL", required=True, help=f"server URL ({servers}), with its path prefix")
+    add("--http-config", type=Path, metavar="FILE", help="HTTP client settings (promtool --http.config.file format)")
+    add("--match", default="", metavar="SELECTOR", help="label matchers, e.g. 'cluster=\"a\"'")
+    add("--peers", type=_labels, default=(), metavar="LABELS", help="compare nodes only within groups of these labels")
+    add("--interval", type=_refresh, default=30.0, metavar="TIME", help="refresh interval (default 30s)")
+    add("--once", action="store_true", help="print once and exit")
+    add("--format", choices=("text", "json"), help="print once, as text or JSON, and exit")
 
 
 def _refresh(text: str) -> float:
     """Return the seconds between two refreshes of the fleet, 5 to 3600."""
     seconds = duration(text)
     if not 5 <= seconds <= 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is no interval; it must be from 5s to 1h")
+        raise argparse.ArgumentTypeError(f"invalid interval {quoted(text)}; valid range 5s to 1h")
     return seconds
 
 
 def _labels(text: str) -> tuple[str, ...]:
-    """Return names of labels, written with commas."""
+    """Return label names from a comma-separated list."""
     names = tuple(name.strip() for name in text.split(","))
     if not all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) for name in names):
-        raise argparse.ArgumentTypeError(f"{text!r} are no names of labels; write cluster,role")
+        raise argparse.ArgumentTypeError(f"invalid label list {quoted(text)}; use cluster,role")
     return names
 
 
@@ -202,39 +238,43 @@ def _parser(command: str) -> Parser:
     if command == DASHBOARD:
         parser.usage = "sdstop [options]\n       sdstop COMMAND [options]"
         others = "".join(f"  {word:<9} {does}\n" for word, does in COMMANDS.items() if word)
-        parser.epilog = f"commands:\n{others}\nsdstop COMMAND --help says more."
+        parser.epilog = f"commands:\n{others}\nRun 'sdstop COMMAND --help' for details."
     _options(parser, command)
     return parser
 
 
-def _valued() -> frozenset[str]:
-    """Return the options, of any command, that take a value."""
+def _option_words() -> tuple[frozenset[str], frozenset[str]]:
+    """Return the options of all commands: those that take a value, and all of them."""
     parsers = [_parser(command) for command in COMMANDS]
-    actions = (action for parser in parsers for action in parser._actions)  # noqa: SLF001  # argparse tells nobody
-    return frozenset(word for action in actions if action.nargs is None for word in action.option_strings)
+    actions = [action for parser in parsers for action in parser._actions]  # noqa: SLF001  # argparse offers no list
+    valued = (word for action in actions if action.nargs is None for word in action.option_strings)
+    return frozenset(valued), frozenset(word for action in actions for word in action.option_strings)
 
 
 def split(argv: Sequence[str]) -> tuple[str, list[str]]:
-    """Return the command and all other arguments. Raises Usage if the word is none."""
-    valued: frozenset[str] | None = None
+    """Return the command and the other arguments. Raises Usage for an unknown command."""
+    valued: frozenset[str] = frozenset()
+    known: frozenset[str] = frozenset()
     skip = False
+    unknown = ""
     for place, word in enumerate(argv):
         if skip:
             skip = False
         elif word.startswith("-") and word != "-":
-            if valued is None:
-                valued = _valued()
+            if not known:
+                valued, known = _option_words()
             skip = word in valued
+            if not unknown and word.partition("=")[0] not in known:
+                unknown = _unknown_option(word, known)
         elif word in COMMANDS and word:
             return word, [*argv[:place], *argv[place + 1 :]]
         else:
-            known = ", ".join(command for command in COMMANDS if command)
-            raise Usage(f"there is no command {word!r}; there are {known}; a capture is opened by --from PATH")
+            raise Usage(f"{unknown or _unknown_command(word)}; run 'sdstop --help'")
     return DASHBOARD, list(argv)
 
 
 def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
-    """Return a command's options. Raises Usage; prints the help and raises SystemExit if that is asked for."""
+    """Return a command's options. Raises Usage, and SystemExit after --help or --version."""
     options = _parser(command).parse_args(words)
     options.command = command
     _agree(options)
@@ -242,21 +282,19 @@ def parse(command: str, words: Sequence[str]) -> argparse.Namespace:
 
 
 def _sources(options: argparse.Namespace, sources: list[str]) -> None:
-    """Take over what `--from` names. Raises Usage."""
+    """Set the sources that `--from` names. Raises Usage."""
     if len(sources) > 1 and options.command != "report":
-        raise Usage("--from was given twice; several captures are compared by report alone")
+        raise Usage("only 'sdstop report' accepts several --from")
     if len(sources) > MOST_COMPARED or (len(sources) > 1 and "-" in sources):
-        raise Usage(
-            f"--from was given {len(sources)} times; up to {MOST_COMPARED} captures can be compared, none pasted"
-        )
+        raise Usage(f'too many --from ({len(sources)}); at most {MOST_COMPARED} captures, and "-" not among them')
     options.source = sources[0] if sources else None
     options.sources = sources
     if options.source == "-" and options.command in {DASHBOARD, "capture"}:
-        raise Usage(f"--from - is text of one moment, for report and check; {_KEYS[options.command]}")
+        raise Usage(f"--from - works with report and check only ({_KEYS[options.command]})")
 
 
 def _agree(options: argparse.Namespace) -> None:
-    """Raise Usage for options that contradict each other, or of which one would do nothing beside the other."""
+    """Raise Usage for options that contradict each other or have no effect together."""
     given: Any = vars(options)
     if options.command == "fleet":
         return
@@ -264,28 +302,28 @@ def _agree(options: argparse.Namespace) -> None:
     if options.source is not None:
         for name, why in _LIVE.items():
             if given.get(name) is not None:
-                raise Usage(f"--from and --{name.replace('_', '-')} exclude each other: {why}")
+                raise Usage(f"cannot use --{name.replace('_', '-')} with --from ({why})")
         if options.command == "capture" and options.collectors is not None:
-            raise Usage("--from and --collectors exclude each other: all evidence of a capture is copied")
+            raise Usage("cannot use --collectors with --from when copying a capture")
     if given.get("io_sizes") and given.get("root") is not None:
-        raise Usage("--root and --io-sizes exclude each other: this machine's kernel counts, not that of a folder")
+        raise Usage("cannot use --io-sizes with --root (it counts on this machine)")
     for name in ("listen", "web_config"):
         if given.get("once") and given.get(name):
-            raise Usage(f"--once and --{name.replace('_', '-')} exclude each other: print the page, or serve it")
+            raise Usage(f"cannot use --{name.replace('_', '-')} with --once")
     if options.command in _TIMED and options.duration is None:
         options.duration = PROFILES[options.profile or "quick"]
     seconds = ONCE_SECONDS if given.get("once") else given.get("duration")
     if seconds is not None and (given.get("interval") or 0.0) > seconds:
-        raise Usage(f"--interval is longer than the {seconds:g} s of watching: there would be one sample, and no rate")
+        raise Usage(f"--interval exceeds the duration ({seconds:g}s); rates need two samples")
 
 
-_KEYS = {DASHBOARD: "the dashboard needs standard input for its keys", "capture": "there is nothing to copy"}
+_KEYS = {DASHBOARD: "the dashboard needs stdin", "capture": "a capture already holds its evidence"}
 _LIVE = {
-    "root": "choose the capture or the folder",
-    "duration": "a capture is looked at as a whole",
-    "profile": "a capture is looked at as a whole",
-    "interval": "a capture has the interval it was recorded with",
-    "no_smp": "a capture asks nobody",
-    "io_sizes": "a capture has the request sizes that were counted then",
+    "root": "choose the capture or the directory",
+    "duration": "a capture is always read in full",
+    "profile": "a capture is always read in full",
+    "interval": "a capture keeps its recorded interval",
+    "no_smp": "a capture queries no hardware",
+    "io_sizes": "captures contain recorded sizes only",
 }
-"""Options of watching a live node, and why they mean nothing for a capture."""
+"""Options of a live run, and why a capture cannot take them."""

@@ -29,7 +29,7 @@ def test_a_profile_says_how_long(words: list[str], seconds: float) -> None:
 
 
 def test_a_capture_has_its_own_length() -> None:
-    with pytest.raises(Usage, match="--from and --profile exclude each other"):
+    with pytest.raises(Usage, match="cannot use --profile with --from"):
         parse("report", ["--from", "x", "--profile", "deep"])
 
 
