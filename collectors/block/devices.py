@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, parse_names
 from sdstop.core.collector import SLOW, Collector, Need, Question
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
 BLOCK = "/sys/block"
@@ -165,6 +165,7 @@ class BlockLink(Reading):
 
     family: ClassVar[str] = "block_link"
     title: ClassVar[str] = "What devices are built upon"
+    rows_of = Unplaced("a relation is a folder's entry, or follows from several")
 
     device: Annotated[str, Label("Device", "Kernel name")]
     below: Annotated[str, Label("Below", "Kernel name of what it is built upon")]

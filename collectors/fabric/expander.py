@@ -15,7 +15,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.fabric import smp
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
 from sdstop.core.text import whole
 
 PROMPT = 5.0
@@ -47,6 +47,12 @@ class SasExpander(Reading):
 
     family: ClassVar[str] = "sas_expander"
     title: ClassVar[str] = "SAS expanders"
+    rows_of = Source("{told}")
+    fields_of: ClassVar = {
+        "phys": Source("{told}", "number of phys"),
+        "zoning": Source("{told}", "zoning enabled"),
+        "changes": Source("{told}", "xpander change count"),
+    }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
     state: Annotated[
@@ -60,11 +66,6 @@ class SasExpander(Reading):
     zoning: Annotated[bool | None, Metric("Zoning", "1 if zoning is enabled")]
     told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False)]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return what it answered."""
-        names = {"phys": "number of phys", "zoning": "zoning enabled", "changes": "xpander change count"}
-        return Source(self.told, names.get(field, ""))
-
 
 @dataclass(frozen=True, slots=True)
 class SasExpanderActivity(Reading):
@@ -73,6 +74,7 @@ class SasExpanderActivity(Reading):
     family: ClassVar[str] = "sas_expander_activity"
     title: ClassVar[str] = "SAS expander changes"
     exported: ClassVar[bool] = False
+    rows_of = Unplaced("it follows from two readings of an expander")
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]

@@ -29,7 +29,7 @@ from sdstop.collectors.fabric.expander import (
 from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State, files
 
 PHYS = "/sys/class/sas_phy"
 PORTS = "/sys/class/sas_port"
@@ -95,6 +95,8 @@ class SasPhyActivity(Reading):
     family: ClassVar[str] = "sas_phy_activity"
     title: ClassVar[str] = "SAS phy errors"
     exported: ClassVar[bool] = False
+    rows_of = Source(f"{PHYS}/{{phy}}/invalid_dword_count")
+    fields_of = files(f"{PHYS}/{{phy}}", **{f"{field}_per_second": name for field, name in _FILES.items()})
 
     phy: Annotated[str, Label("Phy", "Name of the phy")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -103,10 +105,6 @@ class SasPhyActivity(Reading):
     sync_losses_per_second: Annotated[float | None, Metric("Sync lost/s", "Times sync was lost", "per_second")]
     reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the counter behind a rate."""
-        return Source(f"{PHYS}/{self.phy}/{_FILES.get(field.removesuffix('_per_second'), 'invalid_dword_count')}")
-
 
 @dataclass(frozen=True, slots=True)
 class SasPort(Reading):
@@ -114,14 +112,10 @@ class SasPort(Reading):
 
     family: ClassVar[str] = "sas_port"
     title: ClassVar[str] = "SAS ports"
+    rows_of = Source(f"{PORTS}/{{port}}/num_phys")
 
     port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER")]
     phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute."""
-        del field
-        return Source(f"{PORTS}/{self.port}/num_phys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +124,10 @@ class SasDevice(Reading):
 
     family: ClassVar[str] = "sas_device"
     title: ClassVar[str] = "SAS devices"
+    rows_of = Source(f"{DEVICES}/{{device}}/device_type")
+    fields_of = files(
+        f"{DEVICES}/{{device}}", address="sas_address", enclosure="enclosure_identifier", bay="bay_identifier"
+    ) | files(f"{EXPANDERS}/{{device}}", product="product_id")
 
     device: Annotated[str, Label("Device", "expander-H:N or end_device-...")]
     kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander")]
@@ -140,13 +138,6 @@ class SasDevice(Reading):
     enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
     bay: Annotated[int | None, Metric("Bay", "Number of the bay in the enclosure", export=False)]
     product: Annotated[str | None, Fact("Product", "Vendor and product of an expander")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field."""
-        if field == "product":
-            return Source(f"{EXPANDERS}/{self.device}/product_id")
-        names = {"address": "sas_address", "enclosure": "enclosure_identifier", "bay": "bay_identifier"}
-        return Source(f"{DEVICES}/{self.device}/{names.get(field, 'device_type')}")
 
 
 _RATE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
