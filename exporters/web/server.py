@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import sdstop
-from sdstop.config import ConfigError
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame
 from sdstop.core.format import safe
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT

@@ -82,7 +82,8 @@ class Second:
 class StripeLimits:
     """What is compared with what.
 
-    The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`); `tests/test_detection.py` measures them.
+    The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`), and are measured by
+    `tests/analysis/test_detection.py`.
     """
 
     columns: float = 4

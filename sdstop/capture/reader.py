@@ -23,7 +23,7 @@ from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 
 PACKED = "capture.tar.gz"
-"""A folder may hold its capture in this one file, as large fixtures do."""
+"""A folder may hold its capture in this one file, beside a README.md for instance, as fixtures do."""
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is no capture: it holds neither frames/ nor static/"
@@ -140,12 +140,15 @@ def _contents(path: str | os.PathLike[str]) -> Contents | None:
     if not stat.S_ISDIR(mode):
         return None if _of_sos(path) else _unpacked(path, _OPEN)
     names = {entry.name for entry in path.iterdir()}
-    if {"frames", "static"}.isdisjoint(names):
+    beside = sorted({"frames", "static"} & names)
+    if not beside:
         if PACKED in names:
             return _unpacked(path / PACKED, _OPEN | os.O_NOFOLLOW)
         if "sos_commands" in names:
             return None
         raise Refused(_NO_CAPTURE)
+    if PACKED in names:
+        raise Refused(f"holds two captures: {PACKED} and {beside[0]}/; remove one of them")
     return read_folder(os.fspath(path), _ROOT)
 
 

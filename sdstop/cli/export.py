@@ -51,10 +51,9 @@ def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> 
 
 
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
-    from sdstop.config import ConfigError
+    from sdstop.core.config_error import ConfigError
     from sdstop.exporters.web.guard import Web
     from sdstop.exporters.web.server import Server
-    from sdstop.exporters.web.webconfig import WebConfigError
 
     textfile = None if options.textfile is None else Path(options.textfile)
     address = options.listen or (LISTEN if textfile is None else None)
@@ -64,7 +63,7 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
         raise Problem(f"{safe(textfile)} cannot be written: there is no folder {safe(textfile.parent)}")
     try:
         web = Web(options.web_config, output.say, time.monotonic)
-    except WebConfigError as error:
+    except ConfigError as error:
         raise Problem(str(error), 2) from error
 
     def reload() -> None:

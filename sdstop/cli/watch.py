@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from sdstop.cli.arguments import DASHBOARD
+from sdstop.cli.config import Config, load
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.io_sizes import IO_SIZES
 from sdstop.collectors.fabric.sas import SAS, often, unasked
-from sdstop.config import Config, ConfigError, load
 from sdstop.core.collector import Collector
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from sdstop.core.history import Window
     from sdstop.core.session import Look, Session
     from sdstop.exporters.prometheus.choice import Choice
-    from sdstop.gateway.client import Client
+    from sdstop.node.gateway.client import Client
     from sdstop.node.live import LiveHost
     from sdstop.node.tracing import Counting
     from sdstop.redaction.redactor import Redactor
@@ -218,7 +219,7 @@ def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
     settings = config.powerflex
     if settings is None:
         return None
-    from sdstop.gateway import secret
+    from sdstop.node.gateway import secret
 
     try:
         given = secret.of_environment()
@@ -234,7 +235,7 @@ def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
         find = secret.finder(None, {}, secret.Secret(getpass.getpass(f"Password of {settings.user} at {where}: ")))
 
     def client() -> Client:
-        from sdstop.gateway.client import Client
+        from sdstop.node.gateway.client import Client
 
         return Client(settings, find)
 

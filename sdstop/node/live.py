@@ -21,7 +21,7 @@ from sdstop.node.answers import answers
 from sdstop.node.commands import CommandRunner
 
 if TYPE_CHECKING:
-    from sdstop.gateway.client import Client
+    from sdstop.node.gateway.client import Client
 
 _CHUNK = 1 << 16
 _ATTRIBUTE = 4096

@@ -33,7 +33,7 @@ from sdstop.node import folders
 from sdstop.node.live import LiveHost
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from tests.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, value
 
 V2 = "/sys/fs/cgroup"
 V1 = "/sys/fs/cgroup/blkio"

@@ -1,11 +1,9 @@
 """Caches of device mapper on nodes of every kind: names, sources, what is lacking."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper.dmcache import DMCACHE, MODULES
 from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
@@ -19,8 +17,8 @@ from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.iosize import RequestSizes
+from tests.fixtures import opened
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 STATUS = (
     "vg0-home: 0 2048 linear \n"
     "vg--a-data: 0 1040384 cache 8 12/2048 128 35/1600 1 2 3 4 5 6 7 1 writeback 0 smq 0 rw - \n"
@@ -260,7 +258,7 @@ def test_keys_of_encryption_are_never_asked_for() -> None:
 
 
 def last(fixture: str) -> Snapshot:
-    origin, frames = open_capture(FIXTURES / fixture)
+    origin, frames = opened(fixture)
     replay = Replay([MAPPER, DMCACHE], known=origin.collectors)
     return [replay.feed(frame) for frame in frames][-1]
 

@@ -25,8 +25,8 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
-from tests.drbdnode import MIB, RS_TOTAL, SHOW, STATUS, resource, show, status, syncing
-from tests.frames import Files, Judged, value
+from tests.nodes.drbd import MIB, RS_TOTAL, SHOW, STATUS, resource, show, status, syncing
+from tests.nodes.frames import Files, Judged, value
 
 NINE = {PROC: "version: 9.2.4 (api:2/proto:86-121)\n"}
 EIGHT = """version: 8.4.11 (api:1/proto:86-101)

@@ -25,7 +25,7 @@ from sdstop.core.replay import EvidenceHost
 from sdstop.readings.limit import Limit
 from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from tests.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, value
 
 DOMAIN = """<domstatus state='running'><domain type='kvm' id='3'><name>web</name><devices>
   <graphics type='vnc' port='5900' passwd='hunter2'/>

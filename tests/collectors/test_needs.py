@@ -3,11 +3,9 @@
 import fnmatch
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.iostat import IOSTAT
 from sdstop.collectors.block.sar import SAR
@@ -19,8 +17,7 @@ from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import EvidenceHost
 from sdstop.node.answers import answers
 from sdstop.node.live import LiveHost
-
-FIXTURES = sorted(path.parent for path in (Path(__file__).parents[2] / "fixtures").glob("*/README.md"))
+from tests.fixtures import names, opened
 
 
 def declared(collector: Collector, key: str) -> bool:
@@ -76,17 +73,17 @@ def test_nothing_is_read_of_this_machine_that_is_not_declared(collector: Collect
     assert undeclared(collector, host) == []
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_nothing_is_read_of_a_fixture_that_is_not_declared(fixture: Path) -> None:
+@pytest.mark.parametrize("fixture", names())
+def test_nothing_is_read_of_a_fixture_that_is_not_declared(fixture: str) -> None:
     host = EvidenceHost()
-    for frame in open_capture(fixture)[1]:
+    for frame in opened(fixture)[1]:
         host.apply(frame.evidence)
     found = {collector.name: undeclared(collector, host) for collector in BUILTIN}
     assert {name: keys for name, keys in found.items() if keys} == {}
 
 
 def test_there_are_fixtures() -> None:
-    assert FIXTURES
+    assert names()
 
 
 def test_what_is_not_declared_is_seen() -> None:

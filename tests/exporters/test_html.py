@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.session import Session
@@ -18,20 +17,17 @@ from sdstop.exporters.report.html import page
 from sdstop.exporters.report.html.markup import el, text
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.rules import RULES
-from tests.browser import Browser, browser, program
-from tests.stories.expected import FIXTURES
+from tests.exporters.browser import Browser, browser, program
+from tests.fixtures import opened
 
 _VOID = {"meta", "br", "line", "rect", "path"}
 
 
 def story(name: str) -> tuple[Session, Course]:
-    path = FIXTURES / name
-    packed = path / "capture.tar.gz"
-    origin, frames = open_capture(str(packed if packed.exists() else path))
-    return watched(origin, frames)
+    return watched(*opened(name))
 
 
-def watched(origin: Origin, frames: list[Frame] | tuple[Frame, ...]) -> tuple[Session, Course]:
+def watched(origin: Origin, frames: Iterable[Frame]) -> tuple[Session, Course]:
     session, course = Session(origin, BUILTIN, RULES), Course()
     for frame in frames:
         course.add(session.feed(frame).now)

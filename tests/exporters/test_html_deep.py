@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.watch import quieted
 from sdstop.collectors import BUILTIN
@@ -20,12 +20,12 @@ from sdstop.exporters.report.html.drawing import LABEL, WIDTH, Axis
 from sdstop.exporters.report.html.phys import phy_errors
 from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, course_of_sizes
 from sdstop.rules import RULES
-from tests.frames import frames
-from tests.sasnode import Phy, files
-from tests.stories.expected import FIXTURES
+from tests.fixtures import opened
+from tests.nodes.frames import frames
+from tests.nodes.sas import Phy, files
 
 
-def watched(origin: Origin, shown: list[Frame]) -> tuple[Session, Course]:
+def watched(origin: Origin, shown: Iterable[Frame]) -> tuple[Session, Course]:
     session, course = Session(origin, BUILTIN, RULES), Course()
     for frame in shown:
         course.add(session.feed(frame).now)
@@ -53,7 +53,7 @@ def drawn(content: str, title: str) -> str:
 
 
 def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
-    content = page(*watched(*open_capture(FIXTURES / "aoe-flashcache")))
+    content = page(*watched(*opened("aoe-flashcache")))
     figure = drawn(content, "Request sizes, flashcache, over time")
     assert re.findall(r'text-anchor="end">([^<]+)</text>', figure)[:8] == [
         f"{MARKED}{size}" for size in range(4096, 0, -512)
@@ -65,7 +65,7 @@ def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
 
 
 def test_sizes_of_real_requests_are_where_they_came() -> None:
-    session, course = watched(*open_capture(FIXTURES / "vm-aoe-8700"))
+    session, course = watched(*opened("vm-aoe-8700"))
     values = course.of("size")["issue etherd/e0.0"]
     assert values.keys() == {"4096", "8192", "40960", "65536"}
     assert all(len(column) == len(course.times) for column in values.values())
@@ -88,7 +88,7 @@ def test_what_is_drawn_stands_at_its_time() -> None:
 
 
 def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:
-    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    session, course = watched(*opened("aoe-flashcache"))
     course.times = [float(n) for n in range(7)]
     none = None
     course.values = {
@@ -105,13 +105,13 @@ def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:
 
 
 def test_one_reading_of_sizes_draws_nothing_over_time() -> None:
-    origin, shown = open_capture(FIXTURES / "aoe-flashcache")
+    origin, shown = opened("aoe-flashcache")
     session, course = watched(origin, list(shown[:1]))
     assert not list(course_of_sizes(course, session.head().window, axis(course)))
 
 
 def test_of_many_counters_the_busiest_are_drawn() -> None:
-    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    session, course = watched(*opened("aoe-flashcache"))
     course.times = [0.0, 1.0]
     course.values = {("size", f"issue sd{n}", "4096"): [None, float(n)] for n in range(40)}
     told = [title for title, _, _ in course_of_sizes(course, session.head().window, axis(course))]
@@ -121,7 +121,7 @@ def test_of_many_counters_the_busiest_are_drawn() -> None:
 
 
 def test_many_moments_of_many_sizes_stay_small() -> None:
-    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    session, course = watched(*opened("aoe-flashcache"))
     count = 2 * MOST - 1
     course.times = [float(n) for n in range(count)]
     course.values = {

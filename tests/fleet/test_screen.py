@@ -12,16 +12,16 @@ import pytest
 from textual.pilot import Pilot
 
 from sdstop.analysis.outlier import Trait, outliers
+from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import Key, Picture, picture
-from sdstop.fleet.problem import SettingsError
 from sdstop.fleet.watcher import NodePicture
 from sdstop.tui.fleet.app import FleetDashboard
 from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet
 from sdstop.tui.pane import Pane
 from sdstop.tui.terminal import Options
-from tests.fleet.test_picture import ANSWERS, HOSTILE, node
+from tests.fleet.answers import ANSWERS, HOSTILE, node
 
 URL = "http://prometheus.example:9090"
 DIFFERS = tuple(outliers(Trait(f"n{at}", "mtu", "eth2", 1500 if at == 4 else 9000) for at in range(5)))
@@ -188,9 +188,9 @@ async def test_partial_answers_stand_above_the_tables() -> None:
 
 
 async def test_settings_that_go_wrong_end_it() -> None:
-    async with shown(SettingsError("/etc/sdstop/token: No such file")) as (app, pilot, _):
+    async with shown(ConfigError("/etc/sdstop/token: No such file")) as (app, pilot, _):
         await until(pilot, lambda: not app.is_running)
-        assert isinstance(app.failure, SettingsError)
+        assert isinstance(app.failure, ConfigError)
         assert app.return_code == 1
 
 

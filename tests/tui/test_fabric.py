@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Frame, Origin, Outcome
 from sdstop.core.finding import Finding, Severity
@@ -15,19 +13,19 @@ from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.palette import plain
 from sdstop.tui.terminal import Options
-from tests.tui.fabricnode import FabricNode, boxes, names
-from tests.tui.nodes import Node, raid10, refused
+from tests.fixtures import opened
+from tests.nodes.block import Node, raid10, refused
+from tests.nodes.fabric import FabricNode, boxes, names
+from tests.nodes.zfs import STATUS, status, tree
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
-from tests.tui.test_hostile import NASTY, harmless
-from tests.tui.test_views import says
-from tests.zfsnode import STATUS, status, tree
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def capture(name: str) -> Session:
-    origin, frames = open_capture(FIXTURES / name)
+    origin, frames = opened(name)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     return session

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,29 +12,10 @@ from sdstop.core.evidence import Cite, Evidence, Outcome
 from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value
 from sdstop.core.session import Session
 from sdstop.tui.terminal import Options
-from tests.tui.nodes import Load, Node, raid10, refused
-from tests.tui.screens import SMALL, WIDE, Screen, screen
-from tests.tui.test_views import says
-
-NASTY = (
-    "[red]x[/red]y",
-    "vol[/foo]",
-    "[@click=app.exit]q[/]",
-    "\x1b]0;PWNED\x1b\\",
-    "\x1b[5n\x1b[2J",
-    "\x9b31mred",
-    "a\x07b\x08c\x7f",
-    "\u202egnp.exe\u202c\u2066x\u2069",
-    "z\u200bw\u2060\ufeff\u00ad",
-    "line\u2028sep\u2029end",
-    "nul\x00l",
-    "\udc80\udcff",
-    "日本語" * 9,
-    "e\u0301\u0300\u0301" * 5,
-    "👩‍👩‍👧‍👦",
-    "x" * 300,
-    "%s{0}$HOME`id`",
-)
+from tests.nodes.block import Load, Node, raid10, refused
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.rules import says
+from tests.tui.screens import SMALL, WIDE, screen
 
 
 def nasty_session(name: str) -> Session:
@@ -74,19 +54,6 @@ def nasty_session(name: str) -> Session:
     node = Node((plain, "sda", "md0"), lambda *_: Load(5, 5, queue=2.0), raid10("md0", (plain, "sda")), files, later)
     rules = [says(finding, RuledOut(name, name, name), Unchecked(name, name, name))]
     return node.session(4, rules, name=name)
-
-
-def harmless(shown: Screen, *, ascii_only: bool = False) -> None:
-    """Look at every cell that would be sent to the terminal."""
-    for line in shown.segments():
-        for segment in line:
-            assert segment.control is None
-            assert not [
-                c for c in segment.text if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp", "Mn"}
-            ]
-            assert not ascii_only or segment.text.isascii()
-            assert segment.style is None or not segment.style.meta
-            assert segment.style is None or segment.style.link is None
 
 
 async def walk(session: Session, size: tuple[int, int], *, ascii_only: bool) -> None:

@@ -14,9 +14,9 @@ from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, conclusions
 from sdstop.tui.help import KEYS
 from sdstop.tui.terminal import Options
-from tests.tui.nodes import Load, Node
+from tests.nodes.block import Load, Node
+from tests.tui.rules import begun_between
 from tests.tui.screens import SMALL, WIDE, FakeFeed, Screen, screen
-from tests.tui.test_playhead import begun_between
 
 DISKS = ("sda", "sdb", "sdc", "nvme0n1")
 
