@@ -130,8 +130,8 @@ class Host(ABC):
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
         """Ask the cluster's gateway over HTTP, for at most `deadline` seconds; `body` is JSON data.
 
-        An allow-list (sdstop.node.gateway.allowed) permits only requests that read. Each answer is a Reply, also an error.
-        Raises Absent where no gateway is configured.
+        An allow-list (sdstop.node.gateway.allowed) permits only requests that read. Each answer is a Reply, also an
+        error. Raises Absent where no gateway is configured.
         """
         del body, deadline
         raise Absent(f"http:{method} {path}", "no gateway is configured: [powerflex] gateways in the config file")
