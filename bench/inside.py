@@ -193,10 +193,11 @@ def main() -> None:
         status = 1
         try:
             build(Tree(Path(folder)))
-            sample(LiveHost(folder), _INSIDE, 1, 1e9, 1.0)  # whatever is imported late is, while it can be found
+            # Whatever is imported late is imported now, while it can be found.
+            sample(LiveHost(folder, _INSIDE), _INSIDE, 1, 1e9, 1.0)
             if os.geteuid() == 0:
                 os.chroot(folder)
-            measure(LiveHost("/" if os.geteuid() == 0 else folder), options.frames, options.rounds)
+            measure(LiveHost("/" if os.geteuid() == 0 else folder, _INSIDE), options.frames, options.rounds)
             sys.stdout.flush()
             status = 0
         finally:

@@ -27,6 +27,7 @@ class DiskDay(Reading):
     family: ClassVar[str] = "disk_day"
     title: ClassVar[str] = "Disks as sar recorded them"
     exported: ClassVar[bool] = False
+    rows_of = Source("{origin}", " {device} ")
 
     device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0")]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]
@@ -40,11 +41,6 @@ class DiskDay(Reading):
     requests: Annotated[float, Metric("tps", "Mean requests a second", "per_second")]
     bytes: Annotated[float | None, Metric("Bytes", "Mean bytes a second, both ways", "bytes_per_second")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the text."""
-        del field
-        return Source(self.origin, f" {self.device} ") if self.origin else None
 
 
 _TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d")

@@ -12,7 +12,7 @@ from sdstop.collectors.fabric.locality import NODES, functions, node_cpus, node_
 from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, files
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
@@ -46,6 +46,13 @@ class Hba(Reading):
 
     family: ClassVar[str] = "hba"
     title: ClassVar[str] = "HBAs"
+    rows_of = Source(f"{PCI}/{{hba}}/class")
+    fields_of = files(f"{PCI}/{{hba}}", **_FILES) | files(
+        f"{PCI}/{{port}}",
+        port_device_id="device",
+        port_max_speed=_FILES["max_speed"],
+        port_max_width=_FILES["max_width"],
+    )
 
     hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it")]
     kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage")]
@@ -65,14 +72,6 @@ class Hba(Reading):
         str | None, Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False)
     ] = None
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field (the class, if not named)."""
-        if field == "port_device_id" and self.port is not None:
-            return Source(f"{PCI}/{self.port}/device")
-        if field.startswith("port_") and self.port is not None:
-            return Source(f"{PCI}/{self.port}/{_FILES[field.removeprefix('port_')]}")
-        return Source(f"{PCI}/{self.hba}/{_FILES.get(field, 'class')}")
-
 
 @dataclass(frozen=True, slots=True)
 class DiskPath(Reading):
@@ -80,6 +79,8 @@ class DiskPath(Reading):
 
     family: ClassVar[str] = "disk_path"
     title: ClassVar[str] = "Ways to disks"
+    rows_of = (Source("{told}", "/dev/{device} "), Source(f"link:{BLOCK}/{{device:sysfs}}"))
+    fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
 
     device: Annotated[str, Label("Device", "Kernel name")]
     hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it")]
@@ -91,14 +92,6 @@ class DiskPath(Reading):
     bay: Annotated[int | None, Metric("Bay", "Bay in the enclosure", export=False)]
     model: Annotated[str | None, Fact("Model", "Vendor and model, where sg_map alone tells them", export=False)] = None
     told: Annotated[str | None, Fact("Told by", "Evidence, if not sysfs", export=False)] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the link that tells the way; of the slot, the end device's attribute."""
-        if self.told is not None:
-            return Source(self.told, f"/dev/{self.device} ")
-        if field in {"enclosure", "bay"} and self.end_device is not None:
-            return Source(f"{SAS_DEVICES}/{self.end_device}/{field}_identifier")
-        return Source(f"link:{BLOCK}/{self.device.replace('/', '!')}")
 
 
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")

@@ -33,6 +33,7 @@ class Dimm(Reading):
 
     family: ClassVar[str] = "dimm"
     title: ClassVar[str] = "Memory modules"
+    rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
 
     slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart")]
     socket: Annotated[str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it")]
@@ -51,11 +52,6 @@ class Dimm(Reading):
     where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the firmware's table, and the slot's name in it."""
-        del field
-        return Source(self.where or TABLE, self.needle)
-
 
 @dataclass(frozen=True, slots=True)
 class MemorySocket(Reading):
@@ -67,6 +63,7 @@ class MemorySocket(Reading):
 
     family: ClassVar[str] = "memory_socket"
     title: ClassVar[str] = "Memory of each processor"
+    rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
 
     socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware")]
     cpu: Annotated[str | None, Fact("Processor", "Model")]
@@ -90,11 +87,6 @@ class MemorySocket(Reading):
     ]
     where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the firmware's table, and the socket's or processor's name in it."""
-        del field
-        return Source(self.where or TABLE, self.needle)
 
 
 def read(host: Host) -> Iterable[Reading]:

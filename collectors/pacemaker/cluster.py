@@ -16,7 +16,7 @@ from sdstop.collectors.pacemaker.crm_mon import (
     parse_name,
     parse_status,
 )
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
@@ -34,6 +34,8 @@ class ClusterResource(Reading):
 
     family: ClassVar[str] = "cluster_resource"
     title: ClassVar[str] = "Cluster resources"
+    rows_of = Source("{origin}", 'id="{resource}"')
+    fields_of: ClassVar = {"failures": Source("{origin}", '"{resource}_')}
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster")]
     resource: Annotated[str, Label("Resource", "Its name")]
@@ -47,10 +49,6 @@ class ClusterResource(Reading):
     failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
     said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return where the resource stands, or an action of it that failed."""
-        return Source(self.origin, f'"{self.resource}_' if field == "failures" else f'id="{self.resource}"')
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -176,7 +174,7 @@ PACEMAKER = Collector(
     read,
     (Cluster, ClusterNode, ClusterResource),
     (
-        Need(command_key(MON), "nodes, quorum and resources", "root, or the group haclient"),
+        Command(MON, "nodes, quorum and resources", "root, or the group haclient"),
         Need("cmd:crm_mon*", "the same, as others recorded it"),
         Need(COROSYNC, "the cluster's name"),
         Need("/proc/sys/kernel/hostname", "this node's name"),

@@ -187,7 +187,10 @@ def _begin(options: argparse.Namespace) -> Watch:
 
     gateway = _gateway(config, options.command)
     sampler = Sampler(
-        collectors, host=lambda: _live(root, gateway), interval=interval, hotplug=options.command == DASHBOARD
+        collectors,
+        host=lambda: _live(root, collectors, gateway),
+        interval=interval,
+        hotplug=options.command == DASHBOARD,
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
@@ -255,7 +258,7 @@ def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
     return client
 
 
-def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
+def _live(root: str, collectors: Sequence[Collector], gateway: Callable[[], Client] | None = None) -> LiveHost:
     """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
     from sdstop.node.live import LiveHost
 
@@ -263,7 +266,7 @@ def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
         from sdstop.node.tracing import sweep
 
         sweep()
-    return LiveHost(root, gateway=gateway)
+    return LiveHost(root, collectors, gateway=gateway)
 
 
 def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:

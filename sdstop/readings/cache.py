@@ -144,6 +144,7 @@ class CacheActivity(Reading):
     title: ClassVar[str] = "Cache activity"
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
+    rows_of = Source("{where}", "{needle}")
 
     cache: Annotated[str, Label("Cache", "As of the cache")]
     kind: Annotated[str, Label("Kind", "As of the cache")]
@@ -165,11 +166,6 @@ class CacheActivity(Reading):
     errors: Annotated[float | None, Metric("Errors", "I/O errors of both sides", "per_second")]
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
     needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the file or command that said it."""
-        del field
-        return Source(self.where, self.needle) if self.where else None
 
 
 def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | None:

@@ -21,7 +21,6 @@ from sdstop.collectors.network.clients import (
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent
 from sdstop.core.replay import EvidenceHost
-from sdstop.node.commands import COMMANDS
 from tests.nodes.clients import ROUTE, TCP, line, node
 
 
@@ -63,10 +62,6 @@ def test_nobody_is_asked_where_there_is_no_client() -> None:
         with pytest.raises(Absent, match="nobody is connected"):
             CLIENTS.read(host)
         assert command_key(ASK) not in host.touched
-
-
-def test_the_command_is_one_that_sdstop_runs() -> None:
-    assert any(command.allows(ASK) for command in COMMANDS)
 
 
 @pytest.mark.parametrize(("text", "said"), [(TCP, True), (TCP.replace("0801", "0CBC"), True), ("", False)])

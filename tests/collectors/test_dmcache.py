@@ -4,16 +4,17 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper.dmcache import DMCACHE, MODULES
 from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
 from sdstop.collectors.devicemapper.mapper import MAPPER, MappedDevice
+from sdstop.core.collector import commands_of
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut
 from sdstop.core.model import Source
 from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
-from sdstop.node.commands import COMMANDS
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.iosize import RequestSizes
 from tests.fixtures import opened
@@ -247,7 +248,7 @@ def test_that_the_slow_commands_hang_costs_names_only() -> None:
 
 
 def test_keys_of_encryption_are_never_asked_for() -> None:
-    ours = [command.argv for command in COMMANDS if command.argv[0] == "dmsetup"]
+    ours = [command.argv for command in commands_of(BUILTIN) if command.argv[0] == "dmsetup"]
     assert len(ours) == 4
     assert not any("--showkeys" in argv or "*" in argv for argv in ours)
     assert [argv for argv in ours if argv[1] == "status"] == [("dmsetup", "status", "--noflush")]

@@ -60,7 +60,7 @@ def family_row(row: Any) -> dict[str, Any]:
 
 
 def frame(number: int) -> Frame:
-    host = RecordingHost(LiveHost())
+    host = RecordingHost(LiveHost(collectors=COLLECTORS))
     for collector in COLLECTORS:
         with contextlib.suppress(Unreadable, Malformed):
             list(collector.read(host))

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 import sdstop.collectors
+from sdstop.core.collector import Collector, Command, Need, commands_of
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, TimedOut
 from sdstop.node import commands
-from sdstop.node.commands import COMMANDS, Command, CommandRunner
+from sdstop.node.commands import CommandRunner
 
 LONG = 600.0
 """Seconds that a test's command would sleep: whoever waited for it would not end."""
@@ -73,7 +74,7 @@ def test_a_signal_is_a_negative_exit(runner: Callable[[str], CommandRunner]) -> 
     [["rm", "x"], ["probe", "--option"], ["probe", "a", "b"], ["probe", "a b"], ["probe", ""], ["probe", "$(x)"], []],
 )
 def test_what_is_not_on_the_list_is_refused(runner: Callable[[str], CommandRunner], argv: list[str]) -> None:
-    with pytest.raises(Failed, match="none of the commands"):
+    with pytest.raises(Failed, match="no collector in use declares this command"):
         runner("echo ran").run(argv, 60)
 
 
@@ -157,18 +158,23 @@ def test_what_cannot_be_killed_is_abandoned_and_twice_is_enough(
         one.run(["probe"], 0.1)
 
 
-def test_every_command_of_a_collector_is_allowed() -> None:
-    wanted = [
-        need.what.removeprefix("cmd:").split(" ")
-        for collector in sdstop.collectors.BUILTIN
-        for need in collector.needs
-        if need.what.startswith("cmd:") and not need.what.endswith("*")  # a pattern: only read where it is recorded
-    ]
-    assert [argv for argv in wanted if not any(command.allows(argv) for command in COMMANDS)] == []
+def declaring(*needs: Need | Command) -> Collector:
+    return Collector("c", "Title", lambda _: (), (), needs)
+
+
+def test_what_is_declared_twice_is_allowed_once() -> None:
+    probe = Command(("probe", "-l"), "a test")
+    again = Command(("probe", "-l"), "another reason")
+    assert commands_of([declaring(probe, Need("cmd:probe *", "recorded")), declaring(again)]) == (probe,)
+
+
+def test_two_that_keep_different_lines_of_one_command_are_refused() -> None:
+    with pytest.raises(ValueError, match="cmd:probe: declared twice"):
+        commands_of([declaring(Command(("probe",), "a test")), declaring(Command(("probe",), "a test", keep="a"))])
 
 
 def test_no_command_of_the_list_can_be_given_an_option() -> None:
-    for command in COMMANDS:
+    for command in commands_of(sdstop.collectors.BUILTIN):
         assert command.why
         for word in ("-x", "--delete", "", "a\nb", ";", "../x y"):
             assert not command.allows([word if part == "*" else part for part in (*command.argv, "*")])

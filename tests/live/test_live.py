@@ -17,13 +17,16 @@ import pyudev  # type: ignore[import-untyped]
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdstop.collectors import BUILTIN
+from sdstop.core.collector import Collector, Question, questions_of
+from sdstop.core.evidence import GATEWAY
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Unreadable
+from sdstop.core.recording import RecordingHost
 from sdstop.node import answers
-from sdstop.node.answers import QUESTIONS, Processes, hotplug, shortened
+from sdstop.node.answers import Processes, hotplug, shortened
 from sdstop.node.live import LiveHost, unreadable
-from sdstop.node.machines import DRIVES
 
-NODE = LiveHost()
+NODE = LiveHost(collectors=BUILTIN)
 
 
 def tree(folder: Path, files: dict[str, str], links: dict[str, str] | None = None) -> LiveHost:
@@ -203,10 +206,10 @@ class TestRoot:
             LiveHost(str(tmp_path / "none")).read("/x")
 
     def test_commands_and_answers_are_denied(self, tmp_path: Path) -> None:
-        host = LiveHost(str(tmp_path))
+        host = LiveHost(str(tmp_path), BUILTIN)
         with pytest.raises(Denied, match="a command cannot be asked of --root"):
             host.run(["ip", "-j", "-d", "link", "show"])
-        for question in QUESTIONS:
+        for question in questions_of(BUILTIN).keys() - {GATEWAY}:
             with pytest.raises(Denied, match="cannot be asked of --root"):
                 host.answer(question)
 
@@ -226,21 +229,44 @@ class TestRoot:
 
 
 def test_a_question_nobody_wrote_down_fails() -> None:
-    with pytest.raises(Failed, match="none of the questions"):
+    with pytest.raises(Failed, match="no collector in use declares this question"):
         NODE.answer("psutil.kill")
 
 
 def test_a_command_of_the_node_is_run_by_the_list() -> None:
-    with pytest.raises(Failed, match="none of the commands"):
+    with pytest.raises(Failed, match="no collector in use declares this command"):
         NODE.run(["reboot"])
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize("question", sorted(questions_of(BUILTIN).keys() - {GATEWAY}))
 def test_answers_are_json(question: str) -> None:
-    assert QUESTIONS[question].why
-    with suppress(Absent) if question == DRIVES else nullcontext():  # no virtual machine may run here
+    with suppress(Absent) if question not in answers.answers() else nullcontext():  # no virtual machine may run here
         answer = NODE.answer(question)
         assert json.loads(json.dumps(answer)) == answer
+
+
+def test_what_an_answer_follows_from_is_not_recorded() -> None:
+    question = Question("name", "a test", answer=lambda host: {"letters": len(host.text("/proc/self/comm"))})
+    collector = Collector("c", "Title", lambda host: host.answer("name"), (), (question,))
+    recorder = RecordingHost(LiveHost(collectors=[collector]))
+    collector.read(recorder)
+    assert recorder.evidence.keys() == {"answer:name"}
+
+
+@pytest.mark.parametrize(("error", "path"), [(Absent, "/none"), (Failed, "/proc/self")])
+def test_an_answer_that_fails_is_told_under_its_own_key(error: type[Unreadable], path: str) -> None:
+    collector = Collector(
+        "c", "Title", lambda _: (), (), (Question("q", "a test", answer=lambda host: host.text(path)),)
+    )
+    with pytest.raises(error) as said:
+        LiveHost(collectors=[collector]).answer("q")
+    assert said.value.key == "answer:q"
+
+
+def test_two_that_answer_one_question_in_different_ways_are_refused() -> None:
+    needs = tuple(Question("q", "a test", answer=lambda _, n=n: n) for n in range(2))
+    with pytest.raises(ValueError, match="answer:q: declared twice"):
+        LiveHost(collectors=[Collector("c", "Title", lambda _: (), (), needs)])
 
 
 def test_a_missing_library_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:

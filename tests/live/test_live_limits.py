@@ -78,7 +78,7 @@ def watched(seconds: int) -> Session:
     """Return what a session says of this machine after some looks, a second apart."""
     collectors = (CGROUPS, DISKSTATS)
     session = Session(Origin("n"), collectors, [VOLUME_QOS_SATURATED])
-    host = LiveHost()
+    host = LiveHost(collectors=collectors)
     for number in range(1, seconds + 1):
         recorder = RecordingHost(host)
         now, taken = time.monotonic(), time.time()

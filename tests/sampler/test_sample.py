@@ -25,7 +25,7 @@ from tests.sampler.meters import METERS, OTHERS, Meter, Speed, keys
 def node_with(collector: Collector) -> Host:
     """Return this machine if it has what a collector reads, else the first node of the fixtures that has."""
     nodes: Iterator[Host] = (EvidenceHost(e for frame in opened(name)[1] for e in frame.evidence) for name in names())
-    for host in chain([LiveHost()], nodes):
+    for host in chain([LiveHost(collectors=[collector])], nodes):
         with contextlib.suppress(Unreadable):
             if list(collector.read(host)):
                 return host

@@ -46,7 +46,7 @@ VIEWS = (
     ViewEntry("6", "Host", "host.HostView", "load, memory modules, NUMA, processes, sources; 6 again: next page"),
     ViewEntry("7", "Cluster", "cluster.ClusterView", "failure domains, nodes, devices, capacity", "Clust"),
     ViewEntry("8", "Volumes", "volumes.Volumes", "volumes and their limits", "Vols"),
-    ViewEntry("9", "Readings", "readings.Readings", "what sources tell that no other view shows", "Read", spare=True),
+    ViewEntry("0", "Readings", "readings.Readings", "what sources tell that no other view shows", "Read", spare=True),
     ViewEntry("!", "Findings", "findings.Findings", "all findings: in force, unknown, ended, ruled out", "Find"),
 )
 """In the order of tabs; the first is shown at the start."""
