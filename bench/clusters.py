@@ -28,7 +28,7 @@ from sdstop.core.history import History
 from sdstop.core.replay import Replay
 from sdstop.rules import RULES
 from sdstop.sampler import wire
-from sdstop.sampler.rounds import Delta
+from sdstop.sampler.scheduler import ChangeFilter
 
 PACE = 10.0
 SETTLED = 10
@@ -130,7 +130,7 @@ def main() -> None:
     shape = (sizes.volumes, sizes.nodes, sizes.devices)
     said = objects(*shape)
     keys = http_key("GET", INSTANCES), http_key("POST", STATISTICS, QUERY)
-    replay, delta = Replay((SCALEIO,)), Delta()
+    replay, delta = Replay((SCALEIO,)), ChangeFilter()
     history, diagnosis = History(providers_of((SCALEIO,))), Diagnosis(RULES)
     kinds = ("decoded", "judged", "all_new", "child", "json")
     took: dict[str, list[float]] = {name: [] for name in kinds}

@@ -36,8 +36,8 @@ from sdstop.core.history import History
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
-from sdstop.sampler.flight import sample
-from sdstop.sampler.rounds import Delta
+from sdstop.sampler.runner import sample
+from sdstop.sampler.scheduler import ChangeFilter
 
 _HBAS, _DRIVES, _LANES, _EXPANDED = 8, 12, 8, 22
 _INSIDE = (SAS, HBA, NUMA, DIMMS, EDAC, INTERRUPTS)
@@ -193,10 +193,11 @@ def main() -> None:
         status = 1
         try:
             build(Tree(Path(folder)))
-            sample(LiveHost(folder), _INSIDE, 1, 1e9, 1.0)  # whatever is imported late is, while it can be found
+            # Whatever is imported late is imported now, while it can be found.
+            sample(LiveHost(folder, _INSIDE), _INSIDE, 1, 1e9, 1.0)
             if os.geteuid() == 0:
                 os.chroot(folder)
-            measure(LiveHost("/" if os.geteuid() == 0 else folder), options.frames, options.rounds)
+            measure(LiveHost("/" if os.geteuid() == 0 else folder, _INSIDE), options.frames, options.rounds)
             sys.stdout.flush()
             status = 0
         finally:
@@ -211,7 +212,7 @@ def measure(host: LiveHost, frames: int, rounds: int) -> None:
     full, bare = Judge(), Judge()
     costs: dict[str, list[float]] = {"round": [], "sas": [], "frame": [], "without": [], "dimms": []}
     number = 0
-    delta = Delta()
+    delta = ChangeFilter()
     for turn in range(rounds):
         number += 1
         moment = 300.0 * turn
@@ -234,7 +235,7 @@ def measure(host: LiveHost, frames: int, rounds: int) -> None:
     print(json.dumps(found))
 
 
-def _news(delta: Delta, frame: Frame) -> Frame:
+def _news(delta: ChangeFilter, frame: Frame) -> Frame:
     """Return what the sampler would send of a frame, with an error more on one phy: the rest stands still."""
     evidence = delta.news(frame.evidence)
     more = Evidence(f"{PHYS}/phy-0:0:3/invalid_dword_count", data=f"{frame.number}\n".encode())

@@ -20,13 +20,14 @@ from statistics import mean
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.ceph.answers import DUMP, HEALTH, PERF, STATUS, TREE
+from sdstop.collectors.limits.cgroups import QUESTION
 from sdstop.core.diagnosis import Diagnosis, providers_of
 from sdstop.core.evidence import Evidence, Frame, command_key
 from sdstop.core.history import History
 from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import Replay
+from sdstop.node import folders
 from sdstop.node.live import LiveHost
-from sdstop.node.throttled import LIMITED, ControlGroups
 from sdstop.readings.limit import Limit, LimitUse
 from sdstop.rules import RULES
 
@@ -70,7 +71,7 @@ def looked(groups: int, times: int = 20) -> float:
         build(root, groups)
         began = time.process_time()
         for _ in range(times):
-            ControlGroups(str(root)).look()
+            folders.holding(str(root), ["io.max"], 20_000)
         return (time.process_time() - began) * 1000 / times
 
 
@@ -122,7 +123,7 @@ def evidence(groups: int, second: int) -> list[Evidence]:
     """Return what is read of the groups in a second."""
     paths = [_GROUP.format(number) for number in range(groups)]
     answer = json.dumps({"v1": [], "v2": paths, "groups": groups})
-    items = [Evidence(f"answer:{LIMITED}", data=answer.encode())] if second == 1 else []
+    items = [Evidence(f"answer:{QUESTION}", data=answer.encode())] if second == 1 else []
     for number, path in enumerate(paths):
         items += [
             Evidence(f"/sys/fs/cgroup{path}/{name}", data=text.encode())

@@ -16,9 +16,9 @@ from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.host import Host
 from sdstop.core.recording import RecordingHost
 from sdstop.node.live import LiveHost
-from sdstop.sampler.flight import run
-from sdstop.sampler.rounds import Delta, Sent
-from sdstop.sampler.wire import Assembly, packets
+from sdstop.sampler.runner import run
+from sdstop.sampler.scheduler import ChangeFilter, Sent
+from sdstop.sampler.wire import FrameAssembly, packets
 
 START = 1_700_000_000.0
 LIVELY = tuple(collector for collector in BUILTIN if collector.pace <= LIVE)
@@ -49,7 +49,7 @@ def sent(number: int, evidence: list[Evidence], ran: tuple[Collector, ...]) -> S
     return START + number, float(number), evidence, marks
 
 
-def carried(frame: Sent, assembly: Assembly) -> Frame:
+def carried(frame: Sent, assembly: FrameAssembly) -> Frame:
     """Return a frame after it went over the wire. Raises ValueError if it does not come out."""
     for packet in packets(frame):
         arrived = assembly.add(packet)
@@ -65,7 +65,7 @@ def due(number: int) -> tuple[Collector, ...]:
 
 def frames(root: Path, count: int) -> Iterator[Frame]:
     """Yield the frames of so many seconds, as the sampler would send them."""
-    host, delta, assembly, counters = LiveHost(str(root)), Delta(), Assembly(), Counters(root)
+    host, delta, assembly, counters = LiveHost(str(root)), ChangeFilter(), FrameAssembly(), Counters(root)
     try:
         for number in range(1, count + 1):
             ran = due(number)

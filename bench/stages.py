@@ -28,8 +28,8 @@ from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
-from sdstop.sampler.rounds import Delta
-from sdstop.sampler.wire import Assembly
+from sdstop.sampler.scheduler import ChangeFilter
+from sdstop.sampler.wire import FrameAssembly
 
 SETTLED = 75
 """Frames that are not counted, unless told otherwise: the windows of rules fill."""
@@ -47,7 +47,7 @@ class Stages:
         self._counters = Counters(root)
         self._host = LiveHost(str(root))
         self._node = LiveHost()
-        self._delta, self._assembly = Delta(), Assembly()
+        self._delta, self._assembly = ChangeFilter(), FrameAssembly()
         self._replay = Replay(BUILTIN)
         self._history = History(providers_of(BUILTIN))
         self._diagnosis = Diagnosis(RULES)

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from sdstop.core.session import Session
 from sdstop.tui.app import Dashboard
 from sdstop.tui.terminal import Options
-from tests.tui import clusternode
-from tests.tui.fabricnode import FabricNode, boxes
+from tests.nodes import cluster as clusternode
+from tests.nodes.fabric import FabricNode, boxes
 
 MIB = 1 << 20
 

@@ -20,18 +20,18 @@ from types import TracebackType
 from typing import Any, Self
 
 from sdstop import __version__
-from sdstop.capture.bounds import LIMITS
-from sdstop.capture.layout import Place, Slugs, lay_out
-from sdstop.capture.manifest import SCHEMA
+from sdstop.capture.contents import LIMITS
+from sdstop.capture.frames import SCHEMA
+from sdstop.capture.layout import MemberNames, SlugTable, lay_out
 from sdstop.capture.sink import ArchiveSink, FolderSink, Sink
 from sdstop.core.evidence import Evidence, Frame, RunMark, dated, slug
 from sdstop.core.format import safe
 from sdstop.core.session import Session
-from sdstop.exporters.report.asked import asked
-from sdstop.exporters.report.course import Course, course_of
 from sdstop.exporters.report.document import document, plain
+from sdstop.exporters.report.evidence_log import evidence_log
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries, series_of
 
 ARCHIVES = (".tar.gz", ".tgz")
 """A path that ends so becomes an archive, any other a folder."""
@@ -100,8 +100,8 @@ class CaptureWriter:
             **({} if collectors is None else {"collectors": sorted(collectors)}),
         }
         self._moments: list[dict[str, Any]] = []
-        self._slugs = Slugs()
-        self._stored: dict[str, _Stored] = {}
+        self._slugs = SlugTable()
+        self._stored: dict[str, _StoredEvidence] = {}
         self._members = self._bytes = 0
         self._failure = ""
         if self.path.name.lower().endswith(_FOREIGN) and not _is_archive(self.path):
@@ -131,7 +131,7 @@ class CaptureWriter:
         ]  # fmt: skip
         files, places = lay_out(fresh, self._slugs)
         for key, place in places.items():
-            self._stored[key] = _Stored.at(folder, place, prints[key])
+            self._stored[key] = _StoredEvidence.at(folder, place, prints[key])
         lines = [_line(frame.number, latest[key], self._stored[key]) for key in sorted(latest)]
         moment = {
             "taken": frame.taken if dated(frame.taken) else None,
@@ -198,8 +198,8 @@ class CaptureWriter:
             raise Unwritable(self.path, self._failure) from error
 
 
-def conclusions(session: Session, course: Course | None = None, kept: int | None = None) -> Conclusions:
-    """Return what was found in a session; without a course, plots are of its last window alone.
+def conclusions(session: Session, series: ReportSeries | None = None, kept: int | None = None) -> Conclusions:
+    """Return what was found in a session; without `series`, plots are of its last window alone.
 
     `kept` is how many of its frames the capture has, None for all: that others are not there is said. LookupError
     before the first frame.
@@ -207,13 +207,13 @@ def conclusions(session: Session, course: Course | None = None, kept: int | None
     gone = session.frames_seen - kept if kept is not None else 0
     note = f"this is of {session.frames_seen} frames, and the capture has the last {kept} of them" if gone > 0 else ""
     findings = plain(document(session, readings=False, note=note))
-    drawn = course if course is not None else course_of(session.head().window)
-    ran = asked(session.remembered())
+    drawn = series if series is not None else series_of(session.head().window)
+    ran = evidence_log(session.remembered())
     return Conclusions(findings, postmortem(session, note, ran), page(session, drawn, note, ran))
 
 
 @dataclass(frozen=True, slots=True)
-class _Stored:
+class _StoredEvidence:
     """The latest state of a key, and the members that hold it."""
 
     fingerprint: tuple[object, ...]
@@ -221,7 +221,7 @@ class _Stored:
     stderr: str | None
 
     @classmethod
-    def at(cls, folder: str, place: Place, fingerprint: tuple[object, ...]) -> Self:
+    def at(cls, folder: str, place: MemberNames, fingerprint: tuple[object, ...]) -> Self:
         """Note where a frame's folder holds it."""
         data, stderr = (name and f"{folder}/{name}" for name in (place.data, place.stderr))
         return cls(fingerprint, data, stderr)
@@ -233,7 +233,7 @@ def _fingerprint(item: Evidence) -> tuple[object, ...]:
     return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest() if item.stderr else b""
 
 
-def _line(frame: int, item: Evidence, stored: _Stored) -> dict[str, Any]:
+def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]:
     """Return an evidence's line of the index; what only some have stands in those lines alone."""
     line = {
         "frame": frame,

@@ -26,20 +26,20 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from sdstop.capture.reader import Unopenable, open_capture
+from sdstop.capture.reader import PACKED, Unopenable, open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.session import Session
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import document, plain
 from sdstop.exporters.report.html.page import page
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import text_report
 from sdstop.redaction import credentials
 from sdstop.redaction.pseudonym import Pseudonyms
 from sdstop.redaction.redactor import Redactor
 from sdstop.rules import RULES
+from tests.fixtures import FIXTURES, names
 
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 FRAMES = 4
 """Frames of a case that are looked at."""
 REDACTED = 0.2
@@ -92,7 +92,7 @@ def damaged(data: bytes, chance: random.Random, times: int) -> bytes:
 def _story(name: str) -> Mapping[str, bytes]:
     """Return the files of a fixture, by their names below its folder."""
     top = FIXTURES / name
-    packed = top / "capture.tar.gz"
+    packed = top / PACKED
     if packed.exists():
         return _members(gzip.decompress(packed.read_bytes()))
     return {str(path.relative_to(top)): path.read_bytes() for path in sorted(top.rglob("*")) if path.is_file()}
@@ -110,15 +110,10 @@ def _sosreport() -> Mapping[str, bytes]:
 
 
 @cache
-def _stories() -> tuple[str, ...]:
-    return tuple(sorted(path.name for path in FIXTURES.iterdir() if path.is_dir()))
-
-
-@cache
 def _pasted() -> tuple[bytes, ...]:
     """Return what somebody may paste: commands with their prompt, and what they print."""
     pieces = []
-    for name in _stories():
+    for name in names():
         for path, data in _story(name).items():
             parts = path.split("/")
             if parts[-1] == "stdout" and "commands" in parts:
@@ -158,7 +153,7 @@ def _tar(files: Mapping[str, bytes], top: str) -> bytes:
 
 
 def _archive(folder: Path, chance: random.Random) -> Path:
-    files = _story(chance.choice(_stories()))
+    files = _story(chance.choice(names()))
     raw = _tar(_wounded(files, chance) if chance.random() < 0.7 else files, "sdstop-node")
     if chance.random() < 0.3:
         raw = damaged(raw, chance, chance.randrange(1, 8))
@@ -172,7 +167,7 @@ def _archive(folder: Path, chance: random.Random) -> Path:
 
 def _folder(folder: Path, chance: random.Random) -> Path:
     top = folder / "case"
-    for name, data in _wounded(_story(chance.choice(_stories())), chance).items():
+    for name, data in _wounded(_story(chance.choice(names())), chance).items():
         path = top / name.replace("\0", "_")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -223,10 +218,10 @@ def look(path: Path, *, redacted: bool = False) -> bool:
         for frame in frames[:FRAMES]:
             redactor.learn(frame.evidence)
         origin, frames = redactor.origin(origin), [redactor.frame(frame) for frame in frames[:FRAMES]]
-    session, course = Session(origin, BUILTIN, RULES, remember=900.0), Course()
+    session, series = Session(origin, BUILTIN, RULES, remember=900.0), ReportSeries()
     for frame in frames[:FRAMES]:
         shot = session.feed(frame).now
-        course.add(shot)
+        series.add(shot)
         for name, run in shot.runs.items():
             if _BUG.match(run.reason):
                 raise Escaped(f"collector {name}: {run.reason}")
@@ -236,7 +231,7 @@ def look(path: Path, *, redacted: bool = False) -> bool:
     json.dumps(plain(document(session)), allow_nan=False)
     _clean("the text", text_report(session))
     _clean("the postmortem", postmortem(session))
-    _clean("the page", page(session, course))
+    _clean("the page", page(session, series))
     return True
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from sdstop.collectors import BUILTIN
+from sdstop.core.collector import commands_of
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.report import catalogue
-from sdstop.node.commands import COMMANDS
 from sdstop.rules import RULES
 from tests.exporters.meters import METERS, TOO_LOUD
 
@@ -51,7 +51,7 @@ def test_every_collector_command_rule_and_metric_has_its_place() -> None:
     for collector in BUILTIN:
         assert f"\n## {collector.name}\n" in evidence
         assert all(f"| `{need.what}` |" in evidence for need in collector.needs)
-    assert all(f"| `{' '.join(command.argv)}` |" in evidence for command in COMMANDS)
+    assert all(f"| `{' '.join(command.argv)}` |" in evidence for command in commands_of(BUILTIN))
     for rule in RULES:
         assert f"\n## {rule.id}\n" in rules
         assert all(f"| `{threshold.name}` | {threshold.default:g} |" in rules for threshold in rule.thresholds)

@@ -8,9 +8,8 @@ import pytest
 from sdstop.capture.reader import open_capture
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.replay import EvidenceHost
+from tests.fixtures import opened
 from tests.fixtures_from_vm import convert, frames
-
-FIXTURES = Path(__file__).parent.parent / "fixtures"
 
 LINKS = {
     "/sys/block/md0": "../devices/virtual/block/md0",
@@ -89,20 +88,20 @@ def test_a_recording_becomes_frames(recording: Path) -> None:
 def test_the_same_recording_gives_the_same_capture(recording: Path, tmp_path: Path) -> None:
     first = convert(recording, tmp_path / "a").read_bytes()
     assert convert(recording, tmp_path / "a").read_bytes() == first
-    origin, opened = open_capture(tmp_path / "a")
-    assert (origin.name, origin.complete, origin.note, len(opened)) == ("sdsvm", True, "", 2)
+    origin, written = open_capture(tmp_path / "a")
+    assert (origin.name, origin.complete, origin.note, len(written)) == ("sdsvm", True, "", 2)
 
 
 @pytest.mark.parametrize(
     ("name", "count", "seconds"), [("vm-md-slow-member", 20, 1), ("vm-md-clones", 40, 0.5), ("vm-md-rebuild", 100, 1)]
 )
 def test_what_was_recorded_opens_whole(name: str, count: int, seconds: float) -> None:
-    origin, opened = open_capture(FIXTURES / name)
+    origin, shown = opened(name)
     assert (origin.name, origin.complete, origin.note) == ("sdsvm", True, "")
-    assert [f.number for f in opened] == list(range(1, count + 1))
-    assert opened[-1].monotonic - opened[0].monotonic == pytest.approx((count - 1) * seconds, abs=0.1)
-    assert all("/proc/diskstats" in {e.key for e in f.evidence} for f in opened)
-    host = EvidenceHost(opened[0].evidence)
+    assert [f.number for f in shown] == list(range(1, count + 1))
+    assert shown[-1].monotonic - shown[0].monotonic == pytest.approx((count - 1) * seconds, abs=0.1)
+    assert all("/proc/diskstats" in {e.key for e in f.evidence} for f in shown)
+    host = EvidenceHost(shown[0].evidence)
     assert host.text("/proc/version").startswith("Linux version 6.1.0-53-amd64 ")
     assert len(host.entries("/sys/block/md0/slaves")) == (4 if name == "vm-md-rebuild" else 8)
 
@@ -113,7 +112,7 @@ def test_the_phases_of_the_rebuild() -> None:
     members: dict[tuple[str, ...], int] = {}
     md = "/sys/block/md0/md"
     done = None
-    for frame in open_capture(FIXTURES / "vm-md-rebuild")[1]:
+    for frame in opened("vm-md-rebuild")[1]:
         host.apply(frame.evidence)
         before, done = done, host.maybe(f"{md}/sync_completed")
         stalled = done == before == "163840 / 258048"

@@ -12,6 +12,7 @@ import pytest
 from sdstop.core.diagnosis import Diagnosis
 from sdstop.core.replay import Replay
 from tests import fuzz
+from tests.fixtures import FIXTURES
 
 
 @pytest.mark.parametrize(("kind", "cases"), [("archive", 24), ("folder", 8), ("sosreport", 12), ("pasted", 80)])
@@ -50,19 +51,19 @@ class TestWhatBreaksIsFound:
     def test_a_rule(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("sdstop.rules.array_degraded._degraded", lambda *_: 1 / 0)
         with pytest.raises(fuzz.Escaped, match="rule array-degraded: a bug in this rule: ZeroDivisionError"):
-            fuzz.look(fuzz.FIXTURES / "md-degraded")
+            fuzz.look(FIXTURES / "md-degraded")
 
     def test_an_engine(self, monkeypatch: pytest.MonkeyPatch) -> None:
         for owner, name in ((Replay, "feed"), (Diagnosis, "add")):
             with monkeypatch.context() as patch:
                 patch.setattr(owner, name, _broken)
                 with pytest.raises(IndexError):
-                    fuzz.look(fuzz.FIXTURES / "quiet-node")
+                    fuzz.look(FIXTURES / "quiet-node")
 
     def test_what_controls_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(fuzz, "text_report", lambda _: "a\x1b[2Jb")
         with pytest.raises(fuzz.Escaped, match="the text holds"):
-            fuzz.look(fuzz.FIXTURES / "quiet-node")
+            fuzz.look(FIXTURES / "quiet-node")
 
     def test_the_case_is_told_and_kept(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         monkeypatch.setattr(fuzz, "open_capture", _broken)

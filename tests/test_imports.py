@@ -66,6 +66,17 @@ def imports_of(path: Path, known: Collection[str]) -> Iterator[str]:
         yield from (name for name in names if name in known)
 
 
+def test_no_module_of_the_tests_imports_a_test() -> None:
+    """What tests share stands in a module of its own, which says by its name what it is: tests/nodes, for instance."""
+    root = Path(__file__).parent.parent
+    modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in root.glob("tests/**/*.py")}
+    tests = {name for name in modules if name.rpartition(".")[2].startswith("test_")}
+    assert {"tests.test_imports", "tests.tui.test_views"} <= tests
+    assert "tests.fixtures" in imports_of(modules["tests.stories.test_stories"], modules)
+    found = {name: sorted(tests.intersection(imports_of(path, tests))) for name, path in modules.items()}
+    assert {name: imported for name, imported in found.items() if imported} == {}
+
+
 def test_no_two_modules_need_each_other_not_even_for_types() -> None:
     root = Path(sdstop.rules.__file__).parent.parent
     paths = {

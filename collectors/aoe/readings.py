@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, files
 
 HEADERS = 36
 """Bytes that both ends take off the MTU: 14 of Ethernet, which do not count against it, among them."""
@@ -26,6 +26,8 @@ class AoeTarget(Reading):
 
     family: ClassVar[str] = "aoe_target"
     title: ClassVar[str] = "AoE disks"
+    rows_of = Source("/sys/block/{device:sysfs}/payload")
+    fields_of = files("/sys/block/{device:sysfs}", "state", "mac", interfaces="netif", firmware="firmware-version")
 
     device: Annotated[str, Label("Device", "Kernel name, etherd/e0.1", names=Name.DEVICE)]
     state: Annotated[str | None, State("State", "up, down, down,closewait ...")]
@@ -40,12 +42,6 @@ class AoeTarget(Reading):
     rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
     largest: Annotated[int | None, Metric("Largest", "Data of a frame (debugfs maxbcnt)", "bytes", export=False)] = None
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field."""
-        names = {"interfaces": "netif", "firmware": "firmware-version"}
-        folder = f"/sys/block/{self.device.replace('/', '!')}"
-        return Source(f"{folder}/{names.get(field, field if field in {'state', 'mac'} else 'payload')}")
-
 
 @dataclass(frozen=True, slots=True)
 class AoeExport(Reading):
@@ -53,6 +49,7 @@ class AoeExport(Reading):
 
     family: ClassVar[str] = "aoe_export"
     title: ClassVar[str] = "AoE exports"
+    rows_of = Source("{where}", "vblade")
 
     shelf: Annotated[int, Label("Shelf", "AoE major number")]
     slot: Annotated[int, Label("Slot", "AoE minor number")]
@@ -72,11 +69,6 @@ class AoeExport(Reading):
         Fact("Clients", "Hardware addresses that may use it (-m); None: all", export=False, names=Name.IDENTIFIER),
     ] = None
     offset: Annotated[int | None, Metric("Offset", "Bytes at the start that are not served (-o)", "bytes")] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the evidence of the process."""
-        del field
-        return Source(self.where, "vblade") if self.where else None
 
 
 def payload(mtu: int) -> int:

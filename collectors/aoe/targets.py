@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
+from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Label, Metric, Name, Reading, Source
 from sdstop.core.text import is_whole
@@ -40,14 +41,10 @@ class AoeSocket(Reading):
     family: ClassVar[str] = "aoe_socket"
     title: ClassVar[str] = "AoE sockets"
     exported: ClassVar[bool] = False
+    rows_of = Source(PACKET, "{inode}")
 
     inode: Annotated[int, Label("Socket", "Its inode number")]
     ifindex: Annotated[int, Metric("Index", "Number of the interface it listens on, 0: all")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return its line."""
-        del field
-        return Source(PACKET, str(self.inode))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +54,10 @@ class AoePort(Reading):
     family: ClassVar[str] = "aoe_port"
     title: ClassVar[str] = "AoE interfaces"
     exported: ClassVar[bool] = False
+    rows_of = Source(command_key(COMMAND), '"{interface}"')
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return its line."""
-        del field
-        return Source(f"cmd:{' '.join(COMMAND)}", f'"{self.interface}"')
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -290,7 +283,7 @@ AOE = Collector(
         Need("/proc/*/comm", "which processes are vblade's, where there is such a socket"),
         Need("/proc/*/cmdline", "what vblade serves, where, and its options", keep=kept_cmdline),
         Need("link:/dev/*", "the kernel's name of the device that vblade serves"),
-        Need(f"cmd:{' '.join(COMMAND)}", "the largest MTU that AoE's interfaces take"),
+        Command(COMMAND, "the largest MTU that AoE's interfaces take"),
     ),
     PACE,
     deadline=5.0,

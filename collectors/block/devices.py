@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, kept_answer, kept_names, parse_names
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Need, Question
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
 BLOCK = "/sys/block"
@@ -170,6 +170,7 @@ class BlockLink(Reading):
 
     family: ClassVar[str] = "block_link"
     title: ClassVar[str] = "What devices are built upon"
+    rows_of = Unplaced("a relation is a folder's entry, or follows from several")
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     below: Annotated[str, Label("Below", "Kernel name of what it is built upon", names=Name.DEVICE)]
@@ -384,7 +385,7 @@ BLOCKDEV = Collector(
         *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),
         Need("list:/run/udev", "whether udev runs"),
         Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", redact=kept_names),
-        Need(f"answer:{QUESTION}", "the same where udev's database is out of sight", redact=kept_answer),
+        Question(QUESTION, "the same where udev's database is out of sight", redact=kept_answer),
     ),
     SLOW,
     deadline=30.0,

@@ -13,6 +13,7 @@ from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.evidence import slug
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
+from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity, device_name, make_activity
 
 Row = Mapping[str, float]
@@ -163,20 +164,20 @@ def activity_of(device: str, row: Row, origin: str) -> DiskActivity | None:
     if reads is None or writes is None:
         return None
     kinds = [kind for kind in (reads, writes, discards) if kind is not None]
-    completed = sum(kind.rate for kind in kinds)
+    completed = added(kind.rate for kind in kinds)
     queue, util, flushes = row.get("aqu-sz", row.get("avgqu-sz")), row.get("%util"), row.get("f/s")
     flush_wait, wait, size = row.get("f_await"), row.get("await"), row.get("avgrq-sz")
     timed = not completed or any((queue, util, flush_wait, wait, *(kind.wait for kind in kinds)))
     if wait is not None:
         mean_wait = wait / 1000 if completed or wait else None
     elif completed and all(kind.wait is not None or not kind.rate for kind in kinds):
-        mean_wait = sum((kind.wait or 0.0) * kind.rate for kind in kinds) / completed
+        mean_wait = added((kind.wait or 0.0) * kind.rate for kind in kinds) / completed
     else:
         mean_wait = None
     if size:
         mean_size: float | None = size * 512
     else:
-        mean_size = sum(kind.throughput for kind in kinds) / completed if completed else None
+        mean_size = added(kind.throughput for kind in kinds) / completed if completed else None
     return make_activity(
         device_name(device),
         *_columns(reads, timed=timed),

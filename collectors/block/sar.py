@@ -12,6 +12,7 @@ from sdstop.collectors.block.sysstat import without_host
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.text import added
 
 MOST = 200_000
 """Lines of a day that are read."""
@@ -27,6 +28,7 @@ class DiskDay(Reading):
     family: ClassVar[str] = "disk_day"
     title: ClassVar[str] = "Disks as sar recorded them"
     exported: ClassVar[bool] = False
+    rows_of = Source("{origin}", " {device} ")
 
     device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0", names=Name.DEVICE)]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]
@@ -40,11 +42,6 @@ class DiskDay(Reading):
     requests: Annotated[float, Metric("tps", "Mean requests a second", "per_second")]
     bytes: Annotated[float | None, Metric("Bytes", "Mean bytes a second, both ways", "bytes_per_second")]
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the text."""
-        del field
-        return Source(self.origin, f" {self.device} ") if self.origin else None
 
 
 _TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d")
@@ -88,9 +85,9 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
     if not rows:
         return None
     count = len(rows)
-    requests = sum(row["tps"] for _, row in rows)
+    requests = added(row["tps"] for _, row in rows)
     waits = [(row["await"] / 1000, row["tps"]) for _, row in rows if "await" in row and row["tps"] > 0]
-    moved = [sum(row[name] * unit for name, unit in _MOVED.items() if name in row) for _, row in rows]
+    moved = [added(row[name] * unit for name, unit in _MOVED.items() if name in row) for _, row in rows]
     busiest, at = max((row["%util"], at) for at, row in rows)
     known = any(name in rows[0][1] for name in _MOVED)
     return DiskDay(
@@ -98,13 +95,13 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
         count,
         rows[0][0],
         rows[-1][0],
-        sum(row["%util"] for _, row in rows) / count / 100,
+        added(row["%util"] for _, row in rows) / count / 100,
         busiest / 100,
         at,
-        sum(wait * rate for wait, rate in waits) / requests if waits else None,
+        added(wait * rate for wait, rate in waits) / requests if waits else None,
         max((wait for wait, _ in waits), default=None),
         requests / count,
-        sum(moved) / count if known else None,
+        added(moved) / count if known else None,
         origin,
     )
 

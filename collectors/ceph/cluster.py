@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph.answers import Check, Status
 from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, name_of, reachable
-from sdstop.core.collector import Collector, Need
-from sdstop.core.evidence import command_key
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import Cluster, ClusterNode
@@ -140,12 +139,7 @@ CEPH = Collector(
     (Cluster, ClusterNode, Rebuild),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Need(
-            command_key(ceph.STATUS),
-            "health, quorum, capacity and recovery",
-            "root, or whoever may read the keyring",
-            redact=ceph.without_names,
-        ),
+        Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or whoever may read the keyring"),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
     ),
     PACE,

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph.answers import Check, Osd, Ratios
 from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, maybe, name_of, reachable, text_of
-from sdstop.core.collector import Collector, Need
-from sdstop.core.evidence import command_key
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.text import whole_total
@@ -198,36 +197,11 @@ CEPH_OSDS = Collector(
     (ClusterNode, ClusterPool, FailureDomain, ClusterDevice),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Need(
-            command_key(ceph.TREE),
-            "OSDs, hosts, and how full they are",
-            "root, or whoever may read the keyring",
-            redact=ceph.without_names,
-        ),
-        Need(
-            command_key(ceph.PERF),
-            "how long OSDs take to write",
-            "root, or whoever may read the keyring",
-            redact=ceph.without_names,
-        ),
-        Need(
-            command_key(ceph.HEALTH),
-            "what is wrong with which OSD",
-            "root, or whoever may read the keyring",
-            redact=ceph.without_names,
-        ),
-        Need(
-            command_key(ceph.DUMP),
-            "the ratios of full and near full",
-            "root, or whoever may read the keyring",
-            redact=ceph.without_names,
-        ),
-        Need(
-            command_key(ceph.STATUS),
-            "which cluster it is",
-            "root, or whoever may read the keyring",
-            redact=ceph.without_names,
-        ),
+        Command(ceph.TREE, "OSDs, hosts, and how full they are", "root, or whoever may read the keyring"),
+        Command(ceph.PERF, "how long OSDs take to write", "root, or whoever may read the keyring"),
+        Command(ceph.HEALTH, "what is wrong with which OSD", "root, or whoever may read the keyring"),
+        Command(ceph.DUMP, "the ratios of full and near full", "root, or whoever may read the keyring"),
+        Command(ceph.STATUS, "which cluster it is", "root, or whoever may read the keyring"),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
         Need("cmd:ceph-volume *", "which disk an OSD lies on", redact=ceph.without_names),
         Need(f"list:{LOCAL}*", "OSDs of this node"),

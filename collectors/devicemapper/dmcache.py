@@ -10,6 +10,7 @@ from sdstop.collectors.devicemapper import flashcache_status as flashcache
 from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN, cache, counts_blocks, writecache
 from sdstop.collectors.devicemapper.dmsetup import (
     FLASHCACHES,
+    INFO,
     PARTITIONS,
     ROOT,
     STATUS,
@@ -20,7 +21,7 @@ from sdstop.collectors.devicemapper.dmsetup import (
     output,
 )
 from sdstop.collectors.devicemapper.dmtable import Segment
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Derivation, Reading, Rows
@@ -133,13 +134,11 @@ DMCACHE = Collector(
     (Cache, RequestSizes),
     (
         *(Need(f"list:/sys/module/{name}", "whether such a cache can be there") for name in MODULES),
-        Need(
-            "cmd:dmsetup status --noflush", "hits, misses, bypasses, dirty blocks; metadata is not flushed for it", ROOT
-        ),
-        Need("cmd:dmsetup table --target flashcache", "what a flashcache holds, and requests by size", ROOT),
-        Need("cmd:dmsetup table", "devices, mode and block size", ROOT),
-        Need(
-            "cmd:dmsetup info -c --noheadings --separator :",
+        Command(STATUS, "hits, misses, bypasses, dirty blocks; metadata is not flushed for it", ROOT),
+        Command(FLASHCACHES, "what a flashcache holds, and requests by size", ROOT),
+        Command(TABLE, "devices, mode and block size", ROOT),
+        Command(
+            INFO,
             "the caches' kernel names, and whether they are LVM's",
             ROOT,
         ),

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.core.collector import ONCE, Collector, Need
+from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Denied, Failed, Host, Malformed
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
@@ -131,7 +131,7 @@ LVM = Collector(
     (
         Need(f"list:{BLOCK}", "whether there are any"),
         Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's"),
-        Need(command_key(LVS), "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
+        Command(LVS, "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
     ),
     ONCE,  # it reads the metadata of every disk, and would wake those that sleep; new devices make it run again
     deadline=DEADLINE,

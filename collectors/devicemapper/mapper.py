@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.collectors.devicemapper.dmsetup import INFO, PARTITIONS, ROOT, TABLE, output
 from sdstop.collectors.devicemapper.dmtable import Segment
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
@@ -23,6 +23,8 @@ class MappedDevice(Reading):
 
     family: ClassVar[str] = "mapped_device"
     title: ClassVar[str] = "Device mapper devices"
+    rows_of = Source(command_key(TABLE), "{mapping}:")
+    fields_of = dict.fromkeys(("volume", "device"), Source(command_key(INFO), "{mapping}:"))
 
     mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
     volume: Annotated[
@@ -34,10 +36,6 @@ class MappedDevice(Reading):
     ]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int, Metric("Size", "Size", "bytes")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the command that says it."""
-        return Source(command_key(INFO if field in {"volume", "device"} else TABLE), f"{self.mapping}:")
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -80,9 +78,9 @@ MAPPER = Collector(
     (MappedDevice,),
     (
         Need(f"list:{BLOCK}", "whether there are any"),
-        Need("cmd:dmsetup table", "what they are made of; keys of encryption are never shown", ROOT),
-        Need(
-            "cmd:dmsetup info -c --noheadings --separator :",
+        Command(TABLE, "what they are made of; keys of encryption are never shown", ROOT),
+        Command(
+            INFO,
             "their kernel names and UUIDs, which begin with LVM- if they are LVM's",
             ROOT,
         ),

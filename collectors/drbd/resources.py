@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sdstop.collectors.drbd.status import (
     GOOD_DISKS,
+    KEPT,
     PAUSED,
     SHOW,
     STATUS,
@@ -21,7 +22,7 @@ from sdstop.collectors.drbd.status import (
     parse_status,
     resyncs,
 )
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unreadable
 from sdstop.core.model import Reading
@@ -281,9 +282,14 @@ DRBD = Collector(
     (Cluster, ClusterNode, ClusterDevice, ClusterVolume, Rebuild),
     (
         Need(PROC, "whether DRBD is loaded, its version, and all it tells of version 8"),
-        Need(command_key(STATUS), "resources of version 9", "root"),
+        Command(STATUS, "resources of version 9", "root"),
         Need("cmd:drbdsetup status*", "the same, as others recorded it"),
-        Need(command_key(SHOW), "the rates that limit a resync; only while there is one", "root"),
+        Command(
+            SHOW,
+            "the rates that limit a resync, only while there is one; lines with secrets are not kept",
+            "root",
+            KEPT,
+        ),
         Need("/proc/sys/kernel/hostname", "this node's name"),
         Need("list:/sys/block/drbd*/slaves", "the disk below it"),
     ),

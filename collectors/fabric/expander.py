@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import smp
+from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
 from sdstop.core.text import whole
 
 PROMPT = 5.0
@@ -29,7 +30,11 @@ COUNTERS: Mapping[str, str] = {
     "reset_problems": "phy_reset_problem_count",
 }
 """Counters of a phy, and their names in sysfs."""
-_PROGRAMS = ("smp_rep_general", "smp_discover", "smp_rep_phy_err_log")
+GENERAL = ("smp_rep_general", "*")
+DISCOVER = ("smp_discover", "--multiple", "*")
+ERRORS = ("smp_rep_phy_err_log", "-p", "*", "*")
+"""Commands; the last word is the expander's device below /dev/bsg, the one before it a phy's number."""
+_PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 
 
@@ -42,6 +47,12 @@ class SasExpander(Reading):
 
     family: ClassVar[str] = "sas_expander"
     title: ClassVar[str] = "SAS expanders"
+    rows_of = Source("{told}")
+    fields_of: ClassVar = {
+        "phys": Source("{told}", "number of phys"),
+        "zoning": Source("{told}", "zoning enabled"),
+        "changes": Source("{told}", "xpander change count"),
+    }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     state: Annotated[
@@ -57,11 +68,6 @@ class SasExpander(Reading):
     zoning: Annotated[bool | None, Metric("Zoning", "1 if zoning is enabled")]
     told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return what it answered."""
-        names = {"phys": "number of phys", "zoning": "zoning enabled", "changes": "xpander change count"}
-        return Source(self.told, names.get(field, ""))
-
 
 @dataclass(frozen=True, slots=True)
 class SasExpanderActivity(Reading):
@@ -70,6 +76,7 @@ class SasExpanderActivity(Reading):
     family: ClassVar[str] = "sas_expander_activity"
     title: ClassVar[str] = "SAS expander changes"
     exported: ClassVar[bool] = False
+    rows_of = Unplaced("it follows from two readings of an expander")
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -101,17 +108,18 @@ class Talk:
             self._silent("left alone since it did not answer")
         self._greet()
 
-    def command(self, *words: str) -> list[str]:
-        """Return a command's argv for this expander."""
-        return [*words, f"/dev/bsg/{self.name}"]
+    def command(self, argv: Sequence[str], *words: str) -> list[str]:
+        """Return a command's argv for this expander; words take the places of its first stars."""
+        values = iter((*words, f"/dev/bsg/{self.name}"))
+        return [next(values) if word == "*" else word for word in argv]
 
-    def key(self, *words: str) -> str:
+    def key(self, argv: Sequence[str], *words: str) -> str:
         """Return the key of a command's evidence."""
-        return f"cmd:{' '.join(self.command(*words))}"
+        return command_key(self.command(argv, *words))
 
     def told(self, number: int | None) -> str:
         """Return the key of a phy's log."""
-        return self.key("smp_rep_phy_err_log", "-p", str(number))
+        return self.key(ERRORS, str(number))
 
     def row(self, phys: int | None, links: int | None) -> SasExpander:
         """Return what is known at the end; `phys` are those that were seen, `links` of them have something attached."""
@@ -126,7 +134,7 @@ class Talk:
             links,
             len(self.vacant) if self.found or self.logs else None,
             general.zoning if general is not None else None,
-            self.key("smp_rep_general") if general is not None or first is None else self.told(first),
+            self.key(GENERAL) if general is not None or first is None else self.told(first),
         )
 
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
@@ -156,7 +164,7 @@ class Talk:
     def log(self, number: int) -> smp.PhyErrors | None:
         """Return what the tool says of a phy's errors."""
         if number not in self.logs and number not in self.vacant:
-            output = self._run("smp_rep_phy_err_log", "-p", str(number))
+            output = self._run(ERRORS, str(number))
             if output is not None:
                 self.take(output, number)
         return self.logs.get(number)
@@ -180,7 +188,7 @@ class Talk:
         return self.state not in {"no answer", "not asked"}
 
     def _greet(self) -> None:
-        output = self._run("smp_rep_general")
+        output = self._run(GENERAL)
         if output is not None:
             try:
                 self.general = smp.parse_general(output.text)
@@ -189,18 +197,18 @@ class Talk:
                 said = output.stderr.decode("utf-8", "replace").strip().splitlines()
                 self.state, self.reason = "refuses", said[0][:120] if said else f"exit status {output.exit}"
                 return
-        output = self._run("smp_discover", "--multiple")
+        output = self._run(DISCOVER)
         if output is not None:
             self.found = {phy.number: phy for phy in smp.parse_discover(output.text)}
             self.vacant |= {phy.number for phy in self.found.values() if phy.state == smp.VACANT}
             if self.found:
                 self.state = "answers"
 
-    def _run(self, *words: str) -> Output | None:
+    def _run(self, argv: Sequence[str], *words: str) -> Output | None:
         if not self._willing or not self._tool:
             return None
         try:
-            return self._host.run(self.command(*words), PROMPT)
+            return self._host.run(self.command(argv, *words), PROMPT)
         except TimedOut as error:  # of this expander, not of all
             self._silent(error.detail)
         except Absent as error:

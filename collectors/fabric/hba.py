@@ -12,7 +12,7 @@ from sdstop.collectors.fabric.locality import NODES, functions, node_cpus, node_
 from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
@@ -46,6 +46,13 @@ class Hba(Reading):
 
     family: ClassVar[str] = "hba"
     title: ClassVar[str] = "HBAs"
+    rows_of = Source(f"{PCI}/{{hba}}/class")
+    fields_of = files(f"{PCI}/{{hba}}", **_FILES) | files(
+        f"{PCI}/{{port}}",
+        port_device_id="device",
+        port_max_speed=_FILES["max_speed"],
+        port_max_width=_FILES["max_width"],
+    )
 
     hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it", plain=True)]
     kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage", plain=True)]
@@ -68,14 +75,6 @@ class Hba(Reading):
         Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True),
     ] = None
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field (the class, if not named)."""
-        if field == "port_device_id" and self.port is not None:
-            return Source(f"{PCI}/{self.port}/device")
-        if field.startswith("port_") and self.port is not None:
-            return Source(f"{PCI}/{self.port}/{_FILES[field.removeprefix('port_')]}")
-        return Source(f"{PCI}/{self.hba}/{_FILES.get(field, 'class')}")
-
 
 @dataclass(frozen=True, slots=True)
 class DiskPath(Reading):
@@ -83,6 +82,8 @@ class DiskPath(Reading):
 
     family: ClassVar[str] = "disk_path"
     title: ClassVar[str] = "Ways to disks"
+    rows_of = (Source("{told}", "/dev/{device} "), Source(f"link:{BLOCK}/{{device:sysfs}}"))
+    fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it", plain=True)]
@@ -98,14 +99,6 @@ class DiskPath(Reading):
         str | None, Fact("Model", "Vendor and model, where sg_map alone tells them", export=False, plain=True)
     ] = None
     told: Annotated[str | None, Fact("Told by", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the link that tells the way; of the slot, the end device's attribute."""
-        if self.told is not None:
-            return Source(self.told, f"/dev/{self.device} ")
-        if field in {"enclosure", "bay"} and self.end_device is not None:
-            return Source(f"{SAS_DEVICES}/{self.end_device}/{field}_identifier")
-        return Source(f"link:{BLOCK}/{self.device.replace('/', '!')}")
 
 
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")

@@ -10,7 +10,7 @@ from sdstop.collectors.fabric.cpulist import cpulist, parse_cpulist
 from sdstop.collectors.fabric.locality import NODES, PCI, functions, node_cpus, node_of
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
-from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
 
 IRQ = "/proc/irq"
 MOST = 128
@@ -28,6 +28,8 @@ class CardInterrupts(Reading):
 
     family: ClassVar[str] = "card_interrupts"
     title: ClassVar[str] = "Interrupts of cards"
+    rows_of = Source(f"{PCI}/{{card}}/numa_node")
+    fields_of = files(f"{IRQ}/{{first_far}}", far="effective_affinity_list")
 
     card: Annotated[str, Label("Card", "PCI address", plain=True)]
     kind: Annotated[str, Fact("Kind", "storage or network", plain=True)]
@@ -38,12 +40,6 @@ class CardInterrupts(Reading):
     cpus: Annotated[str | None, Fact("CPUs", "CPUs that take them, as 0-7,16-23", export=False, plain=True)]
     far: Annotated[int | None, Metric("Far", "Interrupts that only CPUs of other nodes take")]
     first_far: Annotated[int | None, Metric("First far", "Number of the first of those", export=False)] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the CPUs of the first interrupt that goes far, else the card's node."""
-        if field == "far" and self.first_far is not None:
-            return Source(f"{IRQ}/{self.first_far}/effective_affinity_list")
-        return Source(f"{PCI}/{self.card}/numa_node")
 
 
 def read(host: Host) -> Iterable[Reading]:

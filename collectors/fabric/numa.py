@@ -11,7 +11,7 @@ from sdstop.collectors.fabric.locality import FIRMWARE, PCI, functions, node_cpu
 from sdstop.collectors.fabric.place import is_function
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, files
 
 NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"
@@ -26,6 +26,15 @@ class NumaNode(Reading):
 
     family: ClassVar[str] = "numa_node"
     title: ClassVar[str] = "NUMA nodes"
+    rows_of = Source(f"{NODES}/{{node}}/cpulist")
+    fields_of = files(f"{NODES}/{{node}}", "distance") | {
+        "memory": Source(f"{NODES}/{{node}}/meminfo", "MemTotal:"),
+        "free": Source(f"{NODES}/{{node}}/meminfo", "MemFree:"),
+        "local": Source(f"{NODES}/{{node}}/numastat", "local_node"),
+        "other": Source(f"{NODES}/{{node}}/numastat", "other_node"),
+        "missed": Source(f"{NODES}/{{node}}/numastat", "numa_miss"),
+        "foreign": Source(f"{NODES}/{{node}}/numastat", "numa_foreign"),
+    }
 
     node: Annotated[str, Label("Node", "nodeN", plain=True)]
     cpus: Annotated[str | None, Fact("CPUs", "CPUs of the node, as 0-7,16-23; empty: none", plain=True)]
@@ -48,18 +57,6 @@ class NumaNode(Reading):
         """The number of the node."""
         return int(self.node.removeprefix("node"))
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the file that holds the field (the CPUs, if not named)."""
-        base = f"{NODES}/{self.node}"
-        if field in {"memory", "free"}:
-            return Source(f"{base}/meminfo", "MemTotal:" if field == "memory" else "MemFree:")
-        needles = {
-            "local": "local_node", "other": "other_node", "missed": "numa_miss", "foreign": "numa_foreign"
-        }  # fmt: skip
-        if field in needles:
-            return Source(f"{base}/numastat", needles[field])
-        return Source(f"{base}/{'distance' if field == 'distance' else 'cpulist'}")
-
 
 @dataclass(frozen=True, slots=True)
 class NumaActivity(Reading):
@@ -68,6 +65,7 @@ class NumaActivity(Reading):
     family: ClassVar[str] = "numa_activity"
     title: ClassVar[str] = "NUMA activity"
     exported: ClassVar[bool] = False
+    rows_of = Source(f"{NODES}/{{node}}/numastat")
 
     node: Annotated[str, Label("Node", "nodeN", plain=True)]
     pages_per_second: Annotated[float, Metric("Pages/s", "Pages got from this node", "per_second")]
@@ -79,11 +77,6 @@ class NumaActivity(Reading):
         float | None, Metric("Remote", "Share of them that tasks on other nodes got; None without any", "ratio")
     ]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the node's counters."""
-        del field
-        return Source(f"{NODES}/{self.node}/numastat")
-
 
 @dataclass(frozen=True, slots=True)
 class InterfaceNode(Reading):
@@ -91,17 +84,13 @@ class InterfaceNode(Reading):
 
     family: ClassVar[str] = "interface_node"
     title: ClassVar[str] = "NUMA nodes of network cards"
+    rows_of = Source(f"{NET}/{{interface}}/device/numa_node")
 
     interface: Annotated[str, Label("Interface", "Kernel name", names=Name.INTERFACE)]
     node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]
     node_by: Annotated[
         str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True)
     ] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute."""
-        del field
-        return Source(f"{NET}/{self.interface}/device/numa_node")
 
 
 _MEMORY = re.compile(r"^Node \d+ (MemTotal|MemFree):\s+(\d{1,18}) kB$", re.MULTILINE)

@@ -15,11 +15,21 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.fabric import smp
 from sdstop.collectors.fabric.expander import COUNTERS as _FILES
-from sdstop.collectors.fabric.expander import SasExpander, SasExpanderActivity, Talk, changes, recorded, take_recorded
+from sdstop.collectors.fabric.expander import (
+    DISCOVER,
+    ERRORS,
+    GENERAL,
+    SasExpander,
+    SasExpanderActivity,
+    Talk,
+    changes,
+    recorded,
+    take_recorded,
+)
 from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, State
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, State, files
 
 PHYS = "/sys/class/sas_phy"
 PORTS = "/sys/class/sas_port"
@@ -91,6 +101,8 @@ class SasPhyActivity(Reading):
     family: ClassVar[str] = "sas_phy_activity"
     title: ClassVar[str] = "SAS phy errors"
     exported: ClassVar[bool] = False
+    rows_of = Source(f"{PHYS}/{{phy}}/invalid_dword_count")
+    fields_of = files(f"{PHYS}/{{phy}}", **{f"{field}_per_second": name for field, name in _FILES.items()})
 
     phy: Annotated[str, Label("Phy", "Name of the phy", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -99,10 +111,6 @@ class SasPhyActivity(Reading):
     sync_losses_per_second: Annotated[float | None, Metric("Sync lost/s", "Times sync was lost", "per_second")]
     reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the counter behind a rate."""
-        return Source(f"{PHYS}/{self.phy}/{_FILES.get(field.removesuffix('_per_second'), 'invalid_dword_count')}")
-
 
 @dataclass(frozen=True, slots=True)
 class SasPort(Reading):
@@ -110,14 +118,10 @@ class SasPort(Reading):
 
     family: ClassVar[str] = "sas_port"
     title: ClassVar[str] = "SAS ports"
+    rows_of = Source(f"{PORTS}/{{port}}/num_phys")
 
     port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER", plain=True)]
     phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute."""
-        del field
-        return Source(f"{PORTS}/{self.port}/num_phys")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,10 @@ class SasDevice(Reading):
 
     family: ClassVar[str] = "sas_device"
     title: ClassVar[str] = "SAS devices"
+    rows_of = Source(f"{DEVICES}/{{device}}/device_type")
+    fields_of = files(
+        f"{DEVICES}/{{device}}", address="sas_address", enclosure="enclosure_identifier", bay="bay_identifier"
+    ) | files(f"{EXPANDERS}/{{device}}", product="product_id")
 
     device: Annotated[str, Label("Device", "expander-H:N or end_device-...", plain=True)]
     kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander", plain=True)]
@@ -138,13 +146,6 @@ class SasDevice(Reading):
     ]
     bay: Annotated[int | None, Metric("Bay", "Number of the bay in the enclosure", export=False)]
     product: Annotated[str | None, Fact("Product", "Vendor and product of an expander", plain=True)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field."""
-        if field == "product":
-            return Source(f"{EXPANDERS}/{self.device}/product_id")
-        names = {"address": "sas_address", "enclosure": "enclosure_identifier", "bay": "bay_identifier"}
-        return Source(f"{DEVICES}/{self.device}/{names.get(field, 'device_type')}")
 
 
 _RATE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")
@@ -251,7 +252,7 @@ def _told_phys(talk: Talk) -> Iterator[SasPhy]:
             rate=found.rate if found is not None else None,
             maximum_rate=None,
             **{field: getattr(log, field) for field in COUNTERS} if log is not None else {},
-            told=talk.told(number) if log is not None or found is None else talk.key("smp_discover", "--multiple"),
+            told=talk.told(number) if log is not None or found is None else talk.key(DISCOVER),
         )
 
 
@@ -330,9 +331,11 @@ SAS = Collector(
         Need(f"{DEVICES}/*/*", "kind, address, enclosure and bay"),
         Need(f"link:{DEVICES}/*", "the port that leads to a device"),
         Need(f"{EXPANDERS}/*/*", "vendor and product of expanders"),
-        Need("cmd:smp_rep_general *", "an expander's change count; with --no-smp never", "root"),
-        Need("cmd:smp_discover *", "what its phys are attached to; with --no-smp never", "root"),
-        Need("cmd:smp_rep_phy_err_log *", "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
+        Command(GENERAL, "an expander's change count; with --no-smp never", "root"),
+        Command(DISCOVER, "what its phys are attached to; with --no-smp never", "root"),
+        Command(ERRORS, "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
+        Need("cmd:smp_discover *", "the same, as others recorded it"),
+        Need("cmd:smp_rep_phy_err_log *", "the same, as others recorded it"),
     ),
     PACE,
     deadline=60.0,
@@ -359,5 +362,6 @@ def _read_unasked(host: Host) -> Iterable[Reading]:
 
 
 def unasked() -> Collector:
-    """Return the collector for where SMP is turned off: what expanders would have to be asked for is not there."""
-    return dataclasses.replace(SAS, read=_read_unasked)
+    """Return the collector for where SMP is turned off: it may not run the commands that query expanders."""
+    needs = tuple(need for need in SAS.needs if not isinstance(need, Command))
+    return dataclasses.replace(SAS, read=_read_unasked, needs=needs)

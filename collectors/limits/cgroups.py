@@ -21,13 +21,15 @@ from sdstop.collectors.limits.controlgroup import (
     parse_service,
     parse_stat,
 )
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.readings.disk import device_name
 from sdstop.readings.limit import CGROUP, READ, USE, WRITE, Limit, limited
 
 QUESTION = "cgroup.limited"
+AGAIN = 10.0
+"""Seconds after which all groups are looked through again."""
 DEEPEST = 16
 """Levels of groups that are looked through where only a capture's files tell which there are."""
 
@@ -40,6 +42,26 @@ def read(host: Host) -> Iterable[Reading]:
     if not rows:
         raise Absent(ROOT, "no control group has a limit on a block device")
     return rows
+
+
+def limited_groups(host: Host) -> dict[str, Any]:
+    """Return the paths of the groups with a limit, by version: `{"v2": ["/a.slice"], "v1": [], "groups": 212}`.
+
+    Raises Absent where no control groups are mounted, or none has the controller of block devices, and Failed where
+    there are too many.
+    """
+    v1: list[str] = []
+    v2: list[str] = []
+    controllers = host.maybe(f"{ROOT}/cgroup.controllers")
+    if controllers is not None:
+        if "io" not in controllers.split():
+            raise Absent(f"answer:{QUESTION}", "control groups without the io controller")
+        v2, count = host.holding(ROOT, ("io.max",))
+    elif host.names(V1):
+        v1, count = host.holding(V1, [f"blkio.throttle.{name}_device" for name in THROTTLES])
+    else:
+        raise Absent(f"answer:{QUESTION}", "no control groups that can limit block devices are mounted")
+    return {"v1": v1, "v2": v2, "groups": count}
 
 
 def _called(host: Host, number: str) -> str | None:
@@ -158,7 +180,7 @@ CGROUPS = Collector(
     read,
     (Limit,),
     (
-        Need(f"answer:{QUESTION}", "which control groups have limits on block devices"),
+        Question(QUESTION, "which control groups have limits on block devices", "", limited_groups, AGAIN),
         Need(f"{ROOT}/*", "the limits, what passed, and how long tasks waited"),
         Need(f"list:{ROOT}*", "the groups, where nobody answers that"),
         Need("link:/sys/dev/block/*", "the device's name"),

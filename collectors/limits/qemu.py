@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from sdstop.collectors.limits.drives import Drive, kept_domain, limits_of, parse_domain
-from sdstop.core.collector import Collector, Need
+from sdstop.collectors.limits.machines import QUESTION, drives
+from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.text import json_text
 from sdstop.readings.limit import USE, Limit
 
-QUESTION = "qemu.drives"
 FILES = ("/run/libvirt/qemu/*.xml", "/etc/libvirt/qemu/*.xml")
 """libvirt's own files, read where somebody recorded them: those of a live node hold passwords of consoles."""
 PACE = 30.0
@@ -83,7 +83,7 @@ QEMU = Collector(
     read,
     (Limit,),
     (
-        Need(f"answer:{QUESTION}", "limits of the drives of running machines", "root, for libvirt's state"),
+        Question(QUESTION, "limits of the drives of running machines", "root, for libvirt's state", drives),
         *(Need(path, "the same, where somebody recorded libvirt's files", keep=kept_domain) for path in FILES),
         *(Need(f"list:{path.rpartition('/')[0]}", "which machines those are of") for path in FILES),
         Need("link:/dev/*", "the device's name"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
-from sdstop.readings.rebuild import MDSTAT, folder
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
+from sdstop.readings.rebuild import MDSTAT
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,16 @@ class Array(Reading):
 
     family: ClassVar[str] = "array"
     title: ClassVar[str] = "md arrays"
+    rows_of = Source(MDSTAT, "{array} : ")
+    fields_of = files(
+        "/sys/block/{array:sysfs}/md",
+        "degraded",
+        state="array_state",
+        action="sync_action",
+        mismatch="mismatch_cnt",
+        policy="consistency_policy",
+        last_action="last_sync_action",
+    )
 
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     state: Annotated[
@@ -76,19 +86,6 @@ class Array(Reading):
         """Whether the level keeps data when a member fails."""
         return self.level is not None and self.level not in {"raid0", "linear", "container", "faulty"}
 
-    def source(self, field: str = "") -> Source | None:
-        """Return mdstat's line of the array, or the attribute that holds the field."""
-        attribute = _ARRAY_ATTRIBUTES.get(field)
-        if attribute:
-            return Source(f"{folder(self.array)}/{attribute}")
-        return Source(MDSTAT, f"{self.array} : ")
-
-
-_ARRAY_ATTRIBUTES = {
-    "state": "array_state", "action": "sync_action", "degraded": "degraded", "mismatch": "mismatch_cnt",
-    "policy": "consistency_policy", "last_action": "last_sync_action",
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Member(Reading):
@@ -100,6 +97,10 @@ class Member(Reading):
 
     family: ClassVar[str] = "array_member"
     title: ClassVar[str] = "Array members"
+    rows_of = Source(MDSTAT, "{array} : ")
+    fields_of = files(
+        "/sys/block/{array:sysfs}/md/dev-{device:sysfs}", "slot", "state", "errors", "bad_blocks", "recovery_start"
+    )
 
     array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
@@ -118,9 +119,3 @@ class Member(Reading):
         int | None,
         Metric("Recovered", "Bytes from the start that are in sync; None: all", "bytes", export=False),
     ]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the member's attribute, or mdstat's line of the array."""
-        if field in {"slot", "state", "errors", "bad_blocks", "recovery_start"}:
-            return Source(f"{folder(self.array)}/dev-{self.device.replace('/', '!')}/{field}")
-        return Source(MDSTAT, f"{self.array} : ")

@@ -33,6 +33,7 @@ class Dimm(Reading):
 
     family: ClassVar[str] = "dimm"
     title: ClassVar[str] = "Memory modules"
+    rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
 
     slot: Annotated[
         str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart", plain=True)
@@ -57,11 +58,6 @@ class Dimm(Reading):
     where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the firmware's table, and the slot's name in it."""
-        del field
-        return Source(self.where or TABLE, self.needle)
-
 
 @dataclass(frozen=True, slots=True)
 class MemorySocket(Reading):
@@ -73,6 +69,7 @@ class MemorySocket(Reading):
 
     family: ClassVar[str] = "memory_socket"
     title: ClassVar[str] = "Memory of each processor"
+    rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
 
     socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware", plain=True)]
     cpu: Annotated[str | None, Fact("Processor", "Model", plain=True)]
@@ -98,11 +95,6 @@ class MemorySocket(Reading):
     ]
     where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the firmware's table, and the socket's or processor's name in it."""
-        del field
-        return Source(self.where or TABLE, self.needle)
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -9,10 +9,16 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Unplaced, files
 
 MC = "/sys/devices/system/edac/mc"
 _MIB = 1 << 20
+
+
+_CONTROLLER = {
+    "name": "mc_name", "size": "size_mb", "counted_for": "seconds_since_reset", "corrected": "ce_count",
+    "uncorrected": "ue_count", "unplaced": "ce_noinfo_count", "uncorrected_unplaced": "ue_noinfo_count",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +30,8 @@ class MemoryController(Reading):
 
     family: ClassVar[str] = "memory_controller"
     title: ClassVar[str] = "Memory controllers"
+    rows_of = Source(f"{MC}/{{controller}}/ce_count")
+    fields_of = files(f"{MC}/{{controller}}", **_CONTROLLER)
 
     controller: Annotated[str, Label("Controller", "mcN", plain=True)]
     name: Annotated[str | None, Fact("Name", "What its driver calls it", plain=True)]
@@ -37,16 +45,6 @@ class MemoryController(Reading):
     uncorrected_unplaced: Annotated[
         int | None, Metric("Uncorrected, unplaced", "The same of those that were not corrected", kind=Kind.COUNTER)
     ]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field (the corrected errors, if not named)."""
-        return Source(f"{MC}/{self.controller}/{_CONTROLLER.get(field, 'ce_count')}")
-
-
-_CONTROLLER = {
-    "name": "mc_name", "size": "size_mb", "counted_for": "seconds_since_reset", "corrected": "ce_count",
-    "uncorrected": "ue_count", "unplaced": "ce_noinfo_count", "uncorrected_unplaced": "ue_noinfo_count",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +83,7 @@ class MemoryErrorActivity(Reading):
     family: ClassVar[str] = "memory_error_activity"
     title: ClassVar[str] = "New memory errors"
     exported: ClassVar[bool] = False
+    rows_of = Unplaced("it follows from two readings of a place")
 
     place: Annotated[str, Label("Place", "As in the other tables", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -98,6 +97,7 @@ class MemoryControllerActivity(MemoryErrorActivity):
 
     family: ClassVar[str] = "memory_controller_activity"
     title: ClassVar[str] = "New errors of memory controllers"
+    rows_of = Unplaced("it follows from two readings of a controller")
 
 
 def read(host: Host) -> Iterable[Reading]:

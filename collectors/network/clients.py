@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.core.text import whole_total
 
 PORTS = {2049: "nfs", 445: "smb", 139: "smb", 3260: "iscsi", 10809: "nbd", 4420: "nvme-tcp"}
@@ -56,6 +56,7 @@ class StorageClientActivity(Reading):
     family: ClassVar[str] = "storage_client_activity"
     title: ClassVar[str] = "What clients move"
     exported: ClassVar[bool] = False
+    rows_of = Unplaced("it follows from two readings of a client's connections")
 
     client: Annotated[str, Label("Client", "Address of the client", names=Name.IDENTIFIER)]
     service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp", plain=True)]
@@ -227,7 +228,7 @@ CLIENTS = Collector(
     (
         Need(SOCKETS[0], "whether anybody is connected to a port of storage"),
         Need(SOCKETS[1], "the same of IPv6"),
-        Need(_KEY, "bytes of each connection; only where there are such clients"),
+        Command(ASK, "bytes of each connection; only where there are such clients"),
         Need(ROUTES, "by which interface a client is reached"),
         Need(ADDRESSES6, "the same of IPv6"),
     ),

@@ -10,11 +10,21 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 from sdstop.core.text import is_whole
 
 PROC_DEV = "/proc/net/dev"
 CLASS = netclass.CLASS
+
+
+STATISTICS = {
+    "rx_errors": "rx_errors", "rx_dropped": "rx_dropped", "rx_missed": "rx_missed_errors",
+    "rx_over": "rx_over_errors", "rx_length": "rx_length_errors", "rx_crc": "rx_crc_errors",
+    "rx_frame": "rx_frame_errors", "rx_fifo": "rx_fifo_errors", "rx_nohandler": "rx_nohandler",
+    "tx_errors": "tx_errors", "tx_dropped": "tx_dropped", "tx_carrier": "tx_carrier_errors",
+    "tx_fifo": "tx_fifo_errors", "collisions": "collisions",
+}  # fmt: skip
+"""Fields of Interface that are counters, and their files in /sys/class/net/X/statistics."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +37,17 @@ class Interface(Reading):
 
     family: ClassVar[str] = "interface"
     title: ClassVar[str] = "Network interfaces"
+    rows_of = Source(f"{CLASS}/{{interface}}/operstate")
+    fields_of = (
+        files(f"{CLASS}/{{interface}}", "carrier", "carrier_changes", "mtu", "speed", "duplex", "ifindex")
+        | files(f"{CLASS}/{{interface}}", interface="uevent", kind="uevent", up="flags", mac="address")
+        | files(f"{CLASS}/{{interface}}/statistics", **STATISTICS)
+        | {
+            "master": Source(f"link:{CLASS}/{{interface}}/master"),
+            "driver": Source(f"link:{CLASS}/{{interface}}/device/driver"),
+            "parent": Source(f"list:{CLASS}/{{interface}}", "lower_{parent}"),
+        }
+    )
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     kind: Annotated[
@@ -79,33 +100,8 @@ class Interface(Reading):
         """Whether it can carry traffic now: up and not known to lack a link."""
         return self.up is not False and self.carrier is not False and self.operstate not in _AWAY
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field, or the link."""
-        base = f"{CLASS}/{self.interface}"
-        match field:
-            case "master":
-                return Source(f"link:{base}/master")
-            case "driver":
-                return Source(f"link:{base}/device/driver")
-            case "parent":
-                return Source(f"list:{base}", f"lower_{self.parent}")
-        return Source(f"{base}/{_ATTRIBUTES.get(field, field or 'operstate')}")
-
 
 _AWAY = frozenset({"down", "notpresent", "lowerlayerdown"})
-
-STATISTICS = {
-    "rx_errors": "rx_errors", "rx_dropped": "rx_dropped", "rx_missed": "rx_missed_errors",
-    "rx_over": "rx_over_errors", "rx_length": "rx_length_errors", "rx_crc": "rx_crc_errors",
-    "rx_frame": "rx_frame_errors", "rx_fifo": "rx_fifo_errors", "rx_nohandler": "rx_nohandler",
-    "tx_errors": "tx_errors", "tx_dropped": "tx_dropped", "tx_carrier": "tx_carrier_errors",
-    "tx_fifo": "tx_fifo_errors", "collisions": "collisions",
-}  # fmt: skip
-"""Fields of Interface that are counters, and their files in /sys/class/net/X/statistics."""
-
-_ATTRIBUTES = {field: f"statistics/{name}" for field, name in STATISTICS.items()} | {
-    "interface": "uevent", "kind": "uevent", "up": "flags", "mac": "address",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +114,7 @@ class Traffic(Reading):
 
     family: ClassVar[str] = "interface_traffic"
     title: ClassVar[str] = "Interface traffic"
+    rows_of = Source(PROC_DEV, "{interface}:")
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     rx_bytes: Annotated[int, Metric("RX", "Bytes received", "bytes", kind=Kind.COUNTER)]
@@ -145,11 +142,6 @@ class Traffic(Reading):
         ),
     ]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the interface's line."""
-        del field
-        return Source(PROC_DEV, f"{self.interface}:")
-
 
 @dataclass(frozen=True, slots=True)
 class InterfaceActivity(Reading):
@@ -158,6 +150,7 @@ class InterfaceActivity(Reading):
     family: ClassVar[str] = "interface_activity"
     title: ClassVar[str] = "Interface activity"
     exported: ClassVar[bool] = False
+    rows_of = Source(PROC_DEV, "{interface}:")
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     rx_bytes_per_second: Annotated[float, Metric("RX", "Bytes received per second", "bytes_per_second")]
@@ -170,11 +163,6 @@ class InterfaceActivity(Reading):
     tx_errors_per_second: Annotated[float, Metric("TX err/s", "Unsent packets per second", "per_second")]
     rx_dropped_per_second: Annotated[float, Metric("RX drop/s", "Dropped or missed packets per second", "per_second")]
     tx_dropped_per_second: Annotated[float, Metric("TX drop/s", "Packets dropped on sending", "per_second")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the interface's line."""
-        del field
-        return Source(PROC_DEV, f"{self.interface}:")
 
 
 _COLUMNS = 16

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 from sdstop.core.retention import json_texts
 
 CLASS = netclass.CLASS
@@ -47,6 +47,15 @@ class Bond(Reading):
 
     family: ClassVar[str] = "bond"
     title: ClassVar[str] = "Bonds"
+    rows_of = Source(f"{CLASS}/{{interface}}/bonding/slaves")
+    fields_of = files(
+        f"{CLASS}/{{interface}}/bonding",
+        "mode",
+        "active_slave",
+        "miimon",
+        hash_policy="xmit_hash_policy",
+        link="mii_status",
+    )
 
     interface: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...", plain=True)]
@@ -60,12 +69,6 @@ class Bond(Reading):
     slaves: Annotated[int | None, Metric("Slaves", "Interfaces in the bond")]
     miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field."""
-        names = {"hash_policy": "xmit_hash_policy", "link": "mii_status", "interface": "slaves"}
-        name = names.get(field, field or "slaves")
-        return Source(f"{CLASS}/{self.interface}/bonding/{name}")
-
 
 @dataclass(frozen=True, slots=True)
 class BondSlave(Reading):
@@ -73,6 +76,14 @@ class BondSlave(Reading):
 
     family: ClassVar[str] = "bond_slave"
     title: ClassVar[str] = "Bond slaves"
+    rows_of = Source(f"{CLASS}/{{bond}}/bonding/slaves", "{interface}")
+    fields_of = files(
+        f"{CLASS}/{{interface}}/bonding_slave",
+        "state",
+        link="mii_status",
+        link_failures="link_failure_count",
+        aggregator="ad_aggregator_id",
+    )
 
     bond: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     interface: Annotated[str, Label("Slave", "Kernel name of the slave", names=Name.INTERFACE)]
@@ -80,14 +91,6 @@ class BondSlave(Reading):
     link: Annotated[str | None, State("Link", "mii_status of the slave: up, down, going down, going back")]
     link_failures: Annotated[int | None, Metric("Failures", "Times its link failed", kind=Kind.COUNTER)]
     aggregator: Annotated[int | None, Metric("Aggregator", "802.3ad aggregator that it belongs to", export=False)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field, or the bond's list of slaves."""
-        names = {"state": "state", "link": "mii_status", "link_failures": "link_failure_count",
-                 "aggregator": "ad_aggregator_id"}  # fmt: skip
-        if field not in names:
-            return Source(f"{CLASS}/{self.bond}/bonding/slaves", self.interface)
-        return Source(f"{CLASS}/{self.interface}/bonding_slave/{names[field]}")
 
 
 LINK_COMMAND = ("ip", "-j", "-d", "link", "show")
@@ -214,7 +217,7 @@ LINKS = Collector(
         Need(f"link:{CLASS}/*/master", "the bond or bridge it belongs to"),
         Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave"),
-        Need(f"cmd:{' '.join(LINK_COMMAND)}", "which ends of veth pairs belong together"),
+        Command(LINK_COMMAND, "which ends of veth pairs belong together"),
         Need("cmd:ip -j -d link*", "the same, as others recorded it", redact=json_texts("ifname", "link", "info_kind")),
     ),
     10.0,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.collector import LIVE, SLOW, Collector, Need
+from sdstop.core.collector import LIVE, SLOW, Collector, Command, Need
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source
 
@@ -24,6 +24,15 @@ class Tcp(Reading):
 
     family: ClassVar[str] = "tcp"
     title: ClassVar[str] = "TCP and IP"
+    rows_of = Source(SNMP, "Tcp:")
+    fields_of: ClassVar = {
+        **dict.fromkeys(
+            ("timeouts", "backlog_drops", "listen_drops", "mtu_probe_failures", "mtu_probe_successes"),
+            Source(NETSTAT, "TcpExt:"),
+        ),
+        **dict.fromkeys(("fragments_created", "fragment_failures", "reassembly_failures"), Source(SNMP, "Ip:")),
+        "unreachable_received": Source(SNMP, "IcmpMsg:"),
+    }
 
     in_segments: Annotated[int | None, Metric("In", "Segments received", kind=Kind.COUNTER)]
     out_segments: Annotated[int | None, Metric("Out", "Segments sent, without those sent again", kind=Kind.COUNTER)]
@@ -57,20 +66,6 @@ class Tcp(Reading):
         Metric("Unreachable", "ICMP messages of type 3, among them 'fragmentation needed'", kind=Kind.COUNTER),
     ]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the table that holds the field."""
-        if field in {
-            "timeouts",
-            "backlog_drops",
-            "listen_drops",
-            "mtu_probe_failures",
-            "mtu_probe_successes",
-        }:
-            return Source(NETSTAT, "TcpExt:")
-        if field.startswith(("fragment", "reassembly")):
-            return Source(SNMP, "Ip:")
-        return Source(SNMP, "IcmpMsg:" if field == "unreachable_received" else "Tcp:")
-
 
 @dataclass(frozen=True, slots=True)
 class TcpActivity(Reading):
@@ -79,6 +74,8 @@ class TcpActivity(Reading):
     family: ClassVar[str] = "tcp_activity"
     title: ClassVar[str] = "TCP activity"
     exported: ClassVar[bool] = False
+    rows_of = Source(SNMP, "Tcp:")
+    fields_of: ClassVar = {"timeouts_per_second": Source(NETSTAT, "TcpExt:")}
 
     in_per_second: Annotated[float | None, Metric("In/s", "Segments received per second", "per_second")]
     out_per_second: Annotated[float | None, Metric("Out/s", "Segments sent per second", "per_second")]
@@ -90,10 +87,6 @@ class TcpActivity(Reading):
     ]
     timeouts_per_second: Annotated[float | None, Metric("Timeouts/s", "Timeouts per second", "per_second")]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the table that holds the field."""
-        return Source(NETSTAT, "TcpExt:") if field == "timeouts_per_second" else Source(SNMP, "Tcp:")
-
 
 @dataclass(frozen=True, slots=True)
 class Softnet(Reading):
@@ -101,16 +94,12 @@ class Softnet(Reading):
 
     family: ClassVar[str] = "softnet"
     title: ClassVar[str] = "Receive queues of the CPUs"
+    rows_of = Source(SOFTNET)
 
     cpu: Annotated[str, Label("CPU", "Number of the CPU", plain=True)]
     processed: Annotated[int, Metric("Processed", "Packets handled", kind=Kind.COUNTER)]
     dropped: Annotated[int, Metric("Dropped", "Packets dropped because the queue was full", kind=Kind.COUNTER)]
     squeezed: Annotated[int, Metric("Squeezed", "Times the CPU ran out of budget with packets left", kind=Kind.COUNTER)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the table."""
-        del field
-        return Source(SOFTNET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +330,7 @@ PATHS = Collector(
     read_paths,
     (PathMtu,),
     (
-        *(Need(f"cmd:{' '.join(argv)}", "destinations with a smaller MTU than their interface") for argv in ROUTES),
+        *(Command(argv, "destinations with a smaller MTU than their interface") for argv in ROUTES),
         Need("/sys/class/net/*/mtu", "the MTU of the interface, to compare"),
     ),
     SLOW,

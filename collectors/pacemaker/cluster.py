@@ -17,7 +17,7 @@ from sdstop.collectors.pacemaker.crm_mon import (
     parse_status,
     without_reasons,
 )
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
@@ -36,6 +36,8 @@ class ClusterResource(Reading):
 
     family: ClassVar[str] = "cluster_resource"
     title: ClassVar[str] = "Cluster resources"
+    rows_of = Source("{origin}", 'id="{resource}"')
+    fields_of: ClassVar = {"failures": Source("{origin}", '"{resource}_')}
 
     cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
     resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
@@ -49,10 +51,6 @@ class ClusterResource(Reading):
     failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
     said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False, names=Name.TEXT)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return where the resource stands, or an action of it that failed."""
-        return Source(self.origin, f'"{self.resource}_' if field == "failures" else f'id="{self.resource}"')
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -178,7 +176,7 @@ PACEMAKER = Collector(
     read,
     (Cluster, ClusterNode, ClusterResource),
     (
-        Need(command_key(MON), "nodes, quorum and resources", "root, or the group haclient"),
+        Command(MON, "nodes, quorum and resources", "root, or the group haclient"),
         Need("cmd:crm_mon*", "the same, as others recorded it", redact=without_reasons),
         Need(COROSYNC, "the cluster's name", keep=lines_of(r"\s*cluster_name\s*:")),
         Need("/proc/sys/kernel/hostname", "this node's name"),

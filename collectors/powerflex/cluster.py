@@ -22,11 +22,11 @@ from sdstop.collectors.powerflex.objects import (
     without_texts,
 )
 from sdstop.collectors.powerflex.pools import Here, System, pool_rows
-from sdstop.collectors.powerflex.readings import GATEWAY, INSTANCES, STATISTICS, Gateway, ScaleioPool
+from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS, Gateway, ScaleioPool
 from sdstop.collectors.powerflex.scli import recorded_objects
 from sdstop.collectors.powerflex.volumes import client_rows, volume_rows
-from sdstop.core.collector import Collector, Need
-from sdstop.core.evidence import http_key
+from sdstop.core.collector import Collector, Need, Question
+from sdstop.core.evidence import GATEWAY, http_key
 from sdstop.core.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.retention import lines_of
@@ -236,7 +236,7 @@ SCALEIO = Collector(
         Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
         Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
         Need("http*:*api*instances*", "the same, under another name", redact=without_texts),
-        Need(f"answer:{GATEWAY}", "which gateway answered, and how old the answer is"),
+        Question(GATEWAY, "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),
         Need(DRIVER, "which SDC this node is", "root", lines_of(r"ini_guid\s")),

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from sdstop.collectors.powerflex.objects import KIB, Object, Objects, flag, number, rates, remaining, size, text, whole
 from sdstop.collectors.powerflex.readings import ScaleioPool
-from sdstop.readings.cluster import ClusterPool, FailureDomain, stands
+from sdstop.core.model import object_needle
+from sdstop.readings.cluster import ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
 
 COPIES = 2
@@ -291,8 +292,7 @@ def _rebuilds(system: System, ident: str, settings: ScaleioPool, inside: Mapping
 def _told(system: System, ident: str, kind: str) -> str:
     what = f"{kind}Rebuild" if kind else "Rebalance"
     rate = f"{kind.lower()}RebuildWriteBwc" if kind else "rebalanceWriteBwc"
-    source = stands(system.statistics, ident, f"pending{what}CapacityInKb", f"active{what}CapacityInKb", rate)
-    return source.needle if source is not None else ident
+    return object_needle(system.statistics, ident, (f"pending{what}CapacityInKb", f"active{what}CapacityInKb", rate))
 
 
 def _receivers(system: System, ident: str, kind: str) -> int | None:

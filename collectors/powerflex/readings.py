@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.evidence import GATEWAY
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
-from sdstop.readings.cluster import stands
 
 INSTANCES = "/api/instances"
 """All objects of a system in one answer (GET)."""
 STATISTICS = "/api/instances/querySelectedStatistics"
 """All numbers of a system in one answer (POST, which only reads)."""
-GATEWAY = "powerflex.gateway"
 """The question how the gateway was reached."""
+
+
+_SETTINGS = {
+    "zero_padding": ("zeroPaddingEnabled",),
+    "rmcache": ("useRmcache", "rmcacheWriteHandlingMode", "mediaType"),
+    "rebuild": ("rebuildEnabled", "rebuildIoPriorityPolicy", "rebuildIoPriorityBwLimitPerDeviceInKbps"),
+    "rebalance": ("rebalanceEnabled", "rebalanceIoPriorityPolicy", "rebalanceIoPriorityBwLimitPerDeviceInKbps"),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,8 @@ class ScaleioPool(Reading):
 
     family: ClassVar[str] = "scaleio_pool"
     title: ClassVar[str] = "ScaleIO pools: settings"
+    rows_of = Source("{origin}", "{ident|pool}", ("protectionDomainId",))
+    fields_of: ClassVar = {field: Source("{origin}", "{ident|pool}", shown) for field, shown in _SETTINGS.items()}
 
     cluster: Annotated[str, Label("Cluster", "Name of the system, or its id", names=Name.VOLUME)]
     pool: Annotated[str, Label("Pool", "Its name", names=Name.VOLUME)]
@@ -62,18 +71,6 @@ class ScaleioPool(Reading):
         """How findings call it: `cluster/pool`."""
         return f"{self.cluster}/{self.pool}"
 
-    def source(self, field: str = "") -> Source | None:
-        """Return where the pool's setting stands."""
-        return stands(self.origin, self.ident or self.pool, *_SETTINGS.get(field, ("protectionDomainId",)))
-
-
-_SETTINGS = {
-    "zero_padding": ("zeroPaddingEnabled",),
-    "rmcache": ("useRmcache", "rmcacheWriteHandlingMode", "mediaType"),
-    "rebuild": ("rebuildEnabled", "rebuildIoPriorityPolicy", "rebuildIoPriorityBwLimitPerDeviceInKbps"),
-    "rebalance": ("rebalanceEnabled", "rebalanceIoPriorityPolicy", "rebalanceIoPriorityBwLimitPerDeviceInKbps"),
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class Gateway(Reading):
@@ -85,6 +82,7 @@ class Gateway(Reading):
 
     family: ClassVar[str] = "gateway"
     title: ClassVar[str] = "Gateways"
+    rows_of = Source(f"answer:{GATEWAY}")
 
     gateway: Annotated[str, Label("Gateway", "Host and port of the one that answered last", names=Name.HOST)]
     state: Annotated[str, State("State", "ok or stale")]
@@ -98,8 +96,3 @@ class Gateway(Reading):
     failures: Annotated[int | None, Metric("Failures", "Attempts that failed since the last answer")]
     dropped: Annotated[str | None, Fact("Not known", "Properties it does not know", export=False, plain=True)]
     trouble: Annotated[str | None, Fact("Trouble", "Why it does not answer", export=False, names=Name.TEXT)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return what was noted of the gateway."""
-        del field
-        return Source(f"answer:{GATEWAY}")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.powerflex.objects import MIB, Object, flag, latency, number, rates, size, text
 from sdstop.collectors.powerflex.pools import Here, System, provisioning
+from sdstop.core.text import added
 from sdstop.readings.cluster import ClusterClient, ClusterVolume, make_volume
 from sdstop.readings.limit import POWERFLEX, TOTAL, Limit, limited, make_limit
 
@@ -88,7 +89,7 @@ def _mean(volume: ClusterVolume) -> float | None:
     """Return the mean time of reads and writes together."""
     parts = [(volume.reads, volume.read_wait), (volume.writes, volume.write_wait)]
     known = [(rate, wait) for rate, wait in parts if rate and wait is not None]
-    return sum(rate * wait for rate, wait in known) / sum(rate for rate, _ in known) if known else None
+    return added(rate * wait for rate, wait in known) / added(rate for rate, _ in known) if known else None
 
 
 def client_rows(system: System, here: Here) -> Iterator[ClusterClient]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
 from sdstop.core.text import is_whole
 
 _COUNTER = Kind.COUNTER
@@ -19,21 +19,21 @@ _TICK = 0.01
 STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
 HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
 PRESSURES = "/proc/pressure"
-_SOURCES = {
-    "hostname": (HOSTNAME, ""),
-    "kernel": (RELEASE, ""),
-    "boot_time": (STAT, "btime "),
-    "uptime": (UPTIME, ""),
-    "cpus": (STAT, "cpu"),
-    **dict.fromkeys(("load1", "load5", "load15"), (LOADAVG, "")),
-    "tasks_running": (STAT, "procs_running "),
-    "tasks_blocked": (STAT, "procs_blocked "),
-    "memory_total": (MEMINFO, "MemTotal:"),
-    "memory_available": (MEMINFO, "MemAvailable:"),
-    "memory_dirty": (MEMINFO, "Dirty:"),
-    "memory_writeback": (MEMINFO, "Writeback:"),
-    "swap_total": (MEMINFO, "SwapTotal:"),
-    "swap_free": (MEMINFO, "SwapFree:"),
+_SOURCES: Mapping[str, Sources] = {
+    "hostname": Source(HOSTNAME),
+    "kernel": Source(RELEASE),
+    "boot_time": Source(STAT, "btime "),
+    "uptime": Source(UPTIME),
+    "cpus": Source(STAT, "cpu"),
+    **dict.fromkeys(("load1", "load5", "load15"), Source(LOADAVG)),
+    "tasks_running": Source(STAT, "procs_running "),
+    "tasks_blocked": Source(STAT, "procs_blocked "),
+    "memory_total": Source(MEMINFO, "MemTotal:"),
+    "memory_available": Source(MEMINFO, "MemAvailable:"),
+    "memory_dirty": Source(MEMINFO, "Dirty:"),
+    "memory_writeback": Source(MEMINFO, "Writeback:"),
+    "swap_total": Source(MEMINFO, "SwapTotal:"),
+    "swap_free": Source(MEMINFO, "SwapFree:"),
 }
 _LOAD = "Tasks that run, are ready to run or sleep uninterruptibly, fading mean"
 _SPENT = "Seconds since boot spent"
@@ -48,6 +48,8 @@ class Node(Reading):
 
     family: ClassVar[str] = "node"
     title: ClassVar[str] = "Node"
+    rows_of = Unplaced("each field has a file of its own")
+    fields_of = _SOURCES
 
     hostname: Annotated[str | None, Fact("Host", "Host name", names=Name.HOST)] = None
     kernel: Annotated[str | None, Fact("Kernel", "Kernel release", plain=True)] = None
@@ -81,11 +83,6 @@ class Node(Reading):
     ] = None
     swap_total: Annotated[int | None, Metric("Swap", "Bytes of swap space (SwapTotal)", "bytes")] = None
     swap_free: Annotated[int | None, Metric("Swap free", "Bytes of swap space not in use (SwapFree)", "bytes")] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the file that holds the field, and the name of its line where it has one."""
-        known = _SOURCES.get(field)
-        return Source(*known) if known is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +143,12 @@ class Pressure(Reading):
 
     family: ClassVar[str] = "pressure"
     title: ClassVar[str] = "Pressure"
+    rows_of = Source(f"{PRESSURES}/{{resource}}")
+    fields_of: ClassVar = {
+        f"{kind}_{span}": Source(f"{PRESSURES}/{{resource}}", f"{kind} ")
+        for kind in ("some", "full")
+        for span in ("avg10", "avg60", "avg300", "total")
+    }
 
     resource: Annotated[str, Label("Resource", "io, memory, cpu or irq", plain=True)]
     some_avg10: Annotated[
@@ -188,11 +191,6 @@ class Pressure(Reading):
             "sdstop_pressure_full_seconds_total",
         ),
     ] = None
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the resource's file in /proc/pressure, and the line that holds the field."""
-        kind = field.partition("_")[0]
-        return Source(f"{PRESSURES}/{self.resource}", f"{kind} " if kind in {"some", "full"} else "")
 
 
 def _ints(words: Iterable[str]) -> list[int]:

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Question
 from sdstop.core.commandline import kept_text
 from sdstop.core.host import Host, Malformed
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, Unplaced
 from sdstop.core.text import json_text, json_whole
 
 QUESTION = "psutil.processes"
@@ -27,6 +27,7 @@ class ProcessIo(Reading):
     title: ClassVar[str] = "Processes' I/O"
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
+    rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
@@ -35,11 +36,6 @@ class ProcessIo(Reading):
     cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
     read_bytes: Annotated[int, Metric("Read", "Bytes fetched from storage", "bytes", Kind.COUNTER)]
     write_bytes: Annotated[int, Metric("Written", "Bytes sent to storage", "bytes", Kind.COUNTER)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return psutil's answer."""
-        del field
-        return Source(f"answer:{QUESTION}", f'"pid": {self.pid},')
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +46,7 @@ class ProcessActivity(Reading):
     title: ClassVar[str] = "Who does the I/O"
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
+    rows_of = Unplaced("it follows from two readings of a process")
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
@@ -66,6 +63,7 @@ class ProcessSummary(Reading):
 
     family: ClassVar[str] = "process_summary"
     title: ClassVar[str] = "Processes"
+    rows_of = Unplaced("it counts over all processes")
 
     processes: Annotated[int | None, Metric("Processes", "Processes and kernel threads", name="sdstop_processes")]
     denied: Annotated[
@@ -81,16 +79,12 @@ class StorageThread(Reading):
     title: ClassVar[str] = "Kernel threads of storage"
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
+    rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
     name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     cpu: Annotated[float, Metric("CPU", "Processor time it spent", "seconds", Kind.COUNTER)]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return psutil's answer."""
-        del field
-        return Source(f"answer:{QUESTION}", f'"pid": {self.pid},')
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +95,12 @@ class StorageThreadActivity(Reading):
     title: ClassVar[str] = "Kernel threads of storage at work"
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
+    rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
     name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     busy: Annotated[float, Metric("CPU", "Share of one processor's time", "ratio")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return psutil's answer."""
-        del field
-        return Source(f"answer:{QUESTION}", f'"pid": {self.pid},')
 
 
 def at_work(before: StorageThread, after: StorageThread, seconds: float) -> StorageThreadActivity | None:
@@ -223,7 +213,7 @@ PROCESSES = Collector(
     "Processes' I/O",
     read,
     (ProcessIo, StorageThread, ProcessSummary),
-    (Need(f"answer:{QUESTION}", "which processes do the I/O", "root, for other users' processes", kept_answer),),
+    (Question(QUESTION, "which processes do the I/O", "root, for other users' processes", keep=kept_answer),),
     PACE,
     deadline=10.0,
     derives=(Derivation(ProcessIo, ProcessActivity, rate), Derivation(StorageThread, StorageThreadActivity, at_work)),

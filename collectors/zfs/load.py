@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sdstop.collectors.zfs.readings import IOSTAT, KSTATS, VdevLoad
 from sdstop.collectors.zfs.zpool_status import imported
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.model import Reading
@@ -74,7 +74,7 @@ ZPOOL_LOAD = Collector(
     (VdevLoad,),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Need(command_key(IOSTAT), "what waits for each vdev, and how long I/Os took since the import"),
+        Command(IOSTAT, "what waits for each vdev, and how long I/Os took since the import"),
     ),
     SLOW,
     deadline=_ANSWER + 4,

@@ -12,8 +12,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 
 from sdstop.collectors.zfs import zpool_json, zpool_status
 from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS, Pool, PoolState, Vdev, draid
-from sdstop.collectors.zfs.zpool_status import without_files
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host
 from sdstop.core.model import Reading
@@ -236,10 +235,14 @@ ZFS = Collector(
         Need(f"list:{KSTATS}", "whether any pool is imported"),
         Need(f"{KSTATS}/*/state", "whether a pool's state changed: then it is asked at once"),
         Need(VERSION, "whether the tools can tell it as JSON"),
-        Need(command_key(TEXT), "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
-        Need(command_key(JSON), "the same of OpenZFS 2.3 and later"),
-        Need(command_key(LIST), "sizes of the pools"),
-        Need("cmd:zpool status*", "the same where somebody else recorded it; never run so", redact=without_files),
+        Command(TEXT, "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
+        Command(JSON, "the same of OpenZFS 2.3 and later"),
+        Command(LIST, "sizes of the pools"),
+        Need(
+            "cmd:zpool status*",
+            "the same where somebody else recorded it; never run so",
+            redact=zpool_status.without_files,
+        ),
         Need("link:/dev/disk/*/*", "which devices the leaves are"),
     ),
     _SECONDS,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
+from sdstop.core.evidence import command_key
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, Sources, State, Unplaced, files
 
 KSTATS = "/proc/spl/kstat/zfs"
 PARAMETERS = "/sys/module/zfs/parameters"
@@ -18,6 +20,8 @@ zfetchstats zil zstd
 """
 NO_POOLS = frozenset(_STATISTICS.split())
 """Names in KSTATS that are ZFS's own statistics; all others are pools that are imported."""
+
+IOSTAT = ("zpool", "iostat", "-v", "-H", "-p", "-l", "-q")
 
 _COUNTER = Kind.COUNTER
 _DRAID = re.compile(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)?-(\d{1,5})", re.ASCII)
@@ -40,6 +44,11 @@ def draid(name: str) -> Draid | None:
     return Draid(*(int(part) for part in found.groups())) if found else None
 
 
+def kstat_lines(key: str, names: Mapping[str, str]) -> dict[str, Sources]:
+    """Return the places of fields that are lines of a kstat (module/os/linux/spl/spl-kstat.c: name, type, value)."""
+    return {field: Source(key, f"{name:<31} 4    {{{field}}}") for field, name in names.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class PoolState(Reading):
     """The state of each imported pool as the kernel tells it without asking the pool, one row each.
@@ -50,17 +59,13 @@ class PoolState(Reading):
     family: ClassVar[str] = "zpool"
     title: ClassVar[str] = "States of ZFS pools"
     joined: ClassVar[bool] = True  # a capture may have what zpool printed, and nothing of the kernel
+    rows_of = (Source("{where}", " state: {state}"), Source(f"{KSTATS}/{{pool}}/state"))
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
     where: Annotated[
         str, Fact("Where", "The command that said it, if not the kernel", export=False, names=Name.EVIDENCE)
     ] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the pool's file, or what zpool printed."""
-        del field
-        return Source(self.where, f" state: {self.state}") if self.where else Source(f"{KSTATS}/{self.pool}/state")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,12 @@ class Pool(Reading):
 
     family: ClassVar[str] = "pool"
     title: ClassVar[str] = "ZFS pools"
+    rows_of = Source("{where}", "{pool}")
+    fields_of: ClassVar = {
+        "state": Source("{where}", " state: {state}"),
+        "errors": Source("{where}", "errors:"),
+        "status": Source("{where}", "status:"),
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)]
@@ -98,11 +109,6 @@ class Pool(Reading):
         """Share of the size that is in use, 0..1."""
         return self.allocated / self.size if self.allocated is not None and self.size else None
 
-    def source(self, field: str = "") -> Source | None:
-        """Return what `zpool status` printed of it."""
-        needle = {"state": f" state: {self.state}", "errors": "errors:", "status": "status:"}.get(field, self.pool)
-        return Source(self.where, needle) if self.where else None
-
 
 @dataclass(frozen=True, slots=True)
 class Vdev(Reading):
@@ -114,6 +120,7 @@ class Vdev(Reading):
 
     family: ClassVar[str] = "pool_vdev"
     title: ClassVar[str] = "Vdevs of ZFS pools"
+    rows_of = Source("{where}", "{line}")
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     vdev: Annotated[
@@ -156,10 +163,12 @@ class Vdev(Reading):
         known = [n for n in (self.read_errors, self.write_errors, self.checksum_errors) if n is not None]
         return sum(known) if known else None
 
-    def source(self, field: str = "") -> Source | None:
-        """Return its line in `zpool status`."""
-        del field
-        return Source(self.where, self.line) if self.where else None
+
+_KSTAT = {
+    "reads": "reads", "writes": "writes", "read_bytes": "nread", "written_bytes": "nwritten",
+    "commits": "zil_commit_count", "log_bytes": "zil_itx_metaslab_normal_bytes",
+    "slog_bytes": "zil_itx_metaslab_slog_bytes",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +180,8 @@ class Dataset(Reading):
 
     family: ClassVar[str] = "dataset"
     title: ClassVar[str] = "ZFS datasets"
+    rows_of = Source("{where}")
+    fields_of = kstat_lines("{where}", _KSTAT)
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume", names=Name.VOLUME)]
@@ -189,19 +200,6 @@ class Dataset(Reading):
     ] = None
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return its kstat, or the line of a counter."""
-        name = _KSTAT.get(field)
-        value = getattr(self, field) if name else None
-        return Source(self.where, "" if value is None else f"{name:<31} 4    {value}") if self.where else None
-
-
-_KSTAT = {
-    "reads": "reads", "writes": "writes", "read_bytes": "nread", "written_bytes": "nwritten",
-    "commits": "zil_commit_count", "log_bytes": "zil_itx_metaslab_normal_bytes",
-    "slog_bytes": "zil_itx_metaslab_slog_bytes",
-}  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class DatasetActivity(Reading):
@@ -210,6 +208,7 @@ class DatasetActivity(Reading):
     family: ClassVar[str] = "dataset_activity"
     title: ClassVar[str] = "Activity of ZFS datasets"
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
+    rows_of = Unplaced("it follows from two readings of a dataset")
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume", names=Name.VOLUME)]
@@ -231,6 +230,13 @@ def activity(before: Dataset, after: Dataset, seconds: float) -> DatasetActivity
     return DatasetActivity(after.pool, after.dataset, **found)
 
 
+_ZIL = {
+    "commits": "zil_commit_count", "log_writes": "zil_itx_metaslab_normal_count",
+    "log_bytes": "zil_itx_metaslab_normal_bytes", "slog_writes": "zil_itx_metaslab_slog_count",
+    "slog_bytes": "zil_itx_metaslab_slog_bytes",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class IntentLog(Reading):
     """ZFS's intent log over all pools, since the module was loaded (spl kstat zil): one row.
@@ -240,6 +246,8 @@ class IntentLog(Reading):
 
     family: ClassVar[str] = "zil"
     title: ClassVar[str] = "ZFS intent log"
+    fields_of = kstat_lines(f"{KSTATS}/zil", _ZIL)
+    rows_of = fields_of["commits"]
 
     log: Annotated[str, Label("Log", "zil", plain=True)]
     commits: Annotated[int | None, Metric("Commits", "Times that somebody waited for it", kind=_COUNTER)]
@@ -250,18 +258,8 @@ class IntentLog(Reading):
     slog_writes: Annotated[int | None, Metric("Apart", "Records of it written to log devices", kind=_COUNTER)]
     slog_bytes: Annotated[int | None, Metric("Logged apart", "Bytes of that", "bytes", kind=_COUNTER)]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the kstat, or the line of a counter."""
-        name = _ZIL.get(field or "commits", "")
-        value = getattr(self, field or "commits")
-        return Source(f"{KSTATS}/zil", "" if value is None else f"{name:<31} 4    {value}")
 
-
-_ZIL = {
-    "commits": "zil_commit_count", "log_writes": "zil_itx_metaslab_normal_count",
-    "log_bytes": "zil_itx_metaslab_normal_bytes", "slog_writes": "zil_itx_metaslab_slog_count",
-    "slog_bytes": "zil_itx_metaslab_slog_bytes",
-}  # fmt: skip
+_SET = ("sync", "logbias", "compression", "primarycache", "recordsize", "volblocksize", "volsize", "used")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +268,11 @@ class DatasetSettings(Reading):
 
     family: ClassVar[str] = "dataset_settings"
     title: ClassVar[str] = "Settings of ZFS datasets"
+    rows_of = Source("{where}", "{dataset}\t")
+    fields_of: ClassVar = {
+        "kind": Source("{where}", "{dataset}\ttype"),
+        **{field: Source("{where}", f"{{dataset}}\t{field}") for field in _SET},
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume", names=Name.VOLUME)]
@@ -285,9 +288,14 @@ class DatasetSettings(Reading):
     device: Annotated[str | None, Fact("Device", "Kernel name of a volume's device, as zd16", names=Name.DEVICE)] = None
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return its lines in `zfs get`."""
-        return Source(self.where, f"{self.dataset}\t{field}" if field else f"{self.dataset}\t") if self.where else None
+
+TUNABLES = {
+    "resilver_min_time": "zfs_resilver_min_time_ms", "scrub_min_time": "zfs_scrub_min_time_ms",
+    "scan_vdev_limit": "zfs_scan_vdev_limit", "scrub_max_active": "zfs_vdev_scrub_max_active",
+    "rebuild_vdev_limit": "zfs_rebuild_vdev_limit", "rebuild_max_active": "zfs_vdev_rebuild_max_active",
+    "scan_suspended": "zfs_scan_suspend_progress",
+}  # fmt: skip
+"""Fields of Tuning to names of parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +307,8 @@ class Tuning(Reading):
 
     family: ClassVar[str] = "zfs_tuning"
     title: ClassVar[str] = "ZFS's limits of resilvers"
+    rows_of = Source(f"{PARAMETERS}/{TUNABLES['resilver_min_time']}")
+    fields_of = files(PARAMETERS, **TUNABLES) | dict.fromkeys(("module", "version"), Source("/sys/module/zfs/version"))
 
     module: Annotated[str, Label("Module", "zfs", plain=True)]
     version: Annotated[str | None, Fact("Version", "Version of the module", plain=True)]
@@ -323,20 +333,6 @@ class Tuning(Reading):
         int | None, Metric("Suspended", "1 if scans are told to make no progress (zfs_scan_suspend_progress)")
     ]
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the parameter's file."""
-        name = TUNABLES.get(field or "resilver_min_time")
-        return Source(f"{PARAMETERS}/{name}") if name else Source("/sys/module/zfs/version")
-
-
-TUNABLES = {
-    "resilver_min_time": "zfs_resilver_min_time_ms", "scrub_min_time": "zfs_scrub_min_time_ms",
-    "scan_vdev_limit": "zfs_scan_vdev_limit", "scrub_max_active": "zfs_vdev_scrub_max_active",
-    "rebuild_vdev_limit": "zfs_rebuild_vdev_limit", "rebuild_max_active": "zfs_vdev_rebuild_max_active",
-    "scan_suspended": "zfs_scan_suspend_progress",
-}  # fmt: skip
-"""Fields of Tuning to names of parameters."""
-
 
 @dataclass(frozen=True, slots=True)
 class VdevLoad(Reading):
@@ -348,6 +344,7 @@ class VdevLoad(Reading):
 
     family: ClassVar[str] = "pool_vdev_load"
     title: ClassVar[str] = "Queues of ZFS vdevs"
+    rows_of = Source(command_key(IOSTAT), "{vdev}\t")
 
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     vdev: Annotated[str, Label("Vdev", "The pool itself, or a vdev as zpool iostat calls it", names=Name.DEVICE)]
@@ -363,12 +360,3 @@ class VdevLoad(Reading):
     async_writes: Annotated[int | None, Metric("Async writes", "Writes of transaction groups in the queue")]
     scrubs: Annotated[int | None, Metric("Scrubs", "Reads of scrubs and resilvers in the queue")]
     rebuilds: Annotated[int | None, Metric("Rebuilds", "I/Os of sequential rebuilds in the queue, since 2.2")]
-
-    def source(self, field: str = "") -> Source | None:
-        """Return its line."""
-        del field
-        return Source(IOSTAT_KEY, f"{self.vdev}\t")
-
-
-IOSTAT = ("zpool", "iostat", "-v", "-H", "-p", "-l", "-q")
-IOSTAT_KEY = "cmd:" + " ".join(IOSTAT)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from sdstop.collectors.zfs.readings import KSTATS, PARAMETERS, TUNABLES, DatasetSettings, Tuning
 from sdstop.collectors.zfs.zpool_status import imported
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed
 from sdstop.core.model import Reading
@@ -102,7 +102,7 @@ ZFS_SETTINGS = Collector(
     (DatasetSettings,),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Need(command_key(GET), "what is set for each file system and volume"),
+        Command(GET, "what is set for each file system and volume"),
         Need("cmd:zfs get -H*", "the same where somebody else recorded it; never run so"),
         Need("link:/dev/zvol/*", "the kernel's names of volumes"),
     ),

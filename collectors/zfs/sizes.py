@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from sdstop.collectors.zfs.readings import KSTATS
 from sdstop.collectors.zfs.zpool_status import imported
-from sdstop.core.collector import SLOW, Collector, Need
+from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.model import Reading
@@ -98,7 +98,7 @@ ZPOOL_SIZES = Collector(
     (RequestSizes,),
     (
         Need(f"list:{KSTATS}", "whether any pool is imported"),
-        Need(command_key(COMMAND), "I/Os to the disks of each pool by size, since its import"),
+        Command(COMMAND, "I/Os to the disks of each pool by size, since its import"),
     ),
     SLOW,
     12.0,

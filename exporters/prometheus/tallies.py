@@ -17,7 +17,7 @@ from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.history import Moment, Window
-from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source
+from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
 
@@ -40,6 +40,7 @@ class DiskSaturation(Reading):
 
     family: ClassVar[str] = "disk_saturation"
     title: ClassVar[str] = "Saturated disks"
+    rows_of = Source(DISKSTATS, " {device} ")
 
     device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     seconds: Annotated[
@@ -48,11 +49,6 @@ class DiskSaturation(Reading):
                "seconds", _SECONDS, name="sdstop_disk_saturated_seconds_total"),
     ] = 0.0  # fmt: skip
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the disk's line of /proc/diskstats."""
-        del field
-        return Source(DISKSTATS, f" {self.device} ")
-
 
 @dataclass(frozen=True, slots=True)
 class ArrayHeat(Reading):
@@ -60,6 +56,7 @@ class ArrayHeat(Reading):
 
     family: ClassVar[str] = "array_heat"
     title: ClassVar[str] = "Crowded arrays"
+    rows_of = Source(DISKSTATS)
 
     array: Annotated[str, Label("Array", "Name of the array's device", names=Name.DEVICE)]
     seconds: Annotated[
@@ -68,11 +65,6 @@ class ArrayHeat(Reading):
                "seconds", _SECONDS, name="sdstop_array_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
-    def source(self, field: str = "") -> Source | None:
-        """Return what the members' queues are read from."""
-        del field
-        return Source(DISKSTATS)
-
 
 @dataclass(frozen=True, slots=True)
 class MemberHeat(Reading):
@@ -80,6 +72,7 @@ class MemberHeat(Reading):
 
     family: ClassVar[str] = "array_member_heat"
     title: ClassVar[str] = "Hot members"
+    rows_of = Source(DISKSTATS, " {device} ")
 
     array: Annotated[str, Label("Array", "Name of the array's device", names=Name.DEVICE)]
     device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
@@ -89,11 +82,6 @@ class MemberHeat(Reading):
                "seconds", _SECONDS, name="sdstop_array_member_hot_seconds_total"),
     ] = 0.0  # fmt: skip
 
-    def source(self, field: str = "") -> Source | None:
-        """Return the member's line of /proc/diskstats."""
-        del field
-        return Source(DISKSTATS, f" {self.device} ")
-
 
 @dataclass(frozen=True, slots=True)
 class LimitSaturation(Reading):
@@ -101,6 +89,7 @@ class LimitSaturation(Reading):
 
     family: ClassVar[str] = "limit_saturation"
     title: ClassVar[str] = "Limits that were reached"
+    rows_of = Unplaced("it adds up over the exporter's own readings of limits")
 
     volume: Annotated[str, Label("Volume", "What is limited", names=Name.VOLUME)]
     owner: Annotated[str, Label("Owner", "Who is held to it", names=Name.HOST)]
@@ -111,11 +100,6 @@ class LimitSaturation(Reading):
         Metric("At limit", "Time in which 95 % or more of the requests or bytes it lets through were used",
                "seconds", _SECONDS, name="sdstop_limit_saturated_seconds_total"),
     ] = 0.0  # fmt: skip
-
-    def source(self, field: str = "") -> Source | None:
-        """Return nothing: limits have several sources."""
-        del field
-        return None  # what the others return is a Source
 
 
 OF: Mapping[type[Reading], type[Reading]] = {

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-from sdstop.core.collector import Collector
+from sdstop.core.collector import Collector, commands_of
 from sdstop.core.finding import NodeRule, Rule, Threshold
 from sdstop.core.format import duration, number
 from sdstop.exporters.prometheus import metrics as prometheus
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.exporters.report.table import listing, wrapped
-from sdstop.node.commands import COMMANDS
 
 _GENERATED = (
     "Written by `scripts/docs` from the declarations in the code; a test fails when this page is not up to date."
@@ -133,8 +132,19 @@ def _evidence(collectors: Sequence[Collector]) -> Iterator[str]:
         rows = [(f"`{need.what}`", need.why, need.privilege) for need in collector.needs]
         yield from _markdown(("what", "why", "privilege"), rows)
     yield from ("", "## Commands", "", "Nothing but these is ever run, without a shell, and never below `--root`.", "")
-    rows = [(f"`{' '.join(command.argv)}`", command.why, command.privilege) for command in COMMANDS]
-    yield from _markdown(("command", "why", "privilege"), rows)
+    rows = [
+        (
+            f"`{' '.join(command.argv)}`",
+            ", ".join(c.name for c in collectors if command.argv in _argvs(c)),
+            command.privilege,
+        )
+        for command in commands_of(collectors)
+    ]
+    yield from _markdown(("command", "sources", "privilege"), rows)
+
+
+def _argvs(collector: Collector) -> set[tuple[str, ...]]:
+    return {command.argv for command in commands_of([collector])}
 
 
 def _pace(collector: Collector) -> str:

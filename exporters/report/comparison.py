@@ -25,7 +25,7 @@ SCHEMA = "sdstop.comparison/1"
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class Comparison:
     """Sessions under names of their own, what the rules between nodes say of them, and every difference."""
 
     sessions: tuple[tuple[str, Session], ...]
@@ -49,14 +49,14 @@ class Compared:
         return f"{plural(len(self.sessions), 'capture')}: {said} between them"
 
 
-def compared(sessions: Sequence[Session], configured: Configured = MappingProxyType({})) -> Compared:
+def compared(sessions: Sequence[Session], configured: Configured = MappingProxyType({})) -> Comparison:
     """Compare sessions, with thresholds as config sets them.
 
     Where two have one name, the time of the last frame tells them apart.
     """
     named = tuple(zip(_names(sessions), sessions, strict=True))
     peers = [Peer(name, session.head().window) for name, session in named]
-    return Compared(named, tuple(judged(peers, configured)), tuple(differences(peers)))
+    return Comparison(named, tuple(judged(peers, configured)), tuple(differences(peers)))
 
 
 def _names(sessions: Sequence[Session]) -> list[str]:
@@ -68,7 +68,7 @@ def _names(sessions: Sequence[Session]) -> list[str]:
     return found
 
 
-def to_data(said: Compared) -> dict[str, Any]:
+def to_data(said: Comparison) -> dict[str, Any]:
     """Return the comparison as JSON data, with the findings of each node."""
     return {
         "schema": SCHEMA,
@@ -101,7 +101,7 @@ def _told(finding: Finding) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def text(said: Compared, width: int = 100) -> str:
+def text(said: Comparison, width: int = 100) -> str:
     """Return the comparison as text."""
     width = max(width, 40)
     sections = [[said.title]]
@@ -110,7 +110,8 @@ def text(said: Compared, width: int = 100) -> str:
         for finding in said.findings:
             lines.append(f"  {finding.severity.upper():<8}  {safe(finding.rule)}  {safe(finding.subject)}")
             lines += table.wrapped(safe(finding.summary, 2000), width, "    ")
-            lines += [line for advice in finding.advice for line in table.wrapped(f"Do: {safe(advice)}", width, "    ")]
+            for advice in finding.advice:
+                lines += table.wrapped(f"Do: {safe(advice)}", width, "    ", pasted=True)
         sections.append(lines)
     rows = [(safe(each.what, 60), safe(value, 60), safe(", ".join(nodes), 400)) for each in said.differences
             for value, nodes in each.values]  # fmt: skip
@@ -129,7 +130,7 @@ def _once(rows: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     return [(what if at == 0 or rows[at - 1][0] != what else "", *rest) for at, (what, *rest) in enumerate(rows)]  # type: ignore[misc]
 
 
-def _nodes(said: Compared) -> Iterator[tuple[str, str, str]]:
+def _nodes(said: Comparison) -> Iterator[tuple[str, str, str]]:
     """Yield each node with how many findings it has, and the first of them."""
     for name, session in said.sessions:
         episodes = session.episodes()
@@ -144,7 +145,7 @@ def _first(episodes: Sequence[Episode]) -> str:
     return f"{finding.rule} {safe(finding.subject)}: {safe(finding.summary, 300)}"
 
 
-def markdown(said: Compared) -> str:
+def markdown(said: Comparison) -> str:
     """Return the comparison as Markdown."""
     lines = [f"# {escaped(said.title)}", "", "## Between nodes", ""]
     lines += [
@@ -161,7 +162,7 @@ def markdown(said: Compared) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(said: Compared) -> str:
+def page(said: Comparison) -> str:
     """Return the comparison as one HTML page."""
     shape = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
     between = [

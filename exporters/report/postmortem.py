@@ -13,20 +13,20 @@ from sdstop.core.evidence import UNDATED
 from sdstop.core.finding import Severity, by_cause
 from sdstop.core.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.asked import Asked, asked
+from sdstop.exporters.report.diagram import DiagramBox, storage_diagram
 from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.evidence_log import EvidenceEntry, evidence_log
 from sdstop.exporters.report.text import outlook, plural
-from sdstop.exporters.report.topology import Thing, topology
 
 FILL = "_to fill in_"
 MOST_COMMANDS = 60
 HEAD_LINES = 40
 """Lines of a command's output that are quoted."""
 _MOST_GOOD = 60
-_SPECIAL = re.compile(r"([\\`*_{}\[\]|<>~&])")
+_SPECIAL = re.compile(r"\\(?P<next>[!-/:-@\[-`{-~])|[\\`*_{}\[\]|<>~&]")
 
 
-def postmortem(session: Session, note: str = "", ran: Sequence[Asked] | None = None) -> str:
+def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | None = None) -> str:
     """Return the postmortem of a session; `note` says what else is to be known, `ran` is what was asked, if known.
 
     LookupError before the first frame.
@@ -34,7 +34,7 @@ def postmortem(session: Session, note: str = "", ran: Sequence[Asked] | None = N
     look = session.head()
     episodes = session.episodes()
     host = host_of(session, look.now, note)
-    everything = asked(session.remembered()) if ran is None else ran
+    everything = evidence_log(session.remembered()) if ran is None else ran
     sections = [
         _head(host, session),
         ["## Summary", "", *_summary(episodes, look), *_notes(session, host)],
@@ -53,8 +53,15 @@ def postmortem(session: Session, note: str = "", ran: Sequence[Asked] | None = N
 
 
 def escaped(text: object, limit: int = 1000) -> str:
-    r"""Return a foreign text of one line that Markdown shows as it is: `md_0` becomes `md\_0`."""
-    return _SPECIAL.sub(r"\\\1", safe(text, limit))
+    r"""Return a foreign text of one line that Markdown shows as it is: `md_0` becomes `md\_0`.
+
+    A backslash before a sign stays one for a shell, too, into which somebody pastes the source: `\;` becomes `\\\;`.
+    """
+    return _SPECIAL.sub(_literal, safe(text, limit))
+
+
+def _literal(found: re.Match[str]) -> str:
+    return f"\\\\\\{found['next']}" if found["next"] else f"\\{found[0]}"
 
 
 def _head(host: dict[str, object], session: Session) -> list[str]:
@@ -112,7 +119,7 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
 
 
 def _topology(look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
-    known = topology(look.window, [episode.finding for episode in episodes if episode.until is None])
+    known = storage_diagram(look.window, [episode.finding for episode in episodes if episode.until is None])
     if not known.things:
         yield "Nothing is known of what hangs on what."
         return
@@ -127,7 +134,7 @@ def _topology(look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
 
 
 def _branch(
-    thing: Thing, things: dict[str, Thing], above: dict[str, list[str]], depth: int, drawn: set[str]
+    thing: DiagramBox, things: dict[str, DiagramBox], above: dict[str, list[str]], depth: int, drawn: set[str]
 ) -> Iterator[str]:
     word = f" **{thing.severity.value}**" if thing.severity is not None else ""
     again = " (above)" if thing.id in drawn and above.get(thing.id) else ""
@@ -183,7 +190,7 @@ def _unchecked(look: Look) -> Iterator[str]:
         yield f"- {verdict.rule}: {escaped(reason_of(verdict))}"
 
 
-def _ran(session: Session, everything: Sequence[Asked]) -> Iterator[str]:
+def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]:
     commands = [each for each in everything if each.kind in {"command", "request"}]
     files = len(everything) - len(commands)
     yield f"{plural(len(commands), 'command')} and {plural(files, 'file')} (folders, links and answers among them)."
@@ -203,7 +210,7 @@ def _ran(session: Session, everything: Sequence[Asked]) -> Iterator[str]:
                 yield f"and {len(text) - HEAD_LINES} lines more\n"
 
 
-def _told(each: Asked) -> tuple[str, ...]:
+def _told(each: EvidenceEntry) -> tuple[str, ...]:
     first = timestamp(each.first) if each.first is not None else ""
     return (
         escaped(each.name),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from sdstop.core.format import NONE, cell, right_aligned, safe, timestamp
 from sdstop.core.model import Column, Label, Metric, Reading, Schema
+from sdstop.core.text import added
 
 MOST_ROWS = 200
 """Rows of readings that a table shows; data formats have them all."""
@@ -28,12 +29,16 @@ def padded(text: str, width: int, *, right: bool = False) -> str:
     return fill + text if right else text + fill
 
 
-def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None) -> list[str]:
-    """Break a text into lines; `hanging` begins all but the first (default: as the first)."""
+def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None, *, pasted: bool = False) -> list[str]:
+    """Break a text into lines; `hanging` begins all but the first (default: as the first).
+
+    Of what is `pasted` into a shell no word is broken: its rest would be a command of its own.
+    """
     hanging = indent if hanging is None else hanging
     found = textwrap.wrap(
-        text, max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False
-    )
+        text, max(width, len(indent) + 20), initial_indent=indent, subsequent_indent=hanging, break_on_hyphens=False,
+        break_long_words=not pasted,
+    )  # fmt: skip
     return found or [indent.rstrip()]
 
 
@@ -68,7 +73,7 @@ def notable(declared: Schema, rows: Sequence[Reading]) -> tuple[Sequence[Reading
     if not declared.reading.crowded:
         return rows, ""
     numbers = [column.name for column in declared.columns if isinstance(column.mark, Metric)]
-    sizes = [sum(getattr(row, name) or 0 for name in numbers) for row in rows]
+    sizes = [added(getattr(row, name) or 0 for name in numbers) for row in rows]
     order = sorted((at for at, size in enumerate(sizes) if size), key=lambda at: -sizes[at])
     idle = len(rows) - len(order)
     said = f"{'and ' if order else ''}{idle}{' more' if order else ''} of which every number is 0" if idle else ""

@@ -131,7 +131,8 @@ def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> It
         for line in safe_block(cite.excerpt).split("\n"):
             yield from _quoted(line, width)
     for count, advice in enumerate(finding.advice, 1):
-        yield from table.wrapped(safe(advice, 1000), width, f"    {'Do:' if count == 1 else '   '} {count}. ", " " * 11)
+        start = f"    {'Do:' if count == 1 else '   '} {count}. "
+        yield from table.wrapped(safe(advice, 1000), width, start, " " * 11, pasted=True)
     if finding.refuted_by:
         yield from table.wrapped(f"Refuted by: {safe(finding.refuted_by, 1000)}", width, "    ", "      ")
     if finding.explains:

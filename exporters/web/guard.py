@@ -13,11 +13,12 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import passwords
 from sdstop.exporters.web.http import Answer, Reply, Request
 from sdstop.exporters.web.passwords import Login, Verdicts, login_of
 from sdstop.exporters.web.tls import Tls, context_of
-from sdstop.exporters.web.webconfig import WebConfig, WebConfigError, exposed, load
+from sdstop.exporters.web.webconfig import WebConfig, exposed, load
 
 MOST_WAITING = 16
 """Different passwords that wait to be checked, one after the other."""
@@ -49,7 +50,7 @@ class Web:
     """The front of a server."""
 
     def __init__(self, path: Path | None, say: Callable[[str], None], clock: Callable[[], float]) -> None:
-        """Read the file, None: there is none, and everybody is let in, readably. Raises WebConfigError."""
+        """Read the file, None: there is none, and everybody is let in, readably. Raises ConfigError."""
         self.good = True
         """Whether what was read last could be used."""
         self._path = path
@@ -126,7 +127,7 @@ class Web:
             return
         try:
             self._read(self._path)
-        except WebConfigError as error:
+        except ConfigError as error:
             self.good = False
             self._say(f"sdstop: {error}; what was read before holds on")
 

@@ -6,19 +6,18 @@ It never reads the node: a source that hangs can delay neither a scrape nor the 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import signal
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 import sdstop
-from sdstop.config import ConfigError
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame
 from sdstop.core.format import safe
+from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, Part
 from sdstop.exporters.web.guard import Web
@@ -124,17 +123,9 @@ def wants_gzip(accept_encoding: str) -> bool:
 
 
 def write_textfile(path: Path, page: bytes) -> None:
-    """Replace a file for node_exporter's textfile collector as a whole. Raises OSError."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(page)
-        os.chmod(name, 0o644)  # noqa: PTH101  # a descriptor's path is none to reason about
-        os.replace(name, path)  # noqa: PTH105
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.unlink(name)  # noqa: PTH108
-        raise
+    """Replace a file for node_exporter's textfile collector, which may run as another user. Raises OSError."""
+    with OutputFile(path, mode=READABLE, streams=False, durable=False) as file:
+        file.write(page)
 
 
 class Server:
@@ -173,7 +164,7 @@ class Server:
             return asyncio.run(self._run(address, textfile))
         finally:
             if textfile is not None:  # a file that nobody renews would go on telling old news
-                textfile.unlink(missing_ok=True)
+                textfile.resolve().unlink(missing_ok=True)
 
     async def _run(self, address: tuple[str, int] | None, textfile: Path | None) -> int:
         loop = asyncio.get_running_loop()

@@ -13,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
-from sdstop.exporters.web.webconfig import Secret, TlsConfig, WebConfigError
+from sdstop.exporters.web.webconfig import Secret, TlsConfig
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _VERIFY = {"no": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
@@ -22,7 +23,7 @@ _AT_ONCE = 64 << 10
 
 
 def context_of(config: TlsConfig) -> ssl.SSLContext:
-    """Return what connections are made with. Raises WebConfigError, of which the line names the file to mend."""
+    """Return what connections are made with. Raises ConfigError, of which the line names the file to mend."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version, context.maximum_version = _VERSIONS[config.oldest], _VERSIONS[config.newest]
     context.set_alpn_protocols(["http/1.1"])
@@ -34,7 +35,7 @@ def context_of(config: TlsConfig) -> ssl.SSLContext:
         if config.curve:
             context.set_ecdh_curve(config.curve)
     except (ssl.SSLError, ValueError) as error:
-        raise WebConfigError(f"cipher_suites or curve_preferences: this machine's OpenSSL has none: {error}") from error
+        raise ConfigError(f"cipher_suites or curve_preferences: this machine's OpenSSL has none: {error}") from error
     names = f"{_name(config.cert, 'cert')} and {_name(config.key, 'key')}"
     with _file(config.cert) as cert, _file(config.key) as key, _told(names):
         context.load_cert_chain(cert, key, password=lambda: "")  # or OpenSSL asks the terminal
@@ -69,9 +70,9 @@ def _told(what: str) -> Iterator[None]:
         yield
     except ssl.SSLError as error:
         reason = (error.reason or "is no PEM").replace("_", " ").lower()
-        raise WebConfigError(f"{what}: cannot be used: {reason}") from error
+        raise ConfigError(f"{what}: cannot be used: {reason}") from error
     except (OSError, ValueError) as error:
-        raise WebConfigError(f"{what}: {getattr(error, 'strerror', None) or error}") from error
+        raise ConfigError(f"{what}: {getattr(error, 'strerror', None) or error}") from error
 
 
 class Refused(Exception):  # noqa: N818

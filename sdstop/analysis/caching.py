@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import AoeExport
-from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
 from sdstop.core.history import Moment, Window
 from sdstop.readings.cache import COUNTERS, Cache, counted, share
@@ -168,18 +168,6 @@ _GRACE = 0.5
 
 def _served_on(window: Window) -> set[str]:
     return {export.interface for export in window.rows(AoeExport).values()}
-
-
-def mtu_changed(window: Window, interface: str) -> float | None:
-    """Return when the MTU of an interface was first seen as it is now (monotonic); None if it was so all along."""
-    now = window.get(Interface, interface)
-    first = None
-    for moment in reversed(window.moments(Interface)):
-        row = moment.rows.get(interface)
-        if now is None or row is None or row.mtu != now.mtu:
-            return first if row is not None else None
-        first = moment.started
-    return None
 
 
 def _cachings(window: Window) -> Iterable[Caching]:

@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
+from sdstop.core.text import added
+
 V = TypeVar("V")
 
 
@@ -47,17 +49,17 @@ class Column:
     @property
     def queue(self) -> float:
         """The mean queue of its legs: a write waits on all of them, and counts once."""
-        return sum([member.queue for member in self.members]) / len(self.members)
+        return added([member.queue for member in self.members]) / len(self.members)
 
     @property
     def busy(self) -> float:
         """The mean busy time of its legs, each at most 1."""
-        return sum([min(1.0, member.busy) for member in self.members]) / len(self.members)
+        return added([min(1.0, member.busy) for member in self.members]) / len(self.members)
 
     @property
     def ios(self) -> float:
         """Requests per second for the column: reads of all legs, and writes once."""
-        return sum([member.reads for member in self.members]) + max([member.writes for member in self.members])
+        return added([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,8 @@ class Second:
 class StripeLimits:
     """What is compared with what.
 
-    The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`); `tests/test_detection.py` measures them.
+    The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`), and are measured by
+    `tests/analysis/test_detection.py`.
     """
 
     columns: float = 4

@@ -10,6 +10,7 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasPhy
 from sdstop.core.history import Window
+from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 KINDS = frozenset({"sas", "raid", "scsi"})
@@ -114,7 +115,7 @@ def _carries(window: Window, hba: Hba, hosts: set[str | None], efficiency: float
     known = []
     if hba.speed is not None and hba.width is not None:
         known.append(pcie_payload(hba.speed, hba.width, efficiency))
-    sas = sum(row.rate for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None)
+    sas = added(row.rate for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None)
     if sas:
         known.append(float(sas))
     return min(known, default=None)
@@ -131,6 +132,6 @@ def _moves(window: Window, devices: list[str]) -> float:
         known: dict[tuple[str, ...], float] = moment.memo.setdefault("fabric.moves", {})
         if names not in known:
             rows = [row for name in names if (row := moment.rows.get(name)) is not None]
-            known[names] = sum(row.read_bytes_per_second + row.write_bytes_per_second for row in rows)
+            known[names] = added(row.read_bytes_per_second + row.write_bytes_per_second for row in rows)
         total += known[names]
     return total / len(moments) if moments else 0.0

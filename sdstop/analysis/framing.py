@@ -12,6 +12,7 @@ from sdstop.analysis.jumbo import BLOCK
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, pieces, whole_share
 from sdstop.collectors.block.devices import BlockLink
 from sdstop.core.history import Moment, Window
+from sdstop.core.text import added
 from sdstop.readings.disk import Disk
 from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
 
@@ -39,7 +40,7 @@ class Asked:
     def lost(self, payload: int, block: int = BLOCK) -> float:
         """Return the share of the bytes that frames keep from arriving in whole blocks, and that else would."""
         total = sum(size * count for size, count in self.counts.items())
-        lost = sum(size * count * _lost(payload, size, block) for size, count in self.counts.items())
+        lost = added(size * count * _lost(payload, size, block) for size, count in self.counts.items())
         return lost / total if total else 0.0
 
 

@@ -10,6 +10,7 @@ from sdstop.collectors.aoe.targets import AoePort
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 BLOCK = 4096
 JUMBO = 9216
@@ -109,7 +110,7 @@ def commands(
     right = {nic.interface for nic in nics if nic.mtu is not None and better.low <= nic.mtu <= better.high}
     for name in names:
         if name not in right:
-            yield f"ip link set dev {human.safe(name)} mtu {better.mtu}   # {better.low} to {better.high} are right"
+            yield f"ip link set dev {quoted(name)} mtu {better.mtu}   # {better.low} to {better.high} are right"
     if set(names) - right:
         yield "set it where the network is configured, too, or it is gone after a reboot"
 

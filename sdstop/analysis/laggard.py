@@ -8,6 +8,7 @@ from operator import attrgetter
 from statistics import median
 
 from sdstop.analysis.column import Member, Second, StripeLimits
+from sdstop.core.text import added
 
 FEWEST = 3
 """Disks among which a slow one can be told: of two, nobody knows which is as usual."""
@@ -138,10 +139,10 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
                 found.append((member.busy / requests, requests, size / _SLOWEST_TRANSFER))
     if len(found) < limits.slow_samples:
         return False
-    mean = sum(busy * requests for busy, requests, _ in found) / sum(requests for _, requests, _ in found)
+    mean = added(busy * requests for busy, requests, _ in found) / added(requests for _, requests, _ in found)
     if not mean or median(busy - transfer for busy, _, transfer in found) < limits.slow_turn:
         return False
-    varies = sum(requests * (busy / mean - 1) ** 2 for busy, requests, _ in found) / (len(found) - 1)
+    varies = added(requests * (busy / mean - 1) ** 2 for busy, requests, _ in found) / (len(found) - 1)
     return varies <= limits.slow_varies
 
 

@@ -12,6 +12,7 @@ from sdstop.analysis.limit_samples import BANDWIDTH, IOPS, Sample, by_devices, b
 from sdstop.core.evidence import Cite
 from sdstop.core.history import Moment, Window
 from sdstop.core.snapshot import Run
+from sdstop.core.text import added
 from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.limit import CGROUP, QEMU, Bucket, Limit, LimitUse
 
@@ -94,7 +95,7 @@ class Limiting:
     @property
     def seconds(self) -> float:
         """Time that the readings cover."""
-        return sum(s.seconds for s in self.samples)
+        return added(s.seconds for s in self.samples)
 
     @property
     def shaped(self) -> bool:

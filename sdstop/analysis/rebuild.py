@@ -13,6 +13,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sdstop.core.text import added
+
 SLICES = 6
 """Parts into which the time seen is cut to see how the rate varies."""
 SLICE_SECONDS = 4.0
@@ -131,7 +133,7 @@ def _with_rate(known: Pace, points: Sequence[tuple[float, float]]) -> Pace:
         edges = [start + span * i / parts for i in range(parts + 1)]
         marks = [_at(points, edge) for edge in edges]
         rates = [(b - a) * parts / span for a, b in itertools.pairwise(marks)]
-        deviation = math.sqrt(sum((r - rate) ** 2 for r in rates) / (parts - 1))
+        deviation = math.sqrt(added((r - rate) ** 2 for r in rates) / (parts - 1))
         spread = _STUDENT[parts] * deviation / math.sqrt(parts) / rate
         half = (_at(points, start + span / 2) - base) / (done - base)
         change = 2 * (1 - 2 * half)

@@ -1,12 +1,14 @@
 """What to type about a rebuild, by what it is that rebuilds: the advice for md is wrong for a pool.
 
-In the lines `{array}` is what is rebuilt, `{pool}` the part before a slash, `{md}` the folder of md's attributes.
+In the lines `{array}` is what is rebuilt, `{operand}` the same as an operand of a command, `{pool}` the part before a
+slash as such an operand, `{md}` the folder of md's attributes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.rebuild import Rebuild, folder
 
 
@@ -39,9 +41,9 @@ _ADVICE: dict[str, Advice] = {
         "md",
         "/proc/mdstat",
         "echo idle > {md}/sync_action",
-        ("journalctl -k | grep -w {array}; ps axo pid,stat,wchan:30,comm | grep {array}_",),
+        ("journalctl -k | grep -w {operand}; ps axo pid,stat,wchan:30,comm | grep {operand}_",),
         ("let md take more: echo 50000 > {md}/sync_speed_min",),
-        ("is {array}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {array}_resync)/stack",),
+        ("is {array}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {operand}_resync)/stack",),
         (),
         {
             "delayed": "waits: another array that shares a disk with it goes first",
@@ -118,5 +120,12 @@ def advice(row: Rebuild) -> Advice:
 def filled(row: Rebuild, *lines: str) -> tuple[str, ...]:
     """Return lines with the names in them."""
     return tuple(
-        line.format(array=row.array, pool=row.array.partition("/")[0], md=folder(row.array)) for line in lines if line
+        line.format(
+            array=quoted(row.array),
+            operand=operand(row.array),
+            pool=operand(row.array.partition("/")[0]),
+            md=quoted(folder(row.array)),
+        )
+        for line in lines
+        if line
     )

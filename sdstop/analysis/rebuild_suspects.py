@@ -20,6 +20,8 @@ from sdstop.collectors.zfs.readings import Tuning
 from sdstop.core import format as human
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.shell import quoted
+from sdstop.core.text import added
 
 PASSES = 3
 """Times that a byte of a rebuild crosses memory: from the HBA, for its checksum, for parity."""
@@ -90,14 +92,14 @@ def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
 def _wanted(window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]) -> float | None:
     """Return what the disks could move all together, no more than HBAs carry; None where they are not known."""
     if behind:
-        return sum(min(load.wants, load.carries or load.wants) for load in behind)
+        return added(min(load.wants, load.carries or load.wants) for load in behind)
     names = {name for name in (known.rebuild.devices or "").split(",") if name} | {load.device for load in known.loads}
     rows = [window.get(BlockDevice, name) for name in names]
     disks = {row.parent or row.device for row in rows if row is not None}
     kinds = [row.rotational for disk in disks if (row := window.get(BlockDevice, disk)) is not None]
     if not kinds or None in kinds:
         return None
-    return sum(rates[0] if rotates else rates[1] for rotates in kinds)
+    return added(rates[0] if rotates else rates[1] for rotates in kinds)
 
 
 def _memory(
@@ -108,8 +110,8 @@ def _memory(
     if not sockets or len(peaks) < len(sockets) or any(row.virtual for row in sockets):
         yield Suspect("memory: its channels are not known", "unknown")
         return
-    peak = sum(peaks)
-    moved = PASSES * sum(load.bytes for load in known.loads)
+    peak = added(peaks)
+    moved = PASSES * added(load.bytes for load in known.loads)
     each = _wanted(window, known, behind, rates)
     wanted = None if each is None else PASSES * each
     used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
@@ -144,7 +146,10 @@ def _processors(window: Window, known: Rebuilding) -> Iterator[Suspect]:
         text, advice = f"one processor: {row.name} takes {human.percent(busy)} % of it", "top -H; perf top"
         if row.name.endswith(_PARITY):
             text = f"{text}, and computes all parity alone"
-            advice = f"cat /sys/block/{known.name}/md/group_thread_cnt: with more than 0, others compute parity for it"
+            advice = (
+                f"cat /sys/block/{quoted(known.name)}/md/group_thread_cnt: with more than 0, others compute "
+                "parity for it"
+            )
         yield Suspect(text, "proven", advice, (row,))
     elif overall >= CPUS_FULL:
         share = math.fsum(busy for _, busy in threads)

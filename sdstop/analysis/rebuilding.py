@@ -12,6 +12,7 @@ from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import DatasetActivity
 from sdstop.core import format as human
 from sdstop.core.history import Moment, Window
+from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild, folder
 
@@ -246,8 +247,8 @@ def _of_pool(window: Window, row: Rebuild) -> Load | None:
     ]
     if row.kind != "zfs" or not any(found):
         return None
-    calls = sum((one.reads or 0.0) + (one.writes or 0.0) for rows in found for one in rows)
-    moved = sum((one.read_bytes or 0.0) + (one.written_bytes or 0.0) for rows in found for one in rows)
+    calls = added((one.reads or 0.0) + (one.writes or 0.0) for rows in found for one in rows)
+    moved = added((one.read_bytes or 0.0) + (one.written_bytes or 0.0) for rows in found for one in rows)
     return Load(pool, None, None, calls / len(found), moved / len(found), None)
 
 

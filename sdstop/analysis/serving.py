@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sdstop.analysis.caching import Caching, Course, mtu_changed, recent
+from sdstop.analysis.caching import Caching, Course, recent
 from sdstop.analysis.framing import Arrived, arrived, below, caches_below
 from sdstop.analysis.jumbo import BLOCK, Proposal, harm, mend, mtus_of, named
+from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, payload
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core import format as human

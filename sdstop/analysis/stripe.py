@@ -30,6 +30,7 @@ from statistics import median
 
 from sdstop.analysis.column import Column, Member, Second, StripeLimits
 from sdstop.analysis.laggard import Wait, slowest
+from sdstop.core.text import added
 
 __all__ = ["Column", "Kind", "Member", "Second", "StripeLimits", "Verdict", "Wait", "judge", "slowest"]
 
@@ -240,7 +241,7 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     queues = [column.queue for column in columns]
     ios = tuple(column.ios for column in columns)
     times = [min(1.0, column.busy / counted) for column in columns]
-    queue, busy = sum(queues), sum(times)
+    queue, busy = added(queues), added(times)
     legs = sum(len(column.members) for column in columns) / len(columns)
     reading, writing = _waited(second)
     # With parity a write reads before it writes, so that as much of what waits for reads is its own.
@@ -249,7 +250,7 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     requests = queue * (legs * reading + writing) / (reading + writing) if reading + writing else queue
     # With parity even one deep writer fills several columns. Where much waits and nothing is busy, the kernel or the
     # device does not count busy time.
-    if requests < limits.queue * (1 + _COUPLED * parity * updating) or sum(ios) < limits.ios or not busy:
+    if requests < limits.queue * (1 + _COUPLED * parity * updating) or added(ios) < limits.ios or not busy:
         return None
     part = 1.0
     if second.busy is not None:
@@ -276,16 +277,16 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
 def _waited(second: Second) -> tuple[float, float]:
     """Return the time waited for reads and for writes, in seconds a second, summed over all disks."""
     members = [member for column in second.columns for member in column.members]
-    reading = sum([member.reads * (member.read_wait or 0.0) for member in members])
-    return reading, sum([member.writes * (member.write_wait or 0.0) for member in members])
+    reading = added([member.reads * (member.read_wait or 0.0) for member in members])
+    return reading, added([member.writes * (member.write_wait or 0.0) for member in members])
 
 
 def _standing(shares: Sequence[Sequence[float]]) -> float:
     """Return how much of the seconds' unevenness is left in their mean, 0..1 (1 if they are even)."""
     even = 1 / len(shares[0])
-    means = [sum(parts) / len(shares) for parts in zip(*shares, strict=True)]
-    each = sum(sum(part * part for part in second) - even for second in shares) / len(shares)
-    left = sum(mean * mean for mean in means) - even
+    means = [added(parts) / len(shares) for parts in zip(*shares, strict=True)]
+    each = added(added(part * part for part in second) - even for second in shares) / len(shares)
+    left = added(mean * mean for mean in means) - even
     return max(0.0, min(1.0, left / each)) if each > _EVEN else 1.0
 
 
@@ -294,7 +295,7 @@ def _work(loads: Sequence[_Load], capacities: Sequence[float]) -> float:
     ratios = []
     for load in loads:
         rates = [ios / capacity for ios, capacity in zip(load.ios, capacities, strict=True)]
-        ratios.append(rates[load.top] * len(rates) / sum(rates))
+        ratios.append(rates[load.top] * len(rates) / added(rates))
     return median(ratios)
 
 

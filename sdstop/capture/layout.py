@@ -1,16 +1,16 @@
-"""Layout: which file of a capture's frame holds which evidence, both ways.
+"""Layout: which file of a frame holds which evidence, for reading and for writing.
 
-Of one frame (a folder `frames/0001`, or `static`), the names below it:
+Names of files below the folder of a frame (`frames/0001`, or `static`):
 
-    proc/diskstats                          a file, by its own absolute path
+    proc/diskstats                          a file at its own absolute path
     links.json                              {path: target} of symbolic links
-    lists.json                              {folder: [names]}, where somebody listed it
-    commands/SLUG/stdout, stderr, exit      what a command printed, and its exit status
-    answers/SLUG.json                       what psutil or udev said
+    lists.json                              {folder: [names]} of folders that were listed
+    commands/SLUG/stdout, stderr, exit      output and exit status of a command
+    answers/SLUG.json                       answer of psutil or udev
     outcomes.json                           {key: {"outcome", "detail"}} of what could not be read
-    keyed/HEX                               whose path cannot be a file's name here; the index tells its key
-    http/METHOD_SLUG, .status, .headers     what a gateway said to METHOD PATH: the body, its status, its type;
-                                            to a request with a body, METHOD_SLUG~HEX
+    keyed/HEX                               a file whose path cannot be a name here; the index has its key
+    http/METHOD_SLUG, .status, .headers     a gateway's reply to METHOD PATH: body, status, type;
+                                            METHOD_SLUG~HEX if the request had a body
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from sdstop.capture.bounds import LIMITS, fault_of_name, folded
+from sdstop.capture.contents import LIMITS, fault_of_name, folded
 from sdstop.core.evidence import Evidence, Outcome, http_slug, slug
 from sdstop.core.format import safe
 
@@ -35,7 +35,7 @@ _LONGEST_NAME = 3000
 
 
 def parse_json(data: bytes) -> Any:
-    """Return a JSON document of a stranger. Raises ValueError if it is none, too large or too deep."""
+    """Return a JSON document of unknown origin. Raises ValueError if it is not one, too large or too deep."""
     if len(data) > LONGEST_JSON:
         raise ValueError(f"more than {LONGEST_JSON >> 20} MiB")
     try:
@@ -49,14 +49,14 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 def usable_key(key: object) -> bool:
-    """Whether something that a capture calls a key is one."""
+    """Return whether a value of a capture's JSON can be a key of evidence."""
     if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY:
         return False
     return key.isascii() or _bytes(key) is not None
 
 
 def as_outcome(word: object) -> Outcome | None:
-    """Return the outcome that a word of a capture names, None if it names none."""
+    """Return the outcome of that name, None if there is none."""
     return Outcome(word) if isinstance(word, str) and word in set(Outcome) else None
 
 
@@ -68,7 +68,7 @@ def _bytes(text: str) -> bytes | None:
 
 
 def layout_key(name: str) -> str | None:
-    """Return the key that a file of a frame stands for by its name alone; None if its name does not say."""
+    """Return the key of a frame's file by its name alone, None if the name does not determine it."""
     first, _, rest = name.partition("/")
     if first == "commands":
         return f"slug:{rest.partition('/')[0]}"
@@ -86,8 +86,8 @@ def _http_name(name: str) -> str:
 def read_layer(files: Mapping[str, bytes], faults: list[str]) -> dict[str, Evidence]:
     """Return the evidence of one frame by key, from its files by their names below it.
 
-    A command that nobody names otherwise has the key `slug:SLUG`. What cannot be understood is left out and
-    said in `faults`.
+    A command whose arguments are not known has the key `slug:SLUG`. What is not understood is left out and added
+    to `faults`.
     """
     found: dict[str, Evidence] = {}
     for name in sorted(files):
@@ -138,7 +138,7 @@ def _http(known: Evidence, name: str, data: bytes) -> Evidence | None:
 
 
 def as_exit(data: bytes) -> int | None:
-    """Return an exit status as written in a file, None if that is none."""
+    """Return the exit status in a file, None if it is not a number."""
     word = data.strip()
     return int(word) if word.removeprefix(b"-").isdigit() and len(word) <= 11 else None
 
@@ -180,8 +180,8 @@ def _judge(found: dict[str, Evidence], key: str, said: Any, faults: list[str]) -
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The names of the files of a frame that hold a piece of evidence; None for what it does not have."""
+class MemberNames:
+    """Names, within a frame, of the files that hold a piece of evidence; None for a part that it does not have."""
 
     data: str | None
     stderr: str | None = None
@@ -189,14 +189,14 @@ class Place:
 
 
 @dataclass(slots=True)
-class Slugs:
-    """The names that commands and answers have in one capture; each keeps its own from frame to frame."""
+class SlugTable:
+    """Names of commands and answers in one capture; each keeps its name from frame to frame."""
 
     _names: dict[str, str] = field(default_factory=dict)
     _taken: set[tuple[str, str]] = field(default_factory=set)
 
     def name(self, folder: str, key: str) -> str | None:
-        """Return the name of a command or an answer, None if there is none that is safe and its own."""
+        """Return the name of a command or an answer, None if no safe name is free."""
         known = self._names.get(key)
         if known is not None or not usable_key(key):
             return known
@@ -213,14 +213,14 @@ class Slugs:
         return None
 
 
-def lay_out(evidence: Iterable[Evidence], slugs: Slugs) -> tuple[dict[str, bytes], dict[str, Place]]:
-    """Return the files of one frame by their names below it, and the place of every key. Keys differ.
+def lay_out(evidence: Iterable[Evidence], slugs: SlugTable) -> tuple[dict[str, bytes], dict[str, MemberNames]]:
+    """Return the files of one frame by their names below it, and the names of each key's files. Keys are unique.
 
-    Only commands keep their stderr.
+    Only commands have a stderr.
     """
     items = sorted(evidence, key=lambda item: item.key)
     files: dict[str, bytes] = {}
-    places: dict[str, Place] = {}
+    places: dict[str, MemberNames] = {}
     tables: dict[str, dict[str, Any]] = {}
     standing = _standing(item.key for item in items)
     for item in items:
@@ -229,9 +229,9 @@ def lay_out(evidence: Iterable[Evidence], slugs: Slugs) -> tuple[dict[str, bytes
                 "outcome": item.outcome,
                 "detail": item.detail,
             }
-        place = Place(item.key[1:]) if item.key in standing else _place(item.key, slugs)
+        place = MemberNames(item.key[1:]) if item.key in standing else _place(item.key, slugs)
         said = item.outcome is Outcome.OK or item.data or item.stderr or item.exit is not None
-        place = Place(
+        place = MemberNames(
             place.data if said else None,
             place.stderr if item.stderr else None,
             place.exit if item.exit is not None else None,
@@ -254,7 +254,7 @@ def lay_out(evidence: Iterable[Evidence], slugs: Slugs) -> tuple[dict[str, bytes
 
 
 def _standing(keys: Iterable[str]) -> set[str]:
-    """Return the keys of those files that can stand in the frame at their own path."""
+    """Return the keys of the files that can be stored at their own path."""
     standing: dict[str, str] = {}
     for key in keys:
         if key.startswith("/") and _can_stand(key[1:]):
@@ -275,22 +275,21 @@ def _can_stand(name: str) -> bool:
     return (
         len(encoded) <= _LONGEST_NAME
         and (len(encoded) == len(name) or max(map(len, encoded.split(b"/"))) <= LIMITS.part)
-        and folded(name) not in DOCUMENTS
-        and folded(name.partition("/")[0]) not in _FOLDERS
+        and folded(name.partition("/")[0]) not in _FOLDERS | DOCUMENTS
     )
 
 
-def _place(key: str, slugs: Slugs) -> Place:
+def _place(key: str, slugs: SlugTable) -> MemberNames:
     kind = key.partition(":")[0]
     if kind == "link":
-        return Place("links.json")
+        return MemberNames("links.json")
     if kind == "list":
-        return Place("lists.json")
+        return MemberNames("lists.json")
     if kind in {"cmd", "slug"} and (name := slugs.name("commands", key)):
-        return Place(f"commands/{name}/stdout", f"commands/{name}/stderr", f"commands/{name}/exit")
+        return MemberNames(f"commands/{name}/stdout", f"commands/{name}/stderr", f"commands/{name}/exit")
     if kind in {"http", "http-slug"} and (name := slugs.name("http", key)):
-        return Place(f"http/{name}", f"http/{name}.headers", f"http/{name}.status")
+        return MemberNames(f"http/{name}", f"http/{name}.headers", f"http/{name}.status")
     if kind == "answer" and (name := slugs.name("answers", key)):
-        return Place(f"answers/{name}.json")
+        return MemberNames(f"answers/{name}.json")
     hexed = f"keyed/{hashlib.sha256(key.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
-    return Place(hexed, f"{hexed}.stderr")
+    return MemberNames(hexed, f"{hexed}.stderr")

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sdstop.capture import dates
-from sdstop.capture.bounds import Refused
+from sdstop.capture.contents import CaptureRefused
 from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin
 from sdstop.core.format import safe
 
@@ -42,7 +42,7 @@ _FOLDER = re.compile(r"/?(?:usr/(?:local/)?)?s?bin/")
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _Signature:
     """What the first line of an output looks like, the key of what prints it, and what its last line looks like."""
 
     first: re.Pattern[str]
@@ -50,17 +50,17 @@ class _Look:
     last: re.Pattern[str] | None = None
 
 
-_LOOKS = (
-    _Look(re.compile(r"Personalities\s*:"), "/proc/mdstat", re.compile(r"unused devices:")),
-    _Look(re.compile(r"md[\w/]{1,30}\s:\s(?:active|inactive)\b"), "/proc/mdstat", re.compile(r"unused devices:")),
-    _Look(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache stats:"), "cmd:dmsetup status"),
-    _Look(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache conf:"), "cmd:dmsetup table"),
-    _Look(re.compile(r"\S{1,200}: \d+ \d+ (?:cache \d+ \d+/\d+|writecache \d+) "), "cmd:dmsetup status"),
-    _Look(re.compile(r"\s*pool: \S"), "cmd:zpool status"),
-    _Look(re.compile(r"# dmidecode \d|Handle 0x[0-9A-Fa-f]{4}, DMI type"), "cmd:dmidecode"),
-    _Look(re.compile(r"Report phy error log response:"), "cmd:smp_rep_phy_err_log"),
-    _Look(re.compile(r"Linux \S+ \(\S+\)\s.*\(\d+ CPU\)|Device:?\s.*%util"), "cmd:iostat -x"),
-    _Look(re.compile(r"version: 8\.\d+\.\d+.*\(api:"), "/proc/drbd"),
+_SIGNATURES = (
+    _Signature(re.compile(r"Personalities\s*:"), "/proc/mdstat", re.compile(r"unused devices:")),
+    _Signature(re.compile(r"md[\w/]{1,30}\s:\s(?:active|inactive)\b"), "/proc/mdstat", re.compile(r"unused devices:")),
+    _Signature(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache stats:"), "cmd:dmsetup status"),
+    _Signature(re.compile(r"(?:\S{1,200}: )?\d+ \d+ flashcache conf:"), "cmd:dmsetup table"),
+    _Signature(re.compile(r"\S{1,200}: \d+ \d+ (?:cache \d+ \d+/\d+|writecache \d+) "), "cmd:dmsetup status"),
+    _Signature(re.compile(r"\s*pool: \S"), "cmd:zpool status"),
+    _Signature(re.compile(r"# dmidecode \d|Handle 0x[0-9A-Fa-f]{4}, DMI type"), "cmd:dmidecode"),
+    _Signature(re.compile(r"Report phy error log response:"), "cmd:smp_rep_phy_err_log"),
+    _Signature(re.compile(r"Linux \S+ \(\S+\)\s.*\(\d+ CPU\)|Device:?\s.*%util"), "cmd:iostat -x"),
+    _Signature(re.compile(r"version: 8\.\d+\.\d+.*\(api:"), "/proc/drbd"),
 )
 _FILES = re.compile(r"(?:cat|less|more|head|tail)\s+(?P<path>/(?:proc|sys|etc)/\S{1,500})$")
 
@@ -76,9 +76,9 @@ class _Section:
 
 
 def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
-    """Return what text is recognised as. Raises Refused if nothing of it is."""
+    """Return what text is recognised as. Raises CaptureRefused if nothing of it is."""
     if len(data) > LONGEST:
-        raise Refused(f"is longer than {LONGEST >> 20} MiB")
+        raise CaptureRefused(f"is longer than {LONGEST >> 20} MiB")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     evidence: dict[str, Evidence] = {}
     twice: set[str] = set()
@@ -96,7 +96,7 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
                 twice.add(section.key)
             evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode())
     if not evidence:
-        raise Refused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
+        raise CaptureRefused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
     taken, said = _taken(text)
     which = ", nobody knows which" if taken is None else ""
     notes = [f"pasted text is one moment{which}: what takes two readings, as every rate, is not known"]
@@ -147,15 +147,15 @@ def _taken(text: str) -> tuple[float | None, str]:
 def _sections(text: str) -> Iterator[_Section]:
     section = _Section("", named=False)
     for line in text.split("\n"):
-        look = next((look for look in _LOOKS if look.first.match(line)), None)
-        command = _command(line) if look is None else None
+        signature = next((signature for signature in _SIGNATURES if signature.first.match(line)), None)
+        command = _command(line) if signature is None else None
         if command is not None:
             yield section
             section = _Section(command, named=True)
             continue
-        if look is not None and not _goes_on(section, look):
+        if signature is not None and not _goes_on(section, signature):
             yield section
-            section = _Section(look.key, named=False, last=look.last)
+            section = _Section(signature.key, named=False, last=signature.last)
         section.lines.append(line)
         if section.last is not None and section.last.match(line):
             yield section
@@ -163,9 +163,9 @@ def _sections(text: str) -> Iterator[_Section]:
     yield section
 
 
-def _goes_on(section: _Section, look: _Look) -> bool:
+def _goes_on(section: _Section, signature: _Signature) -> bool:
     """Whether what looks like a beginning is one more part of the same output."""
-    return section.key == look.key or (section.named and bool(section.key))
+    return section.key == signature.key or (section.named and bool(section.key))
 
 
 def _command(line: str) -> str | None:

@@ -1,6 +1,10 @@
-"""Reader: a capture is opened whole, as far as it goes.
+"""Reader: opens a capture, a sosreport or pasted text as an origin and its frames.
 
-Nothing of it is taken on trust; raw evidence is kept as it is, and parsed when it is replayed.
+    contents   the files of the folder or archive, within limits          contents.py, archive.py
+    manifest, index   what the capture says of its frames                 frames.py
+    frames     evidence by frame, put together from all three             frames.py, layout.py
+
+Nothing of a capture is trusted. Raw evidence is kept as it is; it is parsed when it is replayed.
 """
 
 from __future__ import annotations
@@ -12,18 +16,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sdstop.capture import sosreport
-from sdstop.capture.archive import Contents, first_name, folders_of, read_archive
-from sdstop.capture.assembly import assemble
-from sdstop.capture.bounds import Refused
-from sdstop.capture.folder import read_folder
-from sdstop.capture.index import read_index
-from sdstop.capture.manifest import read_manifest
+from sdstop.capture.archive import first_name, read_archive
+from sdstop.capture.contents import CaptureRefused, Contents, folders_of, read_folder
+from sdstop.capture.frames import assemble, read_index, read_manifest
 from sdstop.capture.pasted import LONGEST, read_pasted
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 
 PACKED = "capture.tar.gz"
-"""A folder may hold its capture in this one file, as large fixtures do."""
+"""A folder may hold its capture in this one file, beside a README.md for instance, as fixtures do."""
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is no capture: it holds neither frames/ nor static/"
@@ -42,21 +43,20 @@ class Unopenable(Exception):  # noqa: N818
 
 
 def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
-    """Read a capture or a sosreport, folder or archive: where it is from, and its frames in order, at least one.
+    """Return the origin and the frames, at least one, of a capture or a sosreport (folder or archive) or pasted text.
 
-    A damaged capture opens as far as it goes: the origin says that it is not complete, and its note why.
-    Raises Unopenable.
+    A damaged capture opens as far as it goes: its origin is not complete, and the note says why. Raises Unopenable.
     """
     try:
-        contents = _contents(path)
+        contents = _capture_contents(path)
         if contents is None:
-            return _sosreport(path)
-        contents = _rooted(contents)
+            return _open_sosreport(path)
+        contents = _without_top(contents)
         manifest = read_manifest(contents.files, contents.notes)
         index = read_index(contents.files, contents.notes)
         frames = assemble(contents, manifest, index)
-    except Refused as refused:
-        text = _pasted(path)
+    except CaptureRefused as refused:
+        text = _open_text(path)
         if text is not None:
             return text
         raise Unopenable(path, str(refused)) from refused
@@ -76,23 +76,23 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
 
 
 def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
-    """Return the collectors that ran in any of the frames, None if nobody noted it."""
+    """Return the collectors that ran in any of the frames, None if that was not recorded."""
     noted = [frame.ran for frame in frames if frame.ran is not None]
     return frozenset(name for ran in noted for name in ran) if noted else None
 
 
 def open_pasted(stream: BinaryIO) -> tuple[Origin, list[Frame]]:
-    """Read text that somebody copied from a terminal. Raises Unopenable."""
+    """Return the origin and the frame of text copied from a terminal. Raises Unopenable."""
     try:
         return read_pasted(stream.read(LONGEST + 1))
-    except Refused as refused:
+    except CaptureRefused as refused:
         raise Unopenable("what was pasted", str(refused)) from refused
     except OSError as error:
         raise Unopenable("standard input", f"cannot be read: {error.strerror}") from error
 
 
-def _pasted(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:
-    """Read a file as pasted text, None if it is no text, or nothing of it is known."""
+def _open_text(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:
+    """Read a file as pasted text; None if it is not text, or nothing in it is recognised."""
     target = Path(path)
     if not target.is_file():
         return None
@@ -102,25 +102,27 @@ def _pasted(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:
         return None
     try:
         return read_pasted(data, _name(path))
-    except Refused:
+    except CaptureRefused:
         return None
 
 
-def _sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
-    """Read what is no capture as a sosreport. Raises Refused if it is none either."""
+def _open_sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
+    """Read a sosreport. Raises CaptureRefused if the path holds none."""
     target = Path(path)
     if target.is_dir():
-        contents = read_folder(os.fspath(target), sosreport.ROOT, sosreport.LIMITS, sosreport.guest(topped=False))
+        contents = read_folder(
+            os.fspath(target), sosreport.ROOT, sosreport.LIMITS, sosreport.foreign_tree(topped=False)
+        )
     else:
         with os.fdopen(os.open(target, _OPEN), "rb", buffering=0) as stream:
-            contents = _topped(read_archive(stream, sosreport.LIMITS, sosreport.guest(topped=True)))
+            contents = _without_foreign_top(read_archive(stream, sosreport.LIMITS, sosreport.foreign_tree(topped=True)))
     if not sosreport.is_sosreport(contents):
-        raise Refused(_NO_CAPTURE)
+        raise CaptureRefused(_NO_CAPTURE)
     return sosreport.read_sosreport(contents, _name(path))
 
 
-def _topped(contents: Contents) -> Contents:
-    """Take off the folder around everything; what links lead to is as it was on the node."""
+def _without_foreign_top(contents: Contents) -> Contents:
+    """Remove the folder around everything from all names; targets of links stay as they were on the node."""
     tops = {name.partition("/")[0] for name in (*contents.files, *contents.links)}
     if len(tops) == 1:
         top = f"{tops.pop()}/"
@@ -130,42 +132,45 @@ def _topped(contents: Contents) -> Contents:
     return contents
 
 
-def _contents(path: str | os.PathLike[str]) -> Contents | None:
-    """Return what a path holds, None if it has what a sosreport has and no capture."""
+def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
+    """Return the files of a capture, None if the path looks like a sosreport."""
     path = Path(path)
     try:
         mode = path.stat().st_mode
     except ValueError as error:  # a NUL, or what no file system can encode
-        raise Refused("is no path") from error
+        raise CaptureRefused("is no path") from error
     if not stat.S_ISDIR(mode):
-        return None if _of_sos(path) else _unpacked(path, _OPEN)
+        return None if _named_by_sos(path) else _read_archive(path, _OPEN)
     names = {entry.name for entry in path.iterdir()}
-    if {"frames", "static"}.isdisjoint(names):
+    beside = sorted({"frames", "static"} & names)
+    if not beside:
         if PACKED in names:
-            return _unpacked(path / PACKED, _OPEN | os.O_NOFOLLOW)
+            return _read_archive(path / PACKED, _OPEN | os.O_NOFOLLOW)
         if "sos_commands" in names:
             return None
-        raise Refused(_NO_CAPTURE)
+        raise CaptureRefused(_NO_CAPTURE)
+    if PACKED in names:
+        raise CaptureRefused(f"holds two captures: {PACKED} and {beside[0]}/; remove one of them")
     return read_folder(os.fspath(path), _ROOT)
 
 
-def _of_sos(path: Path) -> bool:
-    """Whether an archive's first member is called as sos calls it."""
+def _named_by_sos(path: Path) -> bool:
+    """Return whether an archive's first member has the name that sos gives it."""
     if not stat.S_ISREG(path.stat().st_mode):
         return False
     with os.fdopen(os.open(path, _OPEN), "rb", buffering=0) as stream:
         return first_name(stream).startswith("sosreport")
 
 
-def _unpacked(path: Path, flags: int) -> Contents:
+def _read_archive(path: Path, flags: int) -> Contents:
     if not stat.S_ISREG(path.stat().st_mode):
-        raise Refused("is neither a file nor a folder")
+        raise CaptureRefused("is neither a file nor a folder")
     with os.fdopen(os.open(path, flags), "rb", buffering=0) as stream:
         return read_archive(stream)
 
 
-def _rooted(contents: Contents) -> Contents:
-    """Take off the one folder that an archive may have around everything."""
+def _without_top(contents: Contents) -> Contents:
+    """Remove the one folder that an archive may have around everything."""
     folders = folders_of(contents)
     tops = {name.partition("/")[0] for name in (*contents.files, *folders)}
     if tops.isdisjoint({"frames", "static"}) and len(tops) == 1:
@@ -173,7 +178,7 @@ def _rooted(contents: Contents) -> Contents:
         folders = {name.removeprefix(top) for name in folders if name.startswith(top)}
         contents.files = {name.removeprefix(top): data for name, data in contents.files.items()}
     if folders.isdisjoint({"frames", "static"}):
-        raise Refused(_NO_CAPTURE if contents.complete else f"{_NO_CAPTURE} ({contents.notes[-1]})")
+        raise CaptureRefused(_NO_CAPTURE if contents.complete else f"{_NO_CAPTURE} ({contents.notes[-1]})")
     contents.folders = folders
     return contents
 

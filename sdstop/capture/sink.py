@@ -1,4 +1,4 @@
-"""Sink: where a capture is written, a folder or an archive; whatever happens, whole frames stay.
+"""Sink: the folder or archive that a capture is written to. Whatever happens, whole frames stay.
 
 Nothing that exists is overwritten, and nobody else may read what is written. The methods raise OSError.
 """
@@ -15,7 +15,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
-from sdstop.capture.bounds import LIMITS
+from sdstop.capture.contents import LIMITS
+from sdstop.core.output_file import rename_new
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2
@@ -30,7 +31,7 @@ _SHA256 = re.compile(rb'"sha256":"[0-9a-f]{64}",')
 
 
 class Sink(ABC):
-    """Where members go: `put` single ones, `frame` those of a frame, so that all of it or nothing counts."""
+    """Target of a capture. `frame` writes all members of a frame, so that all of them count or none."""
 
     where: Path
     """The path that can be opened while it is not finished."""
@@ -55,8 +56,8 @@ class Sink(ABC):
         """Close what is open; what is not to be kept and was not finished is removed. Twice is once."""
 
 
-class _File:
-    """A file that grows by whole pieces."""
+class _GrowingFile:
+    """A file that only whole pieces are appended to."""
 
     def __init__(self, descriptor: int) -> None:
         self.size = 0
@@ -97,34 +98,25 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _rename_new(source: Path, target: Path) -> None:
-    """Give a file a name that nobody has. Raises FileExistsError."""
-    try:
-        os.link(source, target)  # unlike a rename it never replaces
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, "", target) from None
-        source.rename(target)
-    else:
-        source.unlink()
+    """Give a file of the same folder a name that nothing has yet. Raises FileExistsError."""
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
+        rename_new(source.name, target.name, folder)
         os.fsync(folder)
     finally:
         os.close(folder)
 
 
 class FolderSink(Sink):
-    """Everything is made below the folder that was made first, whatever becomes of its path."""
+    """A folder. Everything is created below the descriptor of the new folder, even if its path changes."""
 
     def __init__(self, path: Path) -> None:
         self.where = path
         path.mkdir(mode=0o700)
         self._folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         self._made: set[str] = set()
-        self._index = _File(self._create("index.jsonl"))
-        self._frames = _File(self._create("frames.jsonl"))
+        self._index = _GrowingFile(self._create("index.jsonl"))
+        self._frames = _GrowingFile(self._create("frames.jsonl"))
 
     def put(self, name: str, data: bytes) -> None:
         """Make a file."""
@@ -177,10 +169,10 @@ class FolderSink(Sink):
 
 
 class ArchiveSink(Sink):
-    """Two gzip streams that can be unpacked as far as the last frame: deflate is flushed after each.
+    """A tar archive of two gzip streams, which can be unpacked up to the last frame: deflate is flushed after each.
 
-    The first one holds the first frame, which has every file that is read: megabytes that are packed in a hurry. What
-    follows, for a minute or for days, is small and packed well.
+    The first stream holds the first frame, with every file: megabytes, packed fast. The frames after it, for a minute
+    or for days, are small and packed well.
     """
 
     def __init__(self, path: Path, top: str) -> None:
@@ -191,7 +183,7 @@ class ArchiveSink(Sink):
         self._top = top
         self._deflate = _gzip(1)
         self._first = True
-        self._file = _File(os.open(self.where, _CREATE, 0o600))
+        self._file = _GrowingFile(os.open(self.where, _CREATE, 0o600))
         self._index: list[bytes] = []
         self._index_size = 0
 
@@ -240,7 +232,7 @@ class ArchiveSink(Sink):
 
 
 def _gzip(level: int) -> zlib._Compress:
-    """Return what packs a gzip stream, whose header holds neither name nor time."""
+    """Return a compressor of a gzip stream without name and time."""
     return zlib.compressobj(level, zlib.DEFLATED, 31)
 
 

@@ -1,4 +1,4 @@
-"""sosreport: what sos 3 and 4 leave behind, opened as one frame of a node.
+"""sosreport: the output of sos 3 and 4, opened as one frame of a node.
 
     proc/, sys/, etc/, run/           files at their own paths, links as links
     sos_commands/PLUGIN/COMMAND       what a command printed; its name is the command line, mangled
@@ -6,31 +6,35 @@
     version.txt                       `sosreport: 4.5.6`, `sos report: ...`
     date, hostname, uptime            links to the commands' outputs
 
-sos mangles a command line by taking the folder of the program off, and by writing `_` for each run of characters
-that are no letter, digit, `_`, `-`, `.` or `/`, then `.` for `/` (sos/report/plugins, _mangle_command).
+sos makes a file's name of a command line: it removes the folder of the program, writes `_` for each run of characters
+other than letters, digits, `_`, `-`, `.` and `/`, then `.` for `/` (sos/report/plugins, _mangle_command).
+
+sos copies little of /sys/block and nothing of udev's database, but runs programs that print the same:
+
+    uname -a             Linux san1 6.1.0-38-amd64 #1 SMP ...           /proc/sys/kernel/osrelease
+    blockdev --report    rw   256   512  4096   0   134217728   /dev/vda    /sys/block/vda/size, ro
+    udevadm info /dev/X  E: ID_SERIAL_SHORT=ZC1A7WQ9                    udev's answer for block devices
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from sdstop.capture import dates
-from sdstop.capture.archive import Contents
-from sdstop.capture.bounds import Limits
-from sdstop.capture.guest import Guest
+from sdstop.capture.contents import Contents, ForeignTree, ReadLimits
 from sdstop.capture.layout import parse_json, usable_key
-from sdstop.capture.sostold import told
-from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin
+from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin, Outcome
 from sdstop.core.host import LARGEST
 
 ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "version.txt", "date", "hostname")
 """What of an unpacked sosreport is read."""
-LIMITS = Limits(total=2 << 30, ratio=400, ratio_from=64 << 20)
+LIMITS = ReadLimits(total=2 << 30, ratio=400, ratio_from=64 << 20)
 """Logs are large, and trees of small files pack well."""
 
 _KEPT = re.compile(
@@ -40,22 +44,30 @@ _KEPT = re.compile(
 _LOGS = re.compile(r"sos_commands/(?:(?:logs|selinux|auditd|rpm|dpkg|apt|yum|python|java)/|systemd/(?!timedatectl$))")
 _PATH = re.compile(r"^/?(?:usr/(?:local/)?)?s?bin/")
 _SAR = re.compile(r"sar\d\d(?:\d{6})?")
+_UNAME = re.compile(r"Linux (\S+) (\S+) #")
+_REPORT = re.compile(
+    r"^(?P<mode>rw|ro) +\d+ +\d+ +\d+ +\d+ +(?P<size>\d{1,19}) +/dev/(?P<device>[\w./-]{1,80})$", re.MULTILINE
+)
+_ABOUT = re.compile(r"cmd:udevadm info (?:--export-db|(?:-n |-q all -n |--name[= ])?\S*dev[./]\S+)")
+_PROPERTY = re.compile(r"E: (?P<name>[A-Z][A-Z0-9_]{0,80})=(?P<value>.*)")
+_SECTOR = 512
+_MOST = 1 << 20
 _MOST_COMMANDS = 20_000
 _NOTE = "a sosreport is one moment: what takes two readings, as every rate, is not known"
 
 
-def guest(*, topped: bool) -> Guest:
-    """Return what is kept of a tree; `topped`: there is a folder around everything."""
+def foreign_tree(*, topped: bool) -> ForeignTree:
+    """Return which files of a sosreport are kept; `topped`: there is one folder around everything."""
 
     def wanted(name: str) -> bool:
         inner = name.partition("/")[2] if topped else name
         return _KEPT.match(inner) is not None and _LOGS.match(inner) is None
 
-    return Guest(wanted)
+    return ForeignTree(wanted)
 
 
 def is_sosreport(contents: Contents) -> bool:
-    """Whether a tree, without the one folder around it, is a sosreport: it says so, and has commands' outputs."""
+    """Return whether a tree, without the one folder around it, is a sosreport with outputs of commands."""
     commands = any(name.startswith("sos_commands/") for name in (*contents.files, *contents.folders))
     return commands and (
         "version.txt" in contents.files or any(name.startswith("sos_reports/") for name in contents.files)
@@ -63,12 +75,12 @@ def is_sosreport(contents: Contents) -> bool:
 
 
 def read_sosreport(contents: Contents, name: str) -> tuple[Origin, list[Frame]]:
-    """Return where it is from, and its one frame."""
+    """Return the origin of a sosreport and its only frame."""
     manifest = _manifest(contents)
     evidence: dict[str, Evidence] = {}
     for key, item in (*_files(contents), *_links(contents), *_commands(contents, manifest)):
         evidence.setdefault(key, item)
-    for item in list(told(evidence)):
+    for item in list(stand_ins(evidence)):
         evidence.setdefault(item.key, item)
     host = _line(contents, "etc/hostname") or _line(contents, "sos_commands/host/hostname") or name
     taken, said = _taken(contents, manifest)
@@ -214,3 +226,47 @@ def _taken(contents: Contents, manifest: dict[str, Any]) -> tuple[float | None, 
             local = datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp()
             return local, "its time is that of the node's clock, of which the zone is not known"
     return None, "when it was made is not known"
+
+
+def stand_ins(evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:
+    """Yield evidence of files that were not copied, from commands that print the same; the detail names the command."""
+    names: dict[str, dict[str, str]] = {}
+    for key, item in evidence.items():
+        if item.outcome is not Outcome.OK or not key.startswith(("cmd:uname", "cmd:blockdev", "cmd:udevadm")):
+            continue
+        text = item.data[:_MOST].decode("utf-8", "replace")
+        if key == "cmd:uname -a" and (found := _UNAME.match(text)):
+            yield _stand_in("/proc/sys/kernel/hostname", found[1], key)
+            yield _stand_in("/proc/sys/kernel/osrelease", found[2], key)
+        elif key == "cmd:blockdev --report":
+            yield from _sizes(text, evidence)
+        elif _ABOUT.fullmatch(key):
+            _properties(text, names)
+    if names:
+        document = json.dumps(names, sort_keys=True)
+        yield Evidence("answer:udev.block", data=document.encode(), detail="as udevadm info says")
+
+
+def _stand_in(key: str, text: str, command: str) -> Evidence:
+    return Evidence(key, data=f"{text}\n".encode(), detail=f"as {command.removeprefix('cmd:')} says")
+
+
+def _sizes(text: str, evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:
+    """Yield sizes of whole devices that the tree has, if only by a link or some attribute."""
+    whole = {part[3] for key in evidence if len(part := key.split("/")) > 3 and part[1:3] == ["sys", "block"]}
+    copied = {"/".join(key.rsplit("/", 2)[1:]) for key in evidence if key.endswith(("/size", "/ro"))}
+    for found in _REPORT.finditer(text):
+        name = found["device"].replace("/", "!")
+        values = {"size": str(int(found["size"]) // _SECTOR), "ro": str(int(found["mode"] == "ro"))}
+        for file, value in values.items() if name in whole else ():
+            if f"{name}/{file}" not in copied:
+                yield _stand_in(f"/sys/block/{name}/{file}", value, "blockdev --report")
+
+
+def _properties(text: str, names: dict[str, dict[str, str]]) -> None:
+    """Add the properties of block devices; a blank line ends a device."""
+    for block in text.split("\n\n"):
+        said = {found["name"]: found["value"] for line in block.splitlines() if (found := _PROPERTY.fullmatch(line))}
+        device = said.get("DEVNAME", "")
+        if said.get("SUBSYSTEM") == "block" and device.startswith("/dev/"):
+            names[device.removeprefix("/dev/")] = said

@@ -19,7 +19,7 @@ from sdstop.core.evidence import Frame
 from sdstop.core.format import safe
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
-from sdstop.exporters.report.course import Course
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import plural
 from sdstop.readings.cache import Cache
 
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Write a capture; a signal ends it early, and what was taken is kept. Raises Problem."""
     with begin(options) as watch, _signals() as ended:
-        session, origin, course = watch.session(watch.frames_kept), watch.origin, Course()
+        session, origin, series = watch.session(watch.frames_kept), watch.origin, ReportSeries()
         try:
             with CaptureWriter(
                 options.output, origin.name, privileged=origin.privileged, facts=origin.facts,
                 collectors=origin.collectors,
             ) as writer:  # fmt: skip
-                _record(watch, session, course, writer, ended, options.duration)
+                _record(watch, session, series, writer, ended, options.duration)
                 if not session.frames_seen:
                     raise Problem("ended before the first frame", ended.code)
-                writer.finish(conclusions(session, course))
+                writer.finish(conclusions(session, series))
         except Unwritable as error:
             raise Problem(str(error)) from error
         mapped = _checked(watch.redactor, options.output) if watch.redactor is not None else ""
@@ -97,12 +97,14 @@ def _signals() -> Iterator[_End]:
             signal.signal(number, handler)
 
 
-def _record(watch: Watch, session: Session, course: Course, writer: CaptureWriter, ended: _End, seconds: float) -> None:
+def _record(
+    watch: Watch, session: Session, series: ReportSeries, writer: CaptureWriter, ended: _End, seconds: float
+) -> None:
     told = output.progress(seconds) if watch.sampler is not None else lambda _: None
     frames = iter(watch.frames(seconds))
     start: float | None = None
     where = ""
-    judging = _Judging(session, course)
+    judging = _Judging(session, series)
     try:
         while not ended.code:
             ended.waiting = True
@@ -130,14 +132,14 @@ def _record(watch: Watch, session: Session, course: Course, writer: CaptureWrite
 
 
 class _Judging:
-    """Feeds frames to a session and a course, the first ones at once and later ones some together.
+    """Feeds frames to a session and a series, the first ones at once and later ones some together.
 
     Nobody looks before the end, and a processor that is woken for each of them spends twice the time on it.
     """
 
-    def __init__(self, session: Session, course: Course) -> None:
+    def __init__(self, session: Session, series: ReportSeries) -> None:
         self._session = session
-        self._course = course
+        self._series = series
         self.waiting: list[Frame] = []
 
     def add(self, frame: Frame) -> None:
@@ -147,7 +149,7 @@ class _Judging:
 
     def catch_up(self) -> None:
         for frame in self.waiting:
-            self._course.add(self._session.feed(frame).now)
+            self._series.add(self._session.feed(frame).now)
         self.waiting.clear()
 
 

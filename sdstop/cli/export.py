@@ -14,6 +14,7 @@ from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin, configured, exported
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
+from sdstop.core.output_file import READABLE
 from sdstop.exporters.prometheus.metrics import Exposition
 
 LISTEN = ("127.0.0.1", 10042)
@@ -35,36 +36,31 @@ def _once(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> 
     def enough() -> bool:
         return len(exposition.session.head().now.runs) == len(watch.collectors)
 
-    for frame in watch.frames(ONCE_SECONDS, enough):
-        exposition.feed(frame)
-    page = exposition.page(process=False)
-    if options.textfile is None:
-        output.write_bytes(page)
-        return 0
-    from sdstop.exporters.web.server import write_textfile
-
-    try:
-        write_textfile(Path(options.textfile), page)
-    except OSError as error:
-        raise Problem(f"{safe(options.textfile)} cannot be written: {error.strerror}") from error
+    with _target(options.textfile) as target:
+        for frame in watch.frames(ONCE_SECONDS, enough):
+            exposition.feed(frame)
+        target.write_bytes(exposition.page(process=False))
     return 0
 
 
+def _target(textfile: str | None) -> output.Target:
+    return output.Target(textfile, mode=READABLE, streams=textfile is None)
+
+
 def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) -> int:
-    from sdstop.config import ConfigError
+    from sdstop.core.config_error import ConfigError
     from sdstop.exporters.web.guard import Web
     from sdstop.exporters.web.server import Server
-    from sdstop.exporters.web.webconfig import WebConfigError
 
     textfile = None if options.textfile is None else Path(options.textfile)
     address = options.listen or (LISTEN if textfile is None else None)
     if address is None and options.web_config is not None:
         raise Problem("--web-config needs --listen beside --textfile: no port is opened", 2)
-    if textfile is not None and not textfile.parent.is_dir():
-        raise Problem(f"{safe(textfile)} cannot be written: there is no folder {safe(textfile.parent)}")
+    with _target(options.textfile):  # whether it can be written is known before the work begins
+        pass
     try:
         web = Web(options.web_config, output.say, time.monotonic)
-    except WebConfigError as error:
+    except ConfigError as error:
         raise Problem(str(error), 2) from error
 
     def reload() -> None:

@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 
 def run(options: argparse.Namespace) -> int:
     """Show the fleet until the user quits, or print it once. Raises Problem."""
+    from sdstop.core.config_error import ConfigError
     from sdstop.fleet.client import Client
     from sdstop.fleet.http_config import load
-    from sdstop.fleet.problem import SettingsError
     from sdstop.fleet.promql import matchers
     from sdstop.fleet.url import parse_url
     from sdstop.fleet.watcher import Watcher
 
     try:
         url = parse_url(options.prometheus)
-        client = Client(url, load(options.http_config))
-        watcher = Watcher(client, matchers(options.match), ("job", *options.peers), configured=_configured(options))
-        return _shown(options, watcher, str(url))
-    except SettingsError as error:
+        match, configured = matchers(options.match), _configured(options)
+        with Client(url, load(options.http_config)) as client:
+            return _shown(options, Watcher(client, match, ("job", *options.peers), configured=configured), str(url))
+    except ConfigError as error:
         raise Problem(str(error), 2) from error
 
 

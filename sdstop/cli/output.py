@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import shutil
-import stat
 import sys
 from collections.abc import Callable
 from typing import Self, TextIO
 
 from sdstop.cli.problem import Problem
 from sdstop.core.format import duration, safe
+from sdstop.core.output_file import PRIVATE, OutputFile
 
 
 def write(text: str) -> None:
@@ -60,47 +59,46 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 class Target:
-    """A file that is opened before the work is done for it, and replaced only when it is done. A context manager."""
+    """Standard output, or a file that is replaced as a whole. A context manager: nothing changes without `write`."""
 
-    def __init__(self, path: str | None) -> None:
-        """Open a path; None and `-` are standard output. Raises Problem."""
+    def __init__(self, path: str | None, *, mode: int = PRIVATE, streams: bool = True) -> None:
+        """Find out whether a path can be written; None and `-` are standard output. Raises Problem.
+
+        `mode` is that of the file; `streams`: what is not a regular file may be written to.
+        """
         self._path = path
-        self._descriptor: int | None = None
-        self._made = False
+        self._file: OutputFile | None = None
         if path is None or path == "-":
             return
-        flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOCTTY
         try:
-            try:
-                self._descriptor = os.open(path, flags | os.O_EXCL, 0o666)
-                self._made = True
-            except FileExistsError:
-                self._descriptor = os.open(path, flags, 0o666)
+            self._file = OutputFile(path, mode=mode, streams=streams)
         except (OSError, ValueError) as error:
             raise self._problem(error) from error
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        """Close it; a file that was made here and has nothing in it is taken away."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            if self._made and self._path is not None:
-                with contextlib.suppress(OSError):
-                    os.unlink(self._path)  # noqa: PTH108  # keeps bytes that are no UTF-8
+    def __exit__(self, *exception: object) -> None:
+        """Close it."""
+        if self._file is not None:
+            self._file.__exit__(*exception)
 
     def write(self, text: str) -> None:
         """Write everything, once. Raises Problem."""
-        if self._descriptor is None:
+        if self._file is None:
             write(text)
+        else:
+            self.write_bytes(text.encode("utf-8", "backslashreplace"))
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write everything, once. Raises Problem."""
+        if self._file is None:
+            write_bytes(data)
             return
         try:
-            if stat.S_ISREG(os.fstat(self._descriptor).st_mode):
-                os.ftruncate(self._descriptor, 0)
-            descriptor, self._descriptor = self._descriptor, None
-            with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
-                stream.write(text)
+            self._file.write(data)
+        except BrokenPipeError:
+            raise
         except OSError as error:
             raise self._problem(error) from error
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
+from sdstop.core.output_file import OutputFile
 
 if TYPE_CHECKING:
     from sdstop.redaction.redactor import Redactor
@@ -33,17 +34,16 @@ def redactor(keyfile: str) -> Redactor:
 
 def _key(path: str) -> bytes:
     try:
+        key = os.urandom(32).hex().encode()
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            with OutputFile(path, replace=False) as file:
+                file.write(key + b"\n")
         except FileExistsError:
-            return _read(path)
-        with os.fdopen(descriptor, "wb") as stream:
-            key = os.urandom(32).hex().encode()
-            stream.write(key + b"\n")
-            return key
+            key = _read(path)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else "is no path"
         raise Problem(f"--redact {safe(path)}: {why}") from error
+    return key
 
 
 def _read(path: str) -> bytes:
@@ -63,10 +63,9 @@ def write_map(known: Redactor, output: str) -> str:
     """Write what stands for what beside a capture, for the owner alone; return its path. Raises Problem."""
     path = f"{output.rstrip('/')}.map.json"
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as stream:
-            json.dump(known.map(), stream, indent=1)
-            stream.write("\n")
+        text = json.dumps(known.map(), indent=1) + "\n"
+        with OutputFile(path, replace=False) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise Problem(f"{safe(path)} cannot be written: {error.strerror}") from error
     return path

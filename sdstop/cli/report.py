@@ -40,13 +40,13 @@ def _json(watch: Watch, options: argparse.Namespace) -> str:
 
 
 def _html(watch: Watch, options: argparse.Namespace) -> str:
-    from sdstop.exporters.report.course import Course
     from sdstop.exporters.report.html import page
+    from sdstop.exporters.report.series import ReportSeries
 
-    course = Course()
-    session = seen(watch, watch.session(watch.frames_kept), options.duration, lambda look: course.add(look.now))
+    series = ReportSeries()
+    session = seen(watch, watch.session(watch.frames_kept), options.duration, lambda look: series.add(look.now))
     watch.close()
-    return page(session, course)
+    return page(session, series)
 
 
 def _markdown(watch: Watch, options: argparse.Namespace) -> str:

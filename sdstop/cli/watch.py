@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import os
+import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
 from sdstop.cli.arguments import DASHBOARD
+from sdstop.cli.config import Config, load
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.io_sizes import IO_SIZES
 from sdstop.collectors.fabric.sas import SAS, often, unasked
-from sdstop.config import Config, ConfigError, load
 from sdstop.core.collector import Collector
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 from sdstop.core.retention import Retention
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from sdstop.core.history import Window
     from sdstop.core.session import Look, Session
     from sdstop.exporters.prometheus.choice import Choice
-    from sdstop.gateway.client import Client
+    from sdstop.node.gateway.client import Client
     from sdstop.node.live import LiveHost
     from sdstop.node.tracing import Counting
     from sdstop.redaction.redactor import Redactor
@@ -176,9 +178,7 @@ def _begin(options: argparse.Namespace) -> Watch:
 
         frames = credentials.frames(Retention(BUILTIN).frames(frames))  # it may hold anything
         return Watch(origin, collectors, config, interval, recorded=frames)
-    root = "/" if options.root is None else options.root
-    if not os.path.isdir(root):  # noqa: PTH112  # keeps bytes that are no UTF-8
-        raise Problem(f"--root {safe(root)}: there is no such folder")
+    root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"
     collectors = quieted(collectors, smp=config.smp and not getattr(options, "no_smp", None), deep=deep)
     sized = deep and root == "/" and os.geteuid() == 0 and IO_SIZES in collectors
@@ -189,12 +189,32 @@ def _begin(options: argparse.Namespace) -> Watch:
 
     gateway = _gateway(config, options.command)
     sampler = Sampler(
-        collectors, host=lambda: _live(root, gateway), interval=interval, hotplug=options.command == DASHBOARD
+        collectors,
+        host=lambda: _live(root, collectors, gateway),
+        interval=interval,
+        hotplug=options.command == DASHBOARD,
     )
     name = os.uname().nodename if root == "/" else safe(root)
     names = frozenset(collector.name for collector in collectors)
     origin = Origin(name, live=True, privileged=os.geteuid() == 0, collectors=names)
     return Watch(origin, collectors, config, interval, sampler, counting=counting)
+
+
+def _root(path: str | None) -> str:
+    """Return the absolute path that `--root` names, "/" for the node itself. Raises Problem.
+
+    The sampler's process works in another folder, where a relative path would lead elsewhere.
+    """
+    if path is None:
+        return "/"
+    try:
+        root = os.path.abspath(path) if stat.S_ISDIR(os.stat(path).st_mode) else ""  # noqa: PTH100, PTH116  # bytes
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "not a path"
+        raise Problem(f'--root "{safe(path)}": {why}', 2) from error
+    if not root:
+        raise Problem(f'--root "{safe(path)}": not a directory', 2)
+    return "/" if os.path.realpath(root) == "/" else root
 
 
 def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Origin, list[Frame]]:
@@ -217,7 +237,7 @@ def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
     settings = config.powerflex
     if settings is None:
         return None
-    from sdstop.gateway import secret
+    from sdstop.node.gateway import secret
 
     try:
         given = secret.of_environment()
@@ -233,14 +253,14 @@ def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
         find = secret.finder(None, {}, secret.Secret(getpass.getpass(f"Password of {settings.user} at {where}: ")))
 
     def client() -> Client:
-        from sdstop.gateway.client import Client
+        from sdstop.node.gateway.client import Client
 
         return Client(settings, find)
 
     return client
 
 
-def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
+def _live(root: str, collectors: Sequence[Collector], gateway: Callable[[], Client] | None = None) -> LiveHost:
     """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
     from sdstop.node.live import LiveHost
 
@@ -248,7 +268,7 @@ def _live(root: str, gateway: Callable[[], Client] | None = None) -> LiveHost:
         from sdstop.node.tracing import sweep
 
         sweep()
-    return LiveHost(root, gateway=gateway)
+    return LiveHost(root, collectors, gateway=gateway)
 
 
 def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:

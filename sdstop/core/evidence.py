@@ -142,6 +142,10 @@ def readable(data: bytes, errors: str = "surrogateescape") -> str:
     return data.decode("utf-8", errors)
 
 
+GATEWAY = "powerflex.gateway"
+"""The question whose answer is the state of the gateway's client: which gateway answered, and how old that is."""
+
+
 def command_key(argv: Sequence[str]) -> str:
     """Return the key of a command's evidence."""
     return "cmd:" + " ".join(argv)

@@ -144,16 +144,35 @@ def cites(*found: Cite | None) -> tuple[Cite, ...]:
     return tuple(dict.fromkeys(c for c in found if c is not None))
 
 
+def worst_by_subject(findings: Iterable[Finding]) -> dict[str, Severity]:
+    """Return the worst severity about each thing, by subject and by each part of it (`md2/sdc`: sdc)."""
+    found: dict[str, Severity] = {}
+    for finding in findings:
+        for name in {finding.subject, finding.subject.rpartition("/")[2]}:
+            known = found.get(name)
+            if known is None or known.rank < finding.severity.rank:
+                found[name] = finding.severity
+    return found
+
+
+def worst_of(severities: Iterable[Severity | None]) -> Severity | None:
+    """Return the worst of some severities; None if there is none."""
+    return max((one for one in severities if one is not None), key=lambda one: one.rank, default=None)
+
+
 @dataclass(frozen=True, slots=True)
-class Led:
-    """An item of a list by cause; `follows` if it stands below its cause, `severity` is the worst of cause and all."""
+class OrderedFinding:
+    """A finding in the order of causes, by its place in the given list.
+
+    `follows` if it is listed below its cause; `severity` is that of the finding, of a cause the worst of its story.
+    """
 
     place: int
     follows: bool
     severity: Severity
 
 
-def by_cause(findings: Sequence[Finding]) -> list[Led]:
+def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
     """Return the order in which findings are read: below each cause what it explains; else as they stand.
 
     A cause stands where the first of its story stood, so that a story is as bad as the worst in it.
@@ -172,13 +191,13 @@ def by_cause(findings: Sequence[Finding]) -> list[Led]:
     found = []
     for first, story in stories.items():
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
-        found.append(Led(first, follows=False, severity=worst))
+        found.append(OrderedFinding(first, follows=False, severity=worst))
         rest = [place for place in story if place != first]
         while rest:  # what is explained by one of them comes after it
             ids = {key for place in rest for key in findings[place].explains}
             place = next((place for place in rest if findings[place].id not in ids), rest[0])
             rest.remove(place)
-            found.append(Led(place, follows=True, severity=findings[place].severity))
+            found.append(OrderedFinding(place, follows=True, severity=findings[place].severity))
     return found
 
 

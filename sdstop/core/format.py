@@ -261,3 +261,8 @@ MOST_SIZES = 4
 def right_aligned(column: Column) -> bool:
     """Numbers stand to the right, words to the left."""
     return isinstance(column.mark, Metric)
+
+
+def natural(name: str) -> tuple[int, str]:
+    """Return what names are sorted by: sdb comes before sdaa."""
+    return (len(name), name)

@@ -105,8 +105,8 @@ class Host(ABC):
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
         """Ask the cluster's gateway over HTTP, for at most `deadline` seconds; `body` is JSON data.
 
-        What may be asked is on an allow-list (sdstop.gateway): nothing that changes anything. Whatever the gateway says
-        comes as a Reply, errors too. Absent where no gateway is configured.
+        The allow-list sdstop.node.gateway.allowed permits only reading. Every answer is a Reply, errors included.
+        Raises Absent where no gateway is configured.
         """
         del body, deadline
         raise Absent(f"http:{method} {path}", "no gateway is configured: [powerflex] gateways in the config file")

@@ -19,8 +19,9 @@ from __future__ import annotations
 import dataclasses
 import enum
 import operator
+import re
 import typing
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
 
@@ -134,12 +135,70 @@ class Buckets:
 Mark = Label | Metric | State | Fact | Buckets
 
 
+_FIELD = re.compile(r"\{(\w+(?:\|\w+)*)(:sysfs)?\}")
+
+
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where in the raw evidence a row stands: the evidence's key, and a text that marks its line."""
+    """Where in the raw evidence a row stands: the evidence's key, and a text that marks its line.
+
+    As a declaration both are templates: `{device}` is the row's field, `{ident|name}` the first of several that has a
+    value, `{device:sysfs}` the name that /sys/block has for it (`!` for `/`). `show` names the fields of a JSON object
+    that are quoted where the evidence is a gateway's answer.
+    """
 
     key: str
     needle: str = ""
+    show: tuple[str, ...] = ()
+
+    def of(self, row: Reading) -> Source | None:
+        """Return the place of one row, None if its key needs a field without a value."""
+        key = _filled(self.key, row)
+        if not key:
+            return None
+        return Source(key, object_needle(key, _filled(self.needle, row) or "", self.show))
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Names of the fields that the templates need."""
+        found = _FIELD.findall(self.key) + _FIELD.findall(self.needle)
+        return frozenset(name for names, _ in found for name in names.split("|"))
+
+
+def object_needle(key: str, needle: str, show: Sequence[str]) -> str:
+    """Return the needle of a JSON object, with the fields to show of it where the evidence is a gateway's answer."""
+    return f"{needle}>{','.join(show)}" if show and key.startswith("http:") else needle
+
+
+def _filled(template: str, row: Reading) -> str | None:
+    """Return a template with a row's fields; None if one of them has no value."""
+    lacking = False
+
+    def value(found: re.Match[str]) -> str:
+        nonlocal lacking
+        values = (getattr(row, name) for name in found[1].split("|"))
+        known = next((value for value in values if value is not None and value != ""), None)
+        lacking = lacking or known is None
+        return str(known).replace("/", "!") if found[2] else str(known)
+
+    text = _FIELD.sub(value, template) if "{" in template else template
+    return None if lacking else text
+
+
+@dataclass(frozen=True, slots=True)
+class Unplaced:
+    """Says that rows of a family have no single place in the evidence, and why."""
+
+    why: str
+
+
+Sources = Source | tuple[Source, ...]
+"""A place, or several, of which the first counts that a row has the fields for."""
+
+
+def files(folder: str, *same: str, **names: str) -> dict[str, Sources]:
+    """Return the places of fields that are files of a folder (a template): `same` are named as the fields."""
+    return {field: Source(f"{folder}/{name}") for field, name in ({name: name for name in same} | names).items()}
 
 
 class Reading:
@@ -148,6 +207,9 @@ class Reading:
     Several collectors may bring one family: rows of a `joined` one are put side by side, of any other those of the
     first that has rows count. Of a `remembered` one, small as it must be, windows know more than their seconds.
     Of a `crowded` one people are shown the largest rows first, and of those in which all numbers are 0 how many.
+
+    `rows_of` says where a row stands in the raw evidence, `fields_of` where single fields do, if not there. A family
+    whose places depend on more than its fields overrides `source`.
     """
 
     __slots__ = ()
@@ -158,13 +220,16 @@ class Reading:
     joined: ClassVar[bool] = False
     remembered: ClassVar[bool] = False
     crowded: ClassVar[bool] = False
+    rows_of: ClassVar[Sources | Unplaced | None] = None
+    fields_of: ClassVar[Mapping[str, Sources]] = {}
 
     def source(self, field: str = "") -> Source | None:
-        """Say where the raw evidence of this row (of `field`, if named) stands.
-
-        None if it has no single place.
-        """
-        del field
+        """Return where the raw evidence of this row (of `field`, if named) stands, None if it has no single place."""
+        for place in (self.fields_of.get(field), self.rows_of):
+            for each in (place,) if isinstance(place, Source) else place if isinstance(place, tuple) else ():
+                found = each.of(self)
+                if found is not None:
+                    return found
         return None
 
 

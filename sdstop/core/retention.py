@@ -13,7 +13,7 @@ from dataclasses import replace
 from fnmatch import translate
 from typing import Any
 
-from sdstop.core.collector import Collector, Need
+from sdstop.core.collector import Collector, Command
 from sdstop.core.evidence import Evidence, Frame, Outcome, slug
 from sdstop.core.wording import own_words
 
@@ -31,10 +31,10 @@ class Retention:
     def __init__(self, collectors: Iterable[Collector]) -> None:
         """Take over the collectors' declarations."""
         needs = [need for collector in collectors for need in collector.needs]
-        self._keeps = _by_pattern({need.what: need.keep for need in needs if isinstance(need, Need) and need.keep})
-        self._redacts = _by_pattern(
-            {need.what: need.redact for need in needs if isinstance(need, Need) and need.redact}
-        )
+        plain = [need for need in needs if not isinstance(need, Command)]
+        lines = {need.what: need.kept for need in needs if isinstance(need, Command) and need.keep}
+        self._keeps = _by_pattern(lines | {need.what: need.keep for need in plain if need.keep is not None})
+        self._redacts = _by_pattern({need.what: need.redact for need in plain if need.redact is not None})
         files = sorted({translate(need.what) for need in needs if need.what.startswith("/")})
         self._files = re.compile("|".join(files) or "(?!)")
         called = {need.what[4:].split()[0].rstrip("*") for need in needs if need.what.startswith("cmd:")}

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sdstop.core.collector import Collector
+from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark, slug
 from sdstop.core.finding import Rule
@@ -121,7 +121,7 @@ class Session:
         self.ran_back = 0.0
         self.frames_seen = 0
         self._providers = providers_of(collectors)
-        self._commands = commands_of(collectors)
+        self._commands = _by_slug(collectors)
         self._replay = Replay(collectors, known=origin.collectors)
         self._history = History(self._providers)
         self._back: tuple[int, Replay, History] | None = None
@@ -212,10 +212,10 @@ class Session:
         return [e for e in self.diagnosis.ordered() if until is None or e.began <= until]
 
 
-def commands_of(collectors: Sequence[Collector]) -> dict[str, str]:
+def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
     """Return the keys of the commands that collectors run, by the keys that they have as slugs."""
-    needs = (need.what for collector in collectors for need in collector.needs)
-    return {f"slug:{slug(what[4:])}": what for what in needs if what.startswith("cmd:") and "*" not in what}
+    commands = (command for command in commands_of(collectors) if "*" not in command.argv)
+    return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}
 
 
 class _Packed(Evidence):

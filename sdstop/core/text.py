@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -37,14 +39,22 @@ def json_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
+def added(parts: Iterable[float]) -> float:
+    """Return the sum of floating-point numbers, added one after the other: every Python gives the same last digit.
+
+    The built-in `sum` carries the rounding error along since Python 3.12.
+    """
+    return functools.reduce(operator.add, parts, 0)
+
+
 def total(parts: Iterable[Number | None]) -> Number | None:
     """Return the sum of the parts that are known, None if none is."""
     known = [part for part in parts if part is not None]
-    return sum(known) if known else None
+    return functools.reduce(operator.add, known) if known else None
 
 
 def whole_total(parts: Iterable[Number | None]) -> Number | None:
     """Return the sum of all parts, None if one of them is unknown."""
     every = list(parts)
     known = [part for part in every if part is not None]
-    return sum(known) if len(known) == len(every) else None
+    return functools.reduce(operator.add, known, 0) if len(known) == len(every) else None

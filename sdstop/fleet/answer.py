@@ -9,11 +9,11 @@ answer, VictoriaMetrics' cluster by `"isPartial": true`, Prometheus 2.53 and lat
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal, TypeVar
+
+import msgspec
 
 from sdstop.core.format import safe
 from sdstop.fleet.problem import ServerError
@@ -22,7 +22,7 @@ MOST_SERIES = 20_000
 """Series that an answer may have; no question of sdstop's asks for as many."""
 MOST_NOTES = 20
 
-PARTIAL = "some of its storage did not answer: what it holds is missing here"
+PARTIAL = "partial response: some storage backends did not answer"
 
 Point = tuple[float, float]
 
@@ -53,67 +53,125 @@ class Answer:
     infos: tuple[str, ...] = ()
 
 
+class BuildInfo(msgspec.Struct, frozen=True):
+    """What a server says of its version."""
+
+    application: str = ""
+    version: str = ""
+    revision: str = ""
+
+
+_Value = tuple[float, str]
+"""Unix seconds, and a number as text: `NaN` and `+Inf` are not JSON."""
+
+
+class _Row(msgspec.Struct, frozen=True):
+    """A series of a vector (`value`) or a matrix (`values`); a native histogram has neither."""
+
+    metric: dict[str, str]
+    value: _Value | None = None
+    values: Annotated[tuple[_Value, ...], msgspec.Meta(min_length=1)] | None = None
+
+
+class _Vector(msgspec.Struct, frozen=True, tag_field="resultType", tag="vector"):
+    """`data` of an instant query."""
+
+    result: tuple[_Row, ...]
+
+
+class _Matrix(msgspec.Struct, frozen=True, tag_field="resultType", tag="matrix"):
+    """`data` of a range query."""
+
+    result: tuple[_Row, ...]
+
+
+class _Scalar(msgspec.Struct, frozen=True, tag_field="resultType", tag="scalar"):
+    """`data` of an instant query whose expression is a number."""
+
+    result: _Value
+
+
+class _Reply(msgspec.Struct, frozen=True, rename="camel"):
+    """Every answer of the API; `data` depends on what was asked."""
+
+    status: Literal["success", "error"]
+    data: msgspec.Raw = msgspec.Raw()
+    error_type: str = "error"
+    error: str = ""
+    warnings: tuple[str, ...] | None = None
+    infos: tuple[str, ...] | None = None
+    is_partial: bool = False
+
+
+_Data = _Vector | _Matrix | _Scalar
+_T = TypeVar("_T")
+_REPLY: msgspec.json.Decoder[_Reply] = msgspec.json.Decoder(_Reply)
+_DATA: msgspec.json.Decoder[_Data] = msgspec.json.Decoder(_Data)
+_BUILD_INFO = msgspec.json.Decoder(BuildInfo)
+
+
 def parse_answer(body: bytes) -> Answer:
-    """Return the answer to a query. Raises ServerError where it is none, or tells an error."""
-    told = parse_object(body)
-    data = told.get("data")
-    if not isinstance(data, dict) or not isinstance(data.get("result"), list):
-        raise ServerError("the answer holds no result")
-    kind, result = data.get("resultType"), data["result"]
-    if kind == "scalar":
-        result = [{"metric": {}, "value": result}]
-    elif kind not in ("vector", "matrix"):  # whatever it is, it need not be hashable
-        raise ServerError(f"the result is of type {safe(kind, 20)!r}")
-    if len(result) > MOST_SERIES:
-        raise ServerError(f"the answer has {len(result)} series: more than sdstop takes; narrow it with --match")
-    series = tuple(found for each in result if (found := _series(each)) is not None)
-    warnings = _notes(told.get("warnings"))
-    if told.get("isPartial") is True:
+    """Return the answer to a query. Raises ServerError if it is not one, or is an error."""
+    reply = _successful(body)
+    data = _decoded(reply.data, _DATA)
+    rows = (_Row({}, data.result),) if isinstance(data, _Scalar) else data.result
+    if len(rows) > MOST_SERIES:
+        raise ServerError(f"response has {len(rows)} series, the limit is {MOST_SERIES}; narrow it with --match")
+    series = tuple(found for row in rows if (found := _series(row)) is not None)
+    warnings = _notes(reply.warnings)
+    if reply.is_partial:
         warnings = (*warnings, PARTIAL)
-    return Answer(series, warnings, _notes(told.get("infos")))
+    return Answer(series, warnings, _notes(reply.infos))
 
 
-def parse_object(body: bytes) -> Mapping[str, Any]:
-    """Return the object of a successful answer. Raises ServerError."""
+def parse_build_info(body: bytes) -> BuildInfo:
+    """Return the build information of a server. Raises ServerError."""
+    return _decoded(_successful(body).data, _BUILD_INFO)
+
+
+def error_text(body: bytes) -> str | None:
+    """Return the error that a response of the API reports, None if it is not such a response."""
     try:
-        told = json.loads(body)
-    except (ValueError, RecursionError):
-        raise ServerError("the answer is no JSON: is this the address of a Prometheus?") from None
-    if not isinstance(told, dict):
-        raise ServerError("the answer is no object: is this the address of a Prometheus?")
-    if told.get("status") == "error":
-        raise ServerError(f"{safe(told.get('errorType', 'error'), 40)}: {safe(told.get('error', ''), 300)}")
-    if told.get("status") != "success":
-        raise ServerError("the answer says neither success nor error: is this the address of a Prometheus?")
-    return told
+        _successful(body)
+    except _ReportedError as error:
+        return str(error)
+    except ServerError:
+        pass
+    return None
 
 
-def _series(told: Any) -> Series | None:
-    """Return a series; None for a native histogram, of which sdstop asks none."""
-    if not isinstance(told, dict) or not isinstance(told.get("metric"), dict):
-        raise ServerError("the answer has a series without labels")
-    points = told["values"] if "values" in told else [told["value"]] if "value" in told else None
-    if points is None:
-        return None
-    if not isinstance(points, list) or not points:
-        raise ServerError("the answer has a series without points")
-    labels = {str(name): str(value) for name, value in told["metric"].items()}
-    return Series(labels, tuple(sorted(_point(point) for point in points)))
+class _ReportedError(ServerError):
+    """An error that the API reports."""
 
 
-def _point(told: Any) -> Point:
+def _successful(body: bytes) -> _Reply:
+    reply = _decoded(body, _REPLY)
+    if reply.status == "error":
+        raise _ReportedError(f"{safe(reply.error_type, 40)}: {safe(reply.error, 300)}")
+    return reply
+
+
+def _decoded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[_T]) -> _T:
+    """Return JSON as a declared type. Raises ServerError, which names the path of what does not fit."""
     try:
-        taken, value = told
-        point = float(taken), float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ServerError("the answer has a point that is none") from None
-    if not math.isfinite(point[0]):
-        raise ServerError("the answer has a point without a time")
-    return point
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        why = safe(error, 160)
+    except (msgspec.MsgspecError, RecursionError):
+        why = "not JSON"
+    raise ServerError(f"unexpected response ({why}); is this a Prometheus server?")
 
 
-def _notes(told: Any) -> tuple[str, ...]:
+def _series(row: _Row) -> Series | None:
+    """Return a series in order of time; None for a native histogram, of which sdstop queries none."""
+    values = row.values if row.values is not None else (row.value,) if row.value is not None else ()
+    try:
+        points = tuple(sorted((taken, float(value)) for taken, value in values))
+    except ValueError:
+        raise ServerError("unexpected response (a value is not a number); is this a Prometheus server?") from None
+    return Series(row.metric, points) if points else None
+
+
+def _notes(notes: Sequence[str] | None) -> tuple[str, ...]:
     """Return remarks, each safe and in one line."""
-    if not isinstance(told, list):
-        return ()
-    return tuple(dict.fromkeys(safe(note, 300) for note in told[:MOST_NOTES]))
+    return tuple(dict.fromkeys(safe(note, 300) for note in (notes or ())[:MOST_NOTES]))

@@ -18,18 +18,16 @@ import ssl
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import yaml
+import msgspec
 
+from sdstop.core.config_error import ConfigError, InvalidSetting
 from sdstop.core.format import safe
-from sdstop.fleet.problem import SettingsError
+from sdstop.core.settings import convert, in_file, read_text, read_yaml
+from sdstop.node.http import tls_context
 
-_LARGEST = 1 << 20
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_UNHONOURED = {
-    "oauth2", "proxy_url", "no_proxy", "proxy_from_environment", "proxy_connect_header",
-}  # fmt: skip
 _RESERVED = {
     "accept", "accept-encoding", "authorization", "connection", "content-encoding", "content-length", "content-type",
     "host", "proxy-authorization", "transfer-encoding", "user-agent",
@@ -47,10 +45,10 @@ class Secret:
     path: Path | None = None
 
     def read(self) -> str:
-        """Return it without the line's end. Raises SettingsError."""
-        said = self.text if self.path is None else _read(self.path).strip()
+        """Return it without the line's end. Raises ConfigError."""
+        said = self.text if self.path is None else read_text(self.path).strip()
         if re.search(r"[\x00-\x1f\x7f]", said):
-            raise SettingsError(f"{safe(self.path or 'a secret of --http-config')} holds control characters")
+            raise ConfigError(f"{safe(self.path or 'a secret of --http-config')}: has control characters")
         return said
 
 
@@ -71,7 +69,7 @@ class HttpConfig:
     oldest: str = "TLS12"
 
     def sent(self) -> list[tuple[str, str]]:
-        """Return the headers that are sent with a question. Raises SettingsError."""
+        """Return the headers that are sent with a question. Raises ConfigError."""
         found = [(name, secret.read()) for name, secret in self.headers]
         if self.credentials is not None:
             found.append(("Authorization", f"{self.scheme} {self.credentials.read()}"))
@@ -82,34 +80,20 @@ class HttpConfig:
         return found
 
     def context(self) -> ssl.SSLContext:
-        """Return what TLS is spoken by. Raises SettingsError."""
-        context = ssl.create_default_context()
-        context.minimum_version = _VERSIONS[self.oldest]
-        if self.insecure:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
+        """Return what TLS is spoken by. Raises ConfigError."""
+        ca = None if self.ca is None else self.ca.text if self.ca.path is None else read_text(self.ca.path)
         try:
-            if self.ca is not None:
-                context = _trusting(context, self.ca)
+            context = tls_context(ca_text=ca, verify=not self.insecure, oldest=_VERSIONS[self.oldest])
             if self.certificate is not None and self.certificate.path is not None:
                 key = None if self.key is None else self.key.path
                 context.load_cert_chain(self.certificate.path, key, password=_no_password)
-        except (ssl.SSLError, OSError, ValueError) as error:
-            raise SettingsError(f"tls_config of --http-config: {_tls(error)}") from error
+        except (OSError, ValueError) as error:
+            raise ConfigError(f"tls_config of --http-config: {_tls(error)}") from error
         return context
 
 
-def _trusting(context: ssl.SSLContext, ca: Secret) -> ssl.SSLContext:
-    """Return a context that trusts this authority alone, as Prometheus does."""
-    alone = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    alone.minimum_version = context.minimum_version
-    alone.check_hostname, alone.verify_mode = context.check_hostname, context.verify_mode
-    alone.load_verify_locations(cadata=ca.text if ca.path is None else _read(ca.path))
-    return alone
-
-
 def _no_password() -> str:
-    raise ValueError("the key is encrypted, and nobody is there to be asked for its password")
+    raise ValueError("the key is encrypted, which is not supported")
 
 
 def _tls(error: Exception) -> str:
@@ -118,147 +102,139 @@ def _tls(error: Exception) -> str:
     return safe(error.strerror if isinstance(error, OSError) and error.strerror else error)
 
 
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
-    except OSError as error:
-        raise SettingsError(f"{safe(path)}: {error.strerror}") from error
-    if len(data) > _LARGEST:
-        raise SettingsError(f"{safe(path)}: is too large")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise SettingsError(f"{safe(path)}: is no text") from None
+class BasicAuthSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`basic_auth` as it stands in the file."""
+
+    username: str | None = None
+    username_file: str | None = None
+    password: str | None = None
+    password_file: str | None = None
+
+
+class AuthorizationSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`authorization` as it stands in the file."""
+
+    type: str | None = None
+    credentials: str | None = None
+    credentials_file: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the scheme. Raises InvalidSetting."""
+        if self.type and (self.type.lower() == "basic" or not _HEADER.fullmatch(self.type)):
+            raise InvalidSetting("type", "expected a word such as Bearer; for a password use basic_auth")
+
+
+class TlsClientSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`tls_config` as it stands in the file."""
+
+    ca: str | None = None
+    ca_file: str | None = None
+    cert: Any = None
+    cert_file: str | None = None
+    key: Any = None
+    key_file: str | None = None
+    server_name: str | None = None
+    insecure_skip_verify: bool | None = None
+    min_version: Literal["", "TLS12", "TLS13"] | None = None
+
+    def __post_init__(self) -> None:
+        """Check certificate and key, which ssl takes from files alone. Raises InvalidSetting."""
+        for name, text in (("cert", self.cert), ("key", self.key)):
+            if text is not None:
+                raise InvalidSetting(name, f"not supported; use {name}_file")
+        if bool(self.cert_file) is not bool(self.key_file):
+            raise InvalidSetting("key_file" if self.cert_file else "cert_file", "missing")
+
+
+class HeaderSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of `http_headers` as it stands in the file."""
+
+    values: list[str] | None = None
+    secrets: list[str] | None = None
+    files: list[str] | None = None
+
+
+class HttpConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file as it stands; a section without content is null."""
+
+    basic_auth: BasicAuthSection | None = None
+    authorization: AuthorizationSection | None = None
+    bearer_token: str | None = None
+    bearer_token_file: str | None = None
+    tls_config: TlsClientSection | None = None
+    http_headers: dict[str, HeaderSection | None] | None = None
+    follow_redirects: bool | None = None
+    enable_http2: bool | None = None
+    oauth2: Any = msgspec.UNSET
+    proxy_url: Any = msgspec.UNSET
+    no_proxy: Any = msgspec.UNSET
+    proxy_from_environment: Any = msgspec.UNSET
+    proxy_connect_header: Any = msgspec.UNSET
+
+    def __post_init__(self) -> None:
+        """Check what excludes what, and what sdstop does not support. Raises InvalidSetting."""
+        for name in ("oauth2", "proxy_url", "no_proxy", "proxy_from_environment", "proxy_connect_header"):
+            if getattr(self, name) is not msgspec.UNSET:
+                raise InvalidSetting(name, "not supported by sdstop fleet")
+        given = [name for name in ("basic_auth", "authorization") if getattr(self, name) is not None]
+        given += ["bearer_token"] if self.bearer_token is not None or self.bearer_token_file else []
+        if len(given) > 1:
+            raise InvalidSetting("", f"cannot combine {given[0]} and {given[1]}")
 
 
 def load(path: Path | None) -> HttpConfig:
-    """Read a file, or return the defaults for None. Raises SettingsError, which quotes no value of the file."""
+    """Read a file, or return the defaults for None. Raises ConfigError, which quotes no value of the file."""
     if path is None:
         return HttpConfig()
-    return parse(_read(path), path)
+    return parse(read_text(path), path)
 
 
 def parse(text: str, path: Path) -> HttpConfig:
-    """Return what a file's text says. Raises SettingsError."""
-    try:
-        told = yaml.safe_load(text)
-    except yaml.MarkedYAMLError as error:
-        line = f" line {error.problem_mark.line + 1}:" if error.problem_mark is not None else ""
-        raise SettingsError(f"{safe(path)}:{line} is no YAML") from None
-    except (yaml.YAMLError, RecursionError, ValueError):
-        raise SettingsError(f"{safe(path)}: is no YAML") from None
-    return _Table(safe(path), path.parent, "", told).http()
+    """Return what a file's text says. Raises ConfigError."""
+    with in_file(path):
+        told = read_yaml(text)
+        return _config(convert({} if told is None else told, HttpConfigFile), path.parent)
 
 
-class _Table:
-    """A mapping of the file, and where it stands, for what is said of it."""
+def _config(file: HttpConfigFile, folder: Path) -> HttpConfig:
+    basic, tls = file.basic_auth or BasicAuthSection(), file.tls_config or TlsClientSection()
+    bearer = _secret("bearer_token", file.bearer_token, file.bearer_token_file, folder)
+    scheme, credentials = "Bearer", bearer
+    if (authorization := file.authorization) is not None:
+        scheme = authorization.type or scheme
+        credentials = _secret(
+            "authorization.credentials", authorization.credentials, authorization.credentials_file, folder
+        )
+        if credentials is None:
+            raise ConfigError("authorization.credentials: missing")
+    return HttpConfig(
+        _secret("basic_auth.username", basic.username, basic.username_file, folder),
+        _secret("basic_auth.password", basic.password, basic.password_file, folder),
+        scheme, credentials, _headers(file.http_headers or {}, folder),
+        _secret("tls_config.ca", tls.ca, tls.ca_file, folder),
+        Secret(path=folder / tls.cert_file) if tls.cert_file else None,
+        Secret(path=folder / tls.key_file) if tls.key_file else None,
+        tls.server_name or "", bool(tls.insecure_skip_verify), tls.min_version or "TLS12",
+    )  # fmt: skip
 
-    def __init__(self, file: str, folder: Path, place: str, told: Any) -> None:
-        if told is None:
-            told = {}
-        if not isinstance(told, dict):
-            raise SettingsError(f"{file}: {place.rstrip('.') or 'the file'} must be a mapping")
-        self.file, self.folder, self.place = file, folder, place
-        self.told: Mapping[Any, Any] = told
 
-    def wrong(self, key: str, what: str) -> SettingsError:
-        return SettingsError(f"{self.file}: {self.place}{key}: {what}")
+def _secret(place: str, text: str | None, file: str | None, folder: Path) -> Secret | None:
+    """Return a text, or the file that holds it; both are a mistake."""
+    if text is not None and file:
+        raise ConfigError(f"{place}: cannot be combined with {place.rpartition('.')[2]}_file")
+    if file:
+        return Secret(path=folder / file)
+    return None if text is None else Secret(text)
 
-    def only(self, *known: str) -> None:
-        for key in self.told:
-            if key in _UNHONOURED:
-                raise self.wrong(safe(key, 40), "is not supported by sdstop fleet")
-            if key not in known:
-                raise self.wrong(safe(key, 40), f"there is no such setting; there are {', '.join(known)}")
 
-    def table(self, key: str) -> _Table:
-        return _Table(self.file, self.folder, f"{self.place}{key}.", self.told.get(key))
-
-    def text(self, key: str) -> str | None:
-        value = self.told.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, str):
-            raise self.wrong(key, "must be a text; put it into quotes")
-        return value
-
-    def flag(self, key: str) -> bool:
-        value = self.told.get(key, False)
-        if not isinstance(value, bool):
-            raise self.wrong(key, "must be true or false")
-        return value
-
-    def secret(self, key: str) -> Secret | None:
-        """Return `key`, or what the file under `key_file` holds; both are a mistake."""
-        text, file = self.text(key), self.text(f"{key}_file")
-        if text is not None and file:
-            raise self.wrong(key, f"stands beside {key}_file; one of them is enough")
-        if file:
-            return Secret(path=self.folder / file)
-        return None if text is None else Secret(text)
-
-    def http(self) -> HttpConfig:
-        self.only(
-            "basic_auth", "authorization", "bearer_token", "bearer_token_file", "tls_config", "http_headers",
-            "follow_redirects", "enable_http2",
-        )  # fmt: skip
-        self.flag("follow_redirects")
-        self.flag("enable_http2")
-        given = [k for k in ("basic_auth", "authorization") if self.told.get(k) is not None]
-        bearer = self.secret("bearer_token")
-        if bearer is not None:
-            given.append("bearer_token")
-        if len(given) > 1:
-            raise self.wrong(given[1], f"stands beside {given[0]}; one of them is enough")
-        basic, authorization, tls = self.table("basic_auth"), self.table("authorization"), self.table("tls_config")
-        basic.only("username", "username_file", "password", "password_file")
-        authorization.only("type", "credentials", "credentials_file")
-        scheme = authorization.text("type") or "Bearer"
-        if scheme.lower() == "basic" or not _HEADER.fullmatch(scheme):
-            raise authorization.wrong("type", "must be a word such as Bearer; for a password there is basic_auth")
-        credentials = authorization.secret("credentials")
-        if "authorization" in given and credentials is None:
-            raise authorization.wrong("credentials", "is missing")
-        return tls.tls(
-            HttpConfig(
-                basic.secret("username"), basic.secret("password"), scheme, credentials or bearer,
-                self.table("http_headers").headers(),
-            )
-        )  # fmt: skip
-
-    def headers(self) -> list[tuple[str, Secret]]:
-        found: list[tuple[str, Secret]] = []
-        for name in self.told:
-            if not isinstance(name, str) or not _HEADER.fullmatch(name):
-                raise self.wrong(safe(name, 40), "is no name of a header")
-            if name.lower() in _RESERVED:
-                raise self.wrong(name, "is a header that sdstop sets itself")
-            header = self.table(name)
-            header.only("values", "secrets", "files")
-            for key in ("values", "secrets", "files"):
-                listed = header.told.get(key) or []
-                if not isinstance(listed, list) or not all(isinstance(value, str) for value in listed):
-                    raise header.wrong(key, "must be a list of texts; put numbers into quotes")
-                found += [(name, Secret(path=self.folder / v) if key == "files" else Secret(v)) for v in listed]
-        return found
-
-    def tls(self, config: HttpConfig) -> HttpConfig:
-        self.only(
-            "ca", "ca_file", "cert", "cert_file", "key", "key_file", "server_name", "insecure_skip_verify",
-            "min_version",
-        )  # fmt: skip
-        for key in ("cert", "key"):
-            if self.told.get(key) is not None:
-                raise self.wrong(key, f"must stand in a file of its own, named by {key}_file")
-        certificate, key_ = self.secret("cert"), self.secret("key")
-        if (certificate is None) is not (key_ is None):
-            raise self.wrong("cert_file" if certificate is None else "key_file", "is missing beside the other")
-        oldest = self.text("min_version") or "TLS12"
-        if oldest not in _VERSIONS:
-            raise self.wrong("min_version", f"must be one of {', '.join(_VERSIONS)}")
-        return HttpConfig(
-            config.username, config.password, config.scheme, config.credentials, config.headers,
-            self.secret("ca"), certificate, key_, self.text("server_name") or "", self.flag("insecure_skip_verify"),
-            oldest,
-        )  # fmt: skip
+def _headers(sections: Mapping[str, HeaderSection | None], folder: Path) -> list[tuple[str, Secret]]:
+    found: list[tuple[str, Secret]] = []
+    for name, header in sections.items():
+        if not _HEADER.fullmatch(name):
+            raise ConfigError(f"http_headers.{safe(name, 40)}: not the name of a header")
+        if name.lower() in _RESERVED:
+            raise ConfigError(f"http_headers.{name}: sdstop sets this header itself")
+        if header is not None:
+            found += [(name, Secret(text)) for text in (*(header.values or ()), *(header.secrets or ()))]
+            found += [(name, Secret(path=folder / file)) for file in header.files or ()]
+    return found

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 
-class SettingsError(Exception):
-    """The URL or the file that says how to reach it cannot be used."""
-
-
 class ServerError(Exception):
     """The server did not answer a question.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
-from sdstop.fleet.problem import SettingsError
 
 _META = re.compile(r"([\\.+*?()|\[\]{}^$])")
 _MATCHER = re.compile(
@@ -27,7 +27,7 @@ def one_of(values: Iterable[str]) -> str:
 
 
 def matchers(text: str) -> str:
-    """Return matchers as they stand between braces: `job="sdstop",cluster=~"a|b"`. Raises SettingsError.
+    """Return matchers as they stand between braces: `job="sdstop",cluster=~"a|b"`. Raises ConfigError.
 
     Taken are `{job="sdstop"}` and the same without braces; "" is every series.
     """
@@ -39,12 +39,12 @@ def matchers(text: str) -> str:
     while place < len(said):
         matcher = _MATCHER.match(said, place)
         if matcher is None or matcher["name"] == "__name__":
-            raise SettingsError(f'--match {safe(text, 80)!r} is no selector; write \'job="sdstop",cluster="a"\'')
+            raise ConfigError(f'--match {safe(text, 80)!r} is no selector; write \'job="sdstop",cluster="a"\'')
         found.append(f"{matcher['name']}{matcher['op']}{matcher['value']}")
         place = matcher.end()
         if place < len(said):
             if said[place] != ",":
-                raise SettingsError(f"--match {safe(text, 80)!r} lacks a comma after {safe(found[-1], 60)}")
+                raise ConfigError(f"--match {safe(text, 80)!r} lacks a comma after {safe(found[-1], 60)}")
             place += 1
     return ",".join(found)
 

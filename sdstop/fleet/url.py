@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
-from sdstop.fleet.problem import SettingsError
 
+_PORTS = {"http": 80, "https": 443}
+_AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?)\]|([0-9A-Za-z._%-]+))(?::([0-9]{1,5})?)?")
 _API = re.compile(r"(/api/v1(/query)?)?/*$")
 
 
@@ -23,30 +24,30 @@ class Url:
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
-        usual = {"http": 80, "https": 443}[self.scheme]
-        return safe(f"{self.scheme}://{host}{'' if self.port == usual else f':{self.port}'}{self.prefix}")
+        return safe(f"{self.scheme}://{host}{'' if self.port == _PORTS[self.scheme] else f':{self.port}'}{self.prefix}")
 
 
 def parse_url(text: str) -> Url:
-    """Return the parts of `https://prometheus.example:9090/prefix`. Raises SettingsError, which quotes no credentials.
+    """Return the parts of `https://prometheus.example:9090/prefix`. Raises ConfigError, which quotes no credentials.
 
     What people copy along (`/api/v1`, a slash at the end) is dropped.
     """
-    try:
-        parts = urlsplit(text)
-        port = parts.port
-    except ValueError:
-        raise SettingsError("--prometheus is no URL; write http://HOST:PORT") from None
-    if "@" in parts.netloc or parts.username is not None or parts.password is not None:
-        raise SettingsError(
-            "--prometheus holds a user or a password, which everybody sees who lists processes: write basic_auth into "
-            "a file and name it with --http-config"
+    scheme, separator, rest = text.partition("://")
+    authority = re.split(r"[/?#]", rest if separator else text, maxsplit=1)[0]
+    if "@" in authority:
+        raise ConfigError(
+            "credentials in --prometheus are visible in the process list; use basic_auth in a file and --http-config"
         )
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise SettingsError(f"{safe(text, 80)!r} is no URL of a server; write http://HOST:PORT or https://HOST/PREFIX")
-    if parts.query or parts.fragment:
-        raise SettingsError("--prometheus has a ? or a #; write the address alone, and labels as --match")
-    if not re.fullmatch(r"[\x21-\x7e]*", parts.path) or not re.fullmatch(r"[0-9A-Za-z._:%-]+", parts.hostname):
-        raise SettingsError("--prometheus has characters that no URL has; write them as %XX")
-    prefix = _API.sub("", parts.path)
-    return Url(parts.scheme, parts.hostname, port or {"http": 80, "https": 443}[parts.scheme], prefix)
+    if not separator or scheme.lower() not in _PORTS or not authority:
+        raise ConfigError(f'invalid URL "{safe(text, 80)}"; use http://HOST:PORT or https://HOST/PREFIX')
+    if re.search(r"[?#]", rest):
+        raise ConfigError("--prometheus has a ? or #; use the address alone, and labels as --match")
+    if not re.fullmatch(r"[\x21-\x7e]*", rest):
+        raise ConfigError("--prometheus has characters that are not allowed in a URL; write them as %XX")
+    match = _AUTHORITY.fullmatch(authority)
+    port = int(match[3]) if match is not None and match[3] else _PORTS[scheme.lower()]
+    if match is None or not 0 < port < 65536:
+        raise ConfigError("invalid host or port in --prometheus; use http://HOST:PORT")
+    name, percent, zone = (match[1] or match[2]).partition("%")  # the name of an interface has its case
+    host = f"{name.lower()}{percent}{zone}"
+    return Url(scheme.lower(), host, port, _API.sub("", rest.removeprefix(authority)))

@@ -98,7 +98,7 @@ class Watcher:
         return max(interval, min(interval * 2.0**self._failures, LONGEST_PAUSE))
 
     def refresh(self) -> Picture:
-        """Ask what is due and return the picture. Raises SettingsError; a server that fails is told in the picture.
+        """Ask what is due and return the picture. Raises ConfigError; a server that fails is told in the picture.
 
         Where the first question gets no answer, the others are not asked.
         """
@@ -178,7 +178,7 @@ class Watcher:
                 )
 
     def node(self, key: Key) -> NodePicture:
-        """Ask for one node. Raises SettingsError; what is not answered is told in the picture."""
+        """Ask for one node. Raises ConfigError; what is not answered is told in the picture."""
         asked = self._clock()
         answers: dict[str, Answer] = {}
         troubles: list[str] = []

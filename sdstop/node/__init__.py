@@ -1,1 +1,1 @@
-"""The only code that touches the node."""
+"""The only code that touches the node and the network."""

@@ -9,15 +9,13 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sdstop.core.commandline import kept
 from sdstop.core.host import Absent
-from sdstop.node.machines import DRIVES, drives
-from sdstop.node.throttled import LIMITED, ControlGroups
 
 PROCESSES = "psutil.processes"
 SETTLE = 0.25
@@ -125,28 +123,6 @@ def _users() -> dict[int, str]:
     return users
 
 
-def own_cost() -> dict[str, Any]:
-    """Return what the calling process costs."""
-    import psutil  # noqa: PLC0415
-
-    process = psutil.Process()
-    times = process.cpu_times()
-    return {
-        "pid": process.pid,
-        "resident_bytes": process.memory_info().rss,
-        "cpu_seconds": times.user + times.system,
-        "threads": process.num_threads(),
-        "started": process.create_time(),
-    }
-
-
-def boot_time() -> float:
-    """Return when the node started."""
-    import psutil  # noqa: PLC0415
-
-    return float(psutil.boot_time())
-
-
 def block_devices() -> dict[str, dict[str, str]]:
     """Return udev's properties by device, without those that say nothing about it (the numbers of events)."""
     import pyudev  # type: ignore[import-untyped]  # noqa: PLC0415
@@ -159,39 +135,15 @@ def block_devices() -> dict[str, dict[str, str]]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What can be asked of a library: why, and what it takes."""
-
-    why: str
-    privilege: str
-    ask: Callable[[], Any]
-
-
-QUESTIONS: Mapping[str, Question] = {
-    PROCESSES: Question(
-        "processes, and the bytes they read from and wrote to storage",
-        "root, for other users' processes",
-        lambda: Processes().look(),
-    ),
-    "psutil.self": Question("what sdstop itself costs", "", own_cost),
-    "psutil.boot_time": Question("when the node started, Unix seconds", "", boot_time),
-    "udev.block": Question("stable names, models and serial numbers of block devices", "", block_devices),
-    DRIVES: Question("limits of the drives of virtual machines", "root, for libvirt's state", drives),
-    LIMITED: Question("which control groups have limits on block devices", "", lambda: ControlGroups().look()),
-}
-"""All that may be asked of psutil, udev, and of the node where its files are too many to keep; shapes:
+def answers() -> dict[str, Callable[[], Any]]:
+    """Return what answers each question that psutil or udev can answer; one that remembers starts anew.
 
     psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
                          "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}],
                        with "cpu_seconds": 12.31 for the kernel's own threads of arrays, pools and caches
-    psutil.self        {"pid": 7, "resident_bytes": 2e7, "cpu_seconds": 0.4, "threads": 9, "started": 1763719200.1}
-    psutil.boot_time   1763719200.0
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
-    qemu.drives        [{"machine": "web", "drive": "vda", "source": "/dev/vg/web", "device": "dm-3", "group": null,
-                         "limits": {"iops": 500, "iops_max": 2000, "iops_max_length": 60}}]
-    cgroup.limited     {"v1": [], "v2": ["/system.slice/backup.service"], "groups": 212}
-"""
+    """
+    return {PROCESSES: Processes().look, "udev.block": block_devices}
 
 
 def hotplug(callback: Callable[[], None]) -> str:

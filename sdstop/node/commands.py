@@ -1,20 +1,16 @@
-"""Commands: which programs a live node may be asked to run, and how they are run so that none delays anybody."""
+"""Commands: how the commands that collectors declare are run, so that none of them delays anything else."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import signal
 import threading
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.drbd import status as drbd
-from sdstop.collectors.pacemaker import crm_mon as pacemaker
+from sdstop.core.collector import Command
 from sdstop.core.evidence import command_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
 
@@ -28,137 +24,13 @@ GRACE = 1.0
 MOST_ABANDONED = 2
 """Commands of one program that may hang, deaf to SIGKILL, before the program is not started any more."""
 
-_WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 _DEFAULTED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM, signal.SIGXFSZ)
-
-
-@dataclass(frozen=True, slots=True)
-class Command:
-    """A command that may be run.
-
-    In `argv`, `*` stands for one word that is no option; all else must be as written. None of them changes
-    anything on the node. Of lines that do not begin with `keep` (a pattern), where given, nothing is taken: they may
-    hold a secret.
-    """
-
-    argv: tuple[str, ...]
-    why: str
-    privilege: str = ""
-    keep: str = ""
-
-    def allows(self, argv: Sequence[str]) -> bool:
-        """Whether this entry covers a call."""
-        return len(argv) == len(self.argv) and all(
-            given == known or (known == "*" and _WORD.fullmatch(given) is not None)
-            for given, known in zip(argv, self.argv, strict=True)
-        )
-
-    def kept(self, output: bytes) -> bytes:
-        """Return the lines of an output that may be kept."""
-        if not self.keep:
-            return output
-        pattern = re.compile(self.keep.encode())
-        return b"".join(line for line in output.splitlines(keepends=True) if pattern.match(line))
-
-
-COMMANDS = (
-    Command(("ip", "-j", "-d", "link", "show"), "kinds and relations of interfaces that sysfs does not tell"),
-    Command(("ip", "-j", "-s", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv4"),
-    Command(("ip", "-j", "-s", "-6", "route", "show", "cache"), "path MTUs that the kernel learnt, IPv6"),
-    Command(("ss", "-tinO"), "path MTU, retransmissions and pace of each TCP connection"),
-    Command(
-        (
-            "ss",
-            "-tinO",
-            "state",
-            "established",
-            "(",
-            "sport",
-            "=",
-            ":139",
-            "or",
-            "sport",
-            "=",
-            ":445",
-            "or",
-            "sport",
-            "=",
-            ":2049",
-            "or",
-            "sport",
-            "=",
-            ":3260",
-            "or",
-            "sport",
-            "=",
-            ":4420",
-            "or",
-            "sport",
-            "=",
-            ":10809",
-            ")",
-        ),
-        "bytes of each connection of clients of storage; only where there are some",
-    ),
-    Command(("dmsetup", "status", "--noflush"), "what caches made by device mapper count; only where one can be"),
-    Command(("dmsetup", "table"), "what device mapper's devices are made of, without keys of encryption"),
-    Command(("dmsetup", "table", "--target", "flashcache"), "what a flashcache holds, and requests by size"),
-    Command(("dmsetup", "info", "-c", "--noheadings", "--separator", ":"), "names of device mapper's devices"),
-    Command(
-        (
-            "lvs",
-            "-a",
-            "--readonly",
-            "--reportformat",
-            "json",
-            "--units",
-            "b",
-            "--nosuffix",
-            "-o",
-            "vg_name,lv_name,segtype,lv_size,stripes,stripe_size,chunk_size,pool_lv,origin,devices",
-        ),
-        "what LVM's volumes are made of, by metadata on disks; nothing is locked; when volumes come or go",
-    ),
-    Command(("zpool", "status", "-pP", "-s", "-t"), "pools, vdevs, errors, resilvers and scrubs"),
-    Command(("zpool", "status", "-j", "--json-int", "-pP", "-s"), "the same of OpenZFS 2.3 and later"),
-    Command(("zpool", "list", "-H", "-p", "-o", "name,size,allocated,free,fragmentation"), "sizes of the pools"),
-    Command(("zpool", "iostat", "-v", "-H", "-p", "-l", "-q"), "queues and mean waits of the vdevs"),
-    Command(
-        (
-            "zfs",
-            "get",
-            "-H",
-            "-p",
-            "-t",
-            "filesystem,volume",
-            "-o",
-            "name,property,value",
-            "type,sync,logbias,compression,primarycache,recordsize,volblocksize,volsize,used",
-        ),
-        "settings that decide how fast a dataset can be; every ten minutes",
-    ),
-    Command(ceph.STATUS, "state of a Ceph cluster that is administered from here", "root"),
-    Command(ceph.TREE, "its OSDs and how full they are", "root"),
-    Command(ceph.PERF, "latency of its OSDs", "root"),
-    Command(ceph.HEALTH, "what is wrong with it", "root"),
-    Command(ceph.DUMP, "its ratios of full and near full", "root"),
-    Command(drbd.STATUS, "state of DRBD's resources, from the kernel", "root"),
-    Command(drbd.SHOW, "rates that limit a resync of DRBD; lines with secrets are not kept", "root", drbd.KEPT),
-    Command(pacemaker.MON, "nodes, quorum and resources of Pacemaker", "root, or the group haclient"),
-    Command(("smp_rep_general", "*"), "how many phys an expander has, and its change count; --no-smp: never", "root"),
-    Command(("smp_discover", "--multiple", "*"), "what an expander's phys are attached to; --no-smp: never", "root"),
-    Command(
-        ("smp_rep_phy_err_log", "-p", "*", "*"), "errors of a phy, where sysfs does not count; --no-smp: never", "root"
-    ),
-    Command(("zpool", "iostat", "-r", "-H", "-p"), "sizes of the I/Os of each pool; only where one is imported"),
-)
-"""All that sdstop ever starts. `iostat` is not among them: it is only read where somebody recorded it."""
 
 
 class CommandRunner:
     """Runs commands of an allow-list; it remembers which hang and cannot be killed. Threads may share it."""
 
-    def __init__(self, allowed: Sequence[Command] = COMMANDS, path: Sequence[str] = PATH, grace: float = GRACE) -> None:
+    def __init__(self, allowed: Iterable[Command] = (), path: Sequence[str] = PATH, grace: float = GRACE) -> None:
         """Start with nothing running."""
         self._allowed = tuple(allowed)
         self._path = tuple(path)
@@ -180,7 +52,7 @@ class CommandRunner:
         key = command_key(argv)
         command = next((command for command in self._allowed if command.allows(argv)), None)
         if command is None:
-            raise Failed(key, "is none of the commands that sdstop runs")
+            raise Failed(key, "no collector in use declares this command, so it is not run")
         program = self._find(argv[0])
         if program is None:
             raise Absent(key, f"{argv[0]} is not installed")

@@ -7,20 +7,21 @@ it. The one thing that sdstop changes on a node, and only when asked to, is in s
 from __future__ import annotations
 
 import errno
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sdstop.collectors.powerflex.readings import GATEWAY
-from sdstop.core.evidence import command_key, http_key
+from sdstop.core.collector import Collector, commands_of, questions_of
+from sdstop.core.evidence import GATEWAY, command_key, http_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
-from sdstop.node.answers import PROCESSES, QUESTIONS, Processes
+from sdstop.node import folders
+from sdstop.node.answers import answers
 from sdstop.node.commands import CommandRunner
-from sdstop.node.throttled import LIMITED, ControlGroups
 
 if TYPE_CHECKING:
-    from sdstop.gateway.client import Client
+    from sdstop.node.gateway.client import Client
 
 _CHUNK = 1 << 16
 _ATTRIBUTE = 4096
@@ -61,13 +62,24 @@ class LiveHost(Host):
     """
 
     def __init__(
-        self, root: str = "/", runner: CommandRunner | None = None, gateway: Callable[[], Client] | None = None
+        self,
+        root: str = "/",
+        collectors: Sequence[Collector] = (),
+        *,
+        runner: CommandRunner | None = None,
+        gateway: Callable[[], Client] | None = None,
     ) -> None:
-        """Look at a root; a root that does not exist has no files. `gateway` makes the client of the cluster's."""
+        """Look at a root; a root that does not exist has no files.
+
+        Only the commands that `collectors` declare are run, by `runner` if one is given, and only their questions are
+        answered, beside those of psutil and udev. `gateway` makes the client of the cluster's gateway.
+        """
         self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are no UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
-        self._runner = runner or CommandRunner()
-        self._remembering: dict[str, Callable[[], Any]] = {PROCESSES: Processes().look, LIMITED: ControlGroups().look}
+        self._runner = runner or CommandRunner(commands_of(collectors))
+        self._questions = questions_of(collectors)
+        self._libraries = answers()
+        self._answers: dict[str, tuple[float, Any]] = {}
         self._gateway = gateway
         self._client: Client | None = None
         self._resting: dict[str, float] = {}
@@ -122,28 +134,47 @@ class LiveHost(Host):
             raise unreadable(f"link:{path}", error) from error
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Run a command of the allow-list."""
+        """Run a command that a collector declares."""
         if self._root:
             raise Denied(command_key(argv), "a command cannot be asked of --root, only of the node itself")
         return self._runner.run(argv, deadline)
 
     def answer(self, question: str) -> Any:
-        """Answer one of QUESTIONS; Absent where the library for it does not work."""
+        """Answer a question; Absent where the library for it does not work."""
         key = f"answer:{question}"
         if question == GATEWAY:
             if self._client is None:
                 raise Absent(key, "no gateway was asked")
             return self._client.state()
-        if question not in QUESTIONS:
-            raise Failed(key, "is none of the questions that sdstop asks")
+        declared = self._questions.get(question)
+        own = declared.answer if declared is not None else None
+        if own is None and question not in self._libraries:
+            raise Failed(key, "no collector in use declares this question, so it is not answered")
         if self._root:
             raise Denied(key, "cannot be asked of --root, only of the node itself")
+        now = time.monotonic()
+        taken, said = self._answers.get(question, (-math.inf, None))
+        if declared is not None and now - taken < declared.holds:
+            return said
         try:
-            return self._remembering.get(question, QUESTIONS[question].ask)()
+            said = own(self) if own is not None else self._libraries[question]()
         except ImportError as error:
             raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:
             raise unreadable(key, error) from error
+        except Unreadable as error:  # of one of the files that it follows from
+            raise type(error)(key, error.detail) from error
+        self._answers[question] = now, said
+        return said
+
+    def holding(self, top: str, files: Sequence[str], most: int = 20_000) -> tuple[list[str], int]:
+        """Return the folders in which one of `files` is not empty, and how many there are."""
+        if self._root:
+            return super().holding(top, files, most)
+        try:
+            return folders.holding(_absolute(top), files, most)
+        except (OSError, ValueError) as error:
+            raise unreadable(f"list:{top}", error) from error
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
         """Ask the cluster's gateway; Absent if none is configured."""

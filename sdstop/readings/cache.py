@@ -155,6 +155,7 @@ class CacheActivity(Reading):
     title: ClassVar[str] = "Cache activity"
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
+    rows_of = Source("{where}", "{needle}")
 
     cache: Annotated[str, Label("Cache", "As of the cache", names=Name.VOLUME)]
     kind: Annotated[str, Label("Kind", "As of the cache", plain=True)]
@@ -176,11 +177,6 @@ class CacheActivity(Reading):
     errors: Annotated[float | None, Metric("Errors", "I/O errors of both sides", "per_second")]
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the file or command that said it."""
-        del field
-        return Source(self.where, self.needle) if self.where else None
 
 
 def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | None:

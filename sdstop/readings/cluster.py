@@ -26,13 +26,6 @@ _READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "se
 _WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
 
 
-def stands(origin: str, needle: str, *names: str) -> Source | None:
-    """Return where an object stands: of a gateway's answer, with the fields of it that are told."""
-    if not origin:
-        return None
-    return Source(origin, f"{needle}>{','.join(names)}" if names and origin.startswith("http:") else needle)
-
-
 @dataclass(frozen=True, slots=True)
 class Cluster(Reading):
     """A cluster, one row each: whether its managers agree, and whether all data has its copies.
@@ -44,6 +37,7 @@ class Cluster(Reading):
     family: ClassVar[str] = "cluster"
     title: ClassVar[str] = "Clusters"
     joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", "{needle}")
 
     cluster: Annotated[str, _CLUSTER]
     kind: Annotated[str, _KIND]
@@ -77,11 +71,6 @@ class Cluster(Reading):
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return where the cluster's state stands."""
-        del field
-        return Source(self.origin, self.needle) if self.origin else None
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterNode(Reading):
@@ -94,6 +83,11 @@ class ClusterNode(Reading):
     family: ClassVar[str] = "cluster_node"
     title: ClassVar[str] = "Cluster nodes"
     joined: ClassVar[bool] = True
+    rows_of = Source(
+        "{origin}",
+        "{ident|node}",
+        ("sdsState", "membershipState", "mdmConnectionState", "maintenanceState", "status", "role"),
+    )
 
     cluster: Annotated[str, _CLUSTER]
     role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer", plain=True)]
@@ -115,11 +109,11 @@ class ClusterNode(Reading):
     local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return where the node stands in the cluster's answer."""
-        del field
-        words = ("sdsState", "membershipState", "mdmConnectionState", "maintenanceState", "status", "role")
-        return stands(self.origin, self.ident or self.node, *words)
+
+_NUMBERS = (
+    "maxCapacityInKb", "capacityInUseInKb", "spareCapacityInKb", "degradedHealthyCapacityInKb",
+    "degradedFailedCapacityInKb", "failedCapacityInKb",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +127,10 @@ class ClusterPool(Reading):
     family: ClassVar[str] = "cluster_pool"
     title: ClassVar[str] = "Cluster pools"
     joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", "{ident|pool}", ("sparePercentage", "capacityAlertHighThreshold"))
+    fields_of = dict.fromkeys(
+        ("capacity", "used", "spare", "degraded", "failed", "filled"), Source("{statistics}", "{ident|pool}", _NUMBERS)
+    )
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[
@@ -170,19 +168,6 @@ class ClusterPool(Reading):
         """How findings call it: `cluster/pool`."""
         return f"{self.cluster}/{self.pool}"
 
-    def source(self, field: str = "") -> Source | None:
-        """Return where the pool stands: its numbers apart from its settings."""
-        numbers = field in {"capacity", "used", "spare", "degraded", "failed", "filled"} and self.statistics
-        if numbers:
-            return stands(self.statistics, self.ident or self.pool, *_NUMBERS)
-        return stands(self.origin, self.ident or self.pool, "sparePercentage", "capacityAlertHighThreshold")
-
-
-_NUMBERS = (
-    "maxCapacityInKb", "capacityInUseInKb", "spareCapacityInKb", "degradedHealthyCapacityInKb",
-    "degradedFailedCapacityInKb", "failedCapacityInKb",
-)  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class FailureDomain(Reading):
@@ -191,6 +176,7 @@ class FailureDomain(Reading):
     family: ClassVar[str] = "failure_domain"
     title: ClassVar[str] = "Failure domains"
     joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", "{needle|domain}", ("faultSetId", "protectionDomainId"))
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
@@ -204,11 +190,6 @@ class FailureDomain(Reading):
     origin: Annotated[str, _ORIGIN] = ""
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return where the domain, or a node that is one, stands."""
-        del field
-        return stands(self.origin, self.needle or self.domain, "faultSetId", "protectionDomainId")
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterDevice(Reading):
@@ -217,6 +198,11 @@ class ClusterDevice(Reading):
     family: ClassVar[str] = "cluster_device"
     title: ClassVar[str] = "Cluster devices"
     joined: ClassVar[bool] = True
+    rows_of = Source(
+        "{origin}",
+        "{ident|device}",
+        ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType"),
+    )
 
     cluster: Annotated[str, _CLUSTER]
     node: Annotated[str, Label("Node", "The node it is in, by its name in the cluster", names=Name.HOST)]
@@ -240,12 +226,6 @@ class ClusterDevice(Reading):
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return where the device stands."""
-        del field
-        words = ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType")
-        return stands(self.origin, self.ident or self.device, *words)
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterVolume(Reading):
@@ -254,6 +234,7 @@ class ClusterVolume(Reading):
     family: ClassVar[str] = "cluster_volume"
     title: ClassVar[str] = "Cluster volumes"
     joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", "{ident|volume}", ("volumeType", "sizeInKb", "mappedSdcInfo"))
 
     cluster: Annotated[str, _CLUSTER]
     volume: Annotated[str, Label("Volume", "Its name, or its id where it has none", names=Name.VOLUME)]
@@ -274,11 +255,6 @@ class ClusterVolume(Reading):
     ] = None
     origin: Annotated[str, _ORIGIN] = ""
 
-    def source(self, field: str = "") -> Source | None:
-        """Return where the volume stands."""
-        del field
-        return stands(self.origin, self.ident or self.volume, "volumeType", "sizeInKb", "mappedSdcInfo")
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterClient(Reading):
@@ -287,6 +263,11 @@ class ClusterClient(Reading):
     family: ClassVar[str] = "cluster_client"
     title: ClassVar[str] = "Cluster clients"
     joined: ClassVar[bool] = True
+    rows_of = Source("{origin}", "{ident|client}", ("mdmConnectionState", "sdcIp", "sdcApproved"))
+    fields_of = dict.fromkeys(
+        ("reads", "writes", "read", "write"),
+        Source("{statistics}", "{ident|client}", ("userDataReadBwc", "userDataWriteBwc")),
+    )
 
     cluster: Annotated[str, _CLUSTER]
     client: Annotated[str, Label("Client", "Its name, or its address, or its id", names=Name.HOST)]
@@ -307,13 +288,6 @@ class ClusterClient(Reading):
     statistics: Annotated[
         str, Fact("Statistics", "Key of the evidence of its numbers", export=False, names=Name.EVIDENCE)
     ] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return where the client stands: its numbers apart from its settings."""
-        numbers = field in {"reads", "writes", "read", "write"} and self.statistics
-        if numbers:
-            return stands(self.statistics, self.ident or self.client, "userDataReadBwc", "userDataWriteBwc")
-        return stands(self.origin, self.ident or self.client, "mdmConnectionState", "sdcIp", "sdcApproved")
 
 
 make_device = swift(ClusterDevice)

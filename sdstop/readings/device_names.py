@@ -24,6 +24,7 @@ class DevicePath(Reading):
     title: ClassVar[str] = "Names of devices"
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False
+    rows_of = Source("{origin}", "{needle|path}")
 
     holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool", names=Name.VOLUME)]
     place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev", names=Name.VOLUME)]
@@ -34,11 +35,6 @@ class DevicePath(Reading):
     device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node", names=Name.DEVICE)] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the line that has the name."""
-        del field
-        return Source(self.origin, self.needle or self.path)
 
     @property
     def moved(self) -> bool:

@@ -45,6 +45,7 @@ class Disk(Reading):
 
     family: ClassVar[str] = "disk"
     title: ClassVar[str] = "Disk counters"
+    rows_of = Source(DISKSTATS, " {device} ")
 
     device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats", names=Name.DEVICE)]
     major: Annotated[int, Metric("Major", "Major number", export=False)]
@@ -96,11 +97,6 @@ class Disk(Reading):
     flush_time: Annotated[int | None, Metric("Flush time", "Time flushes took, summed", "seconds", _COUNTER, 0.001)] = (
         None
     )
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the device's line of /proc/diskstats."""
-        del field
-        return Source(DISKSTATS, f" {self.device} ")
 
 
 @dataclass(frozen=True, slots=True)

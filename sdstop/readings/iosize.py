@@ -29,6 +29,7 @@ class RequestSizes(Reading):
     family: ClassVar[str] = "request_sizes"
     title: ClassVar[str] = "Request sizes"
     joined: ClassVar[bool] = True
+    rows_of = Source("{where}", "{needle}")
 
     counter: Annotated[
         str, Label("Counter", "flashcache, issue or queue (tracefs: to the driver, or as they came), zpool", plain=True)
@@ -46,11 +47,6 @@ class RequestSizes(Reading):
     lost: Annotated[int | None, Metric("Lost", "Requests that found the counter's table full", export=False)] = None
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
     needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
-
-    def source(self, field: str = "") -> Source | None:
-        """Return the file or command that said it."""
-        del field
-        return Source(self.where, self.needle) if self.where else None
 
     @property
     def counts(self) -> dict[int, int]:

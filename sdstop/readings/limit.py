@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, swift
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced, swift
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
 """Who enforces a limit."""
@@ -168,6 +168,7 @@ class LimitUse(Reading):
     title: ClassVar[str] = "Use of limits"
     exported: ClassVar[bool] = False
     joined: ClassVar[bool] = True
+    rows_of = Unplaced("it follows from two readings of a limit")
 
     volume: Annotated[str, Label("Volume", "What is limited", names=Name.VOLUME)]
     owner: Annotated[str, Label("Owner", "Who is held to it", names=Name.HOST)]

@@ -10,6 +10,7 @@ from sdstop.collectors.md.redundancy import Layout, sole_holders
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 
 _ID = "array-degraded"
 
@@ -107,28 +108,28 @@ def _advice(array: Array, members: list[Member], *, running: bool) -> Iterator[s
     name = array.array
     failed = [m.device for m in members if m.state == "faulty"]
     if running:
-        yield f"let it finish: cat /proc/mdstat; put no other load on {name} that can wait"
+        yield f"let it finish: cat /proc/mdstat; put no other load on {quoted(name)} that can wait"
     elif array.action in {"recover", "resync", "reshape"}:
-        yield f"cat /proc/mdstat: does it move? rebuild-stalled of {name} says what to do"
+        yield f"cat /proc/mdstat: does it move? rebuild-stalled of {quoted(name)} says what to do"
     elif array.action == "frozen":
         yield (
             f"mdadm or an administrator froze it; let it go on: "
-            f"echo idle > /sys/block/{name.replace('/', '!')}/md/sync_action"
+            f"echo idle > /sys/block/{quoted(name.replace('/', '!'))}/md/sync_action"
         )
     elif array.state in {"readonly", "read-auto", "read-only", "auto-read-only"}:
-        yield f"it is read-only, so nothing is rebuilt: mdadm --readwrite /dev/{name}"
+        yield f"it is read-only, so nothing is rebuilt: mdadm --readwrite /dev/{quoted(name)}"
     elif array.spares:
         yield (
             f"it has a spare and does not use it; ask for it: "
-            f"echo recover > /sys/block/{name.replace('/', '!')}/md/sync_action"
+            f"echo recover > /sys/block/{quoted(name.replace('/', '!'))}/md/sync_action"
         )
     else:
-        yield f"mdadm /dev/{name} --add /dev/NEW   # a disk or partition at least as large as the others"
+        yield f"mdadm /dev/{quoted(name)} --add /dev/NEW   # a disk or partition at least as large as the others"
     if failed:
-        yield f"find out why: journalctl -k | grep -w {failed[0]}; smartctl -x /dev/{failed[0]}"
-        yield f"mdadm /dev/{name} --remove /dev/{failed[0]}   # it failed and is still listed"
+        yield f"find out why: journalctl -k | grep -w {operand(failed[0])}; smartctl -x /dev/{quoted(failed[0])}"
+        yield f"mdadm /dev/{quoted(name)} --remove /dev/{quoted(failed[0])}   # it failed and is still listed"
     elif not running and array.action != "frozen":
-        yield f"mdadm --detail /dev/{name}   # which member is gone; journalctl -k says when"
+        yield f"mdadm --detail /dev/{quoted(name)}   # which member is gone; journalctl -k says when"
     if array.tolerates is not None and array.tolerates <= 0:
         yield "see that the backup is current before touching a disk: pulling the wrong one now loses the array"
 
@@ -148,9 +149,15 @@ def _inactive(window: Window, array: Array) -> Finding:
         ),
         cites(window.cite(array), window.cite(array, "state")),
         (
-            f"mdadm --detail /dev/{array.array}; mdadm --examine of each device: compare Events and Array State",
-            f"when all are there: mdadm --run /dev/{array.array}",
-            f"if it is the remains of an old array: mdadm --stop /dev/{array.array}, then wipe those superblocks",
+            (
+                f"mdadm --detail /dev/{quoted(array.array)}; mdadm --examine of each device: compare Events and "
+                "Array State"
+            ),
+            f"when all are there: mdadm --run /dev/{quoted(array.array)}",
+            (
+                f"if it is the remains of an old array: mdadm --stop /dev/{quoted(array.array)}, then wipe "
+                "those superblocks"
+            ),
         ),
         "an old superblock on a disk that belongs to something else now: then no data is missing",
     )
@@ -167,7 +174,7 @@ def _broken(window: Window, array: Array) -> Finding:
         cites(window.cite(array), window.cite(array, "state"), *(window.cite(member, "state") for member in members)),
         (
             "journalctl -k: did the disks fail, or their cable, HBA or enclosure? The latter brings them all back",
-            f"mdadm --detail /dev/{array.array}; mdadm --examine of each device before any attempt to assemble",
+            f"mdadm --detail /dev/{quoted(array.array)}; mdadm --examine of each device before any attempt to assemble",
         ),
         "every member back and the state clean or active",
     )

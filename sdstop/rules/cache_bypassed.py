@@ -9,6 +9,7 @@ from sdstop.analysis.caching import Caching, Course, Pieces, cachings, pieces_of
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
 _ID = "cache-bypassed"
@@ -62,7 +63,7 @@ def _out_of_use(window: Window, cache: Cache) -> Finding:
         summary = f"nothing is cached: no cache set is attached to {name}, so it is as slow as the disk behind it"
         advice = (
             "bcache-super-show DEVICE | grep cset.uuid   # of the fast device: the cache set's UUID",
-            f"echo UUID > /sys/block/{cache.device or name}/bcache/attach",
+            f"echo UUID > /sys/block/{quoted(cache.device or name)}/bcache/attach",
         )
     else:
         field, word = "mode", cache.mode or ""
@@ -88,15 +89,17 @@ def _emptied(window: Window, cache: Cache) -> Finding:
         "nothing new is cached: it is being emptied (cleaner), as before a cache is taken away",
         (Value(field, field, "cleaner"), Value("dirty", "still to be written back", cache.dirty, "bytes")),
         cites(window.cite(cache, field)),
-        (f"lvchange --cachepolicy smq {cache.cache}   # of a dm-cache that is to stay",) if field == "policy" else (),
+        (f"lvchange --cachepolicy smq {operand(cache.cache)}   # of a dm-cache that is to stay",)
+        if field == "policy"
+        else (),
         "an owner who knows of nothing that is to be taken away",
     )
 
 
 def _mode_advice(cache: Cache) -> tuple[str, ...]:
     if cache.kind == "bcache":
-        return (f"echo writethrough > /sys/block/{cache.device or cache.cache}/bcache/cache_mode",)
-    return (f"lvchange --cachemode writethrough {cache.cache}   # or writeback; of a volume that LVM made",)
+        return (f"echo writethrough > /sys/block/{quoted(cache.device or cache.cache)}/bcache/cache_mode",)
+    return (f"lvchange --cachemode writethrough {operand(cache.cache)}   # or writeback; of a volume that LVM made",)
 
 
 def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
@@ -248,7 +251,12 @@ def _cause(cache: Cache, course: Course, pieces: Pieces | None, limits: Limits) 
 
 def _sequential_advice(cache: Cache) -> tuple[str, ...]:
     if cache.kind == "bcache":
-        return (f"echo 0 > /sys/block/{cache.device or cache.cache}/bcache/sequential_cutoff   # to cache these too",)
+        return (
+            (
+                f"echo 0 > /sys/block/{quoted(cache.device or cache.cache)}/bcache/sequential_cutoff"
+                "   # to cache these too"
+            ),
+        )
     return ("sysctl -a | grep skip_seq_thresh_kb   # 0 caches these too",)
 
 

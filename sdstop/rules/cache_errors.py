@@ -9,6 +9,7 @@ from sdstop.collectors.devicemapper.cache_status import CUT, UNKNOWN
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
 _ID = "cache-errors"
@@ -81,9 +82,15 @@ def _state(window: Window, cache: Cache) -> Iterator[Finding]:
 
 def _repair(cache: Cache) -> Iterator[str]:
     if cache.kind == "dm-cache":
-        yield f"lvconvert --repair {cache.cache}   # of a volume that is not in use; first keep a copy of its metadata"
+        yield (
+            f"lvconvert --repair {operand(cache.cache)}   # of a volume that is not in use; first keep a copy "
+            "of its metadata"
+        )
     elif cache.kind == "bcache":
-        yield f"cat /sys/block/{cache.device or cache.cache}/bcache/{{state,dirty_data}}   # before anything is mounted"
+        yield (
+            f"cat /sys/block/{quoted(cache.device or cache.cache)}/bcache/{{state,dirty_data}}"
+            "   # before anything is mounted"
+        )
 
 
 def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
@@ -99,10 +106,10 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
         Value("new", "I/O errors in the window", new, "", 0.0),
         *(Value(name, f"I/O errors{where}, in all", total) for name, where in _named(caching)),
     )
-    quoted = cites(*(window.cite(cache, name) for name, _ in _named(caching)))
+    evidence = cites(*(window.cite(cache, name) for name, _ in _named(caching)))
     devices = ",".join(filter(None, (cache.fast, cache.slow))) or "DEVICE"
     advice = (
-        f"smartctl -x /dev/{devices.split(',')[0]}   # and of the others: {devices}",
+        f"smartctl -x /dev/{quoted(devices.split(',')[0])}   # and of the others: {quoted(devices)}",
         "dmesg -T | grep -i 'I/O error' | tail",
     )
     if new:
@@ -113,7 +120,7 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
             cache.cache,
             f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
             values,
-            quoted,
+            evidence,
             advice,
             "a counter that stands still under the same load",
         )
@@ -126,7 +133,7 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
         cache.cache,
         f"{human.number(total)} I/O errors{where} since it was loaded, {since}",
         values,
-        quoted,
+        evidence,
         advice,
         "a counter that was reset meanwhile",
     )
@@ -147,7 +154,12 @@ def _metadata(window: Window, cache: Cache, limits: Limits) -> Iterator[Finding]
         f"its metadata are {human.percent(full)} % full; a cache that cannot write them becomes read-only",
         (Value("metadata", "metadata in use", full, "ratio", limits["metadata"]),),
         cites(window.cite(cache, "metadata_used")),
-        (f"lvs -a -o name,metadata_percent,lv_metadata_size {cache.cache.partition('/')[0]}   # then a larger pool",),
+        (
+            (
+                f"lvs -a -o name,metadata_percent,lv_metadata_size {operand(cache.cache.partition('/')[0])}"
+                "   # then a larger pool"
+            ),
+        ),
         "metadata that are this full since years and stay so: they depend on the size of the cache alone",
     )
 

@@ -8,6 +8,7 @@ from sdstop.analysis.caching import Caching, cachings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
 _ID = "cache-full-of-dirty"
@@ -97,13 +98,19 @@ def _advice(cache: Cache) -> Iterator[str]:
     match cache.kind:
         case "bcache":
             yield (
-                f"grep . /sys/block/{cache.device or cache.cache}/bcache/writeback_{{percent,rate,running,delay}}"
+                f"grep . "
+                f"/sys/block/{quoted(cache.device or cache.cache)}/bcache/writeback_{{percent,rate,running,delay}}"
                 "   # 0 running: nothing is written back"
             )
         case "dm-cache":
-            yield f"lvchange --cachesettings migration_threshold=16384 {cache.cache}   # writes back more at a time"
+            yield (
+                f"lvchange --cachesettings migration_threshold=16384 {operand(cache.cache)}"
+                "   # writes back more at a time"
+            )
         case "dm-writecache":
-            yield f"dmsetup message {cache.cache} 0 flush   # writes all of it back: while little is asked of it"
+            yield (
+                f"dmsetup message {operand(cache.cache)} 0 flush   # writes all of it back: while little is asked of it"
+            )
         case "flashcache":
             yield "sysctl -a | grep -E 'flashcache.*(dirty_thresh_pct|max_clean_ios|fallow)'   # how early, how much"
         case _:

@@ -10,6 +10,7 @@ from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 
 _ID = "cluster-degraded"
@@ -158,10 +159,11 @@ def _advice(
     said = []
     if down:
         address = (down[0].address or down[0].node).split(" ")[0]
-        said.append(f"ping {address}; on it: systemctl --failed; journalctl -b -p err | tail -40")
+        said.append(f"ping {operand(address)}; on it: systemctl --failed; journalctl -b -p err | tail -40")
     if devices:
         said.append(
-            f"on {devices[0].node}: journalctl -k | grep -i -E 'I/O error|reset'; smartctl -x {devices[0].device}"
+            f"on {quoted(devices[0].node)}: journalctl -k | grep -i -E 'I/O error|reset'; "
+            f"smartctl -x {operand(devices[0].device)}"
         )
     if lacking:
         said.append("touch no other node or disk until all data has its copies again: rebuild-running says when")

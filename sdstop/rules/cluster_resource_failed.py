@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sdstop.collectors.pacemaker.cluster import ClusterResource
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster
 
 _ID = "cluster-resource-failed"
@@ -52,8 +53,8 @@ def _found(window: Window, row: ClusterResource) -> Finding:
         ),
         cites(window.cite(row), window.cite(row, "failures") if row.failures else None),
         (
-            f"crm_mon -1 -f; journalctl -u pacemaker | grep -w {row.resource}",
-            f"once the cause is mended: crm_resource --cleanup --resource {row.resource}",
+            f"crm_mon -1 -f; journalctl -u pacemaker | grep -w {operand(row.resource)}",
+            f"once the cause is mended: crm_resource --cleanup --resource {quoted(row.resource)}",
         ),
         "active on a node, and no instance of it failed or blocked",
     )

@@ -12,6 +12,7 @@ from sdstop.collectors.system.node import STAT, Node
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Moment, Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import Disk
 
 _ID = "device-hung"
@@ -248,19 +249,22 @@ def _named(kernel: str | None) -> str:
 
 
 def _advice(name: str, device: BlockDevice | None, *, stacked: bool) -> Iterator[str]:
-    yield f"journalctl -k | grep -w {name}   # timeouts, resets, link down"
+    yield f"journalctl -k | grep -w {operand(name)}   # timeouts, resets, link down"
     yield "ps axo pid,stat,wchan:30,comm | awk '$2 ~ /^D/'   # who waits"
     if stacked:
         yield "dmsetup info; dmsetup status   # suspended, or a multipath without a path that queues"
         return
     kind = device.kind if device is not None else ""
     if kind == "nvme" or name.startswith("nvme"):
-        yield f"nvme list-subsys /dev/{name}   # state of the controller and its paths"
+        yield f"nvme list-subsys /dev/{quoted(name)}   # state of the controller and its paths"
     elif kind == "aoe" or name.startswith("etherd"):
         yield "aoe-stat; ip -s link   # is the target up, does the network drop frames"
     else:
-        yield f"cat /sys/block/{name.replace('/', '!')}/device/{{state,timeout}}   # offline? reset after how long?"
-        yield f"smartctl -x /dev/{name}   # may hang, too: run it in the background"
+        yield (
+            f"cat /sys/block/{quoted(name.replace('/', '!'))}/device/{{state,timeout}}"
+            "   # offline? reset after how long?"
+        )
+        yield f"smartctl -x /dev/{quoted(name)}   # may hang, too: run it in the background"
 
 
 DEVICE_HUNG = Rule(

@@ -11,6 +11,8 @@ from sdstop.core import format as human
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import phrase
+from sdstop.core.text import added
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
 _ID = "dimm-too-few-channels"
@@ -50,8 +52,8 @@ def _demand(window: Window, limits: Limits) -> _Demand | None:
     disks = sum(load.disks for load in found)
     if disks < limits["disks"] or any(load.unknown for load in found):
         return None
-    bytes_ = sum(load.wants if load.carries is None else min(load.wants, load.carries) for load in found)
-    moves = sum(load.moves for load in found)
+    bytes_ = added(load.wants if load.carries is None else min(load.wants, load.carries) for load in found)
+    moves = added(load.moves for load in found)
     return _Demand(disks, bytes_ * limits["passes"], moves, rebuilds_behind(window, {load.hba.hba for load in found}))
 
 
@@ -87,7 +89,7 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
         return RuledOut(_ID, _SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
     # Where sockets differ dimm-unequal-sockets is as loud about it; here the best of them counts.
     best = max((row.used or 0) / (row.channels or 1) for row in sockets)
-    few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {row.socket}" for row in sockets)
+    few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {phrase(row.socket)}" for row in sockets)
     few = few.replace(" at socket", " memory channels have a module at socket", 1)
     peak, possible = _total(sockets, "peak"), _total(sockets, "possible")
     demand = _demand(window, limits)
@@ -179,7 +181,7 @@ def _cited(window: Window, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm
 
 def _advice(sockets: Sequence[MemorySocket]) -> tuple[str, ...]:
     missing = [
-        f"{row.channels - row.used} at socket {row.socket}"
+        f"{row.channels - row.used} at socket {phrase(row.socket)}"
         for row in sockets
         if row.used is not None and row.channels is not None and row.used < row.channels
     ]

@@ -8,6 +8,7 @@ from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import phrase
 
 _ID = "dimm-unequal-sockets"
 _SUBJECT = "memory"
@@ -50,7 +51,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         ),
         cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2])),
         (
-            f"the same modules in the same slots of each socket; socket {least.socket} has the least",
+            f"the same modules in the same slots of each socket; socket {phrase(least.socket)} has the least",
             "numactl -H   # the nodes' memory as the kernel has it",
             "dmidecode -t 17 | grep -E 'Locator|Size|Error'   # a module that is there and not listed may have failed",
         ),

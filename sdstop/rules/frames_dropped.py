@@ -10,6 +10,7 @@ from sdstop.collectors.network.paths import Softnet
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "frames-dropped"
 _SECONDS = 60.0
@@ -184,7 +185,7 @@ def _finding(
             *(window.cite(known, field) for field in fields if known is not None),
         ),
         tuple(dict.fromkeys(advice for _, advice, _ in causes)),
-        f"the counters of ip -s -s link show {name} standing still under the same load",
+        f"the counters of ip -s -s link show {quoted(name)} standing still under the same load",
     )
 
 
@@ -197,7 +198,7 @@ def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[
     name, detail = losses.interface, losses.detail
     mtu = known.mtu if known is not None else None
     if detail is None:
-        yield "which kind is known after two readings of its counters", f"ip -s -s link show {name}", ""
+        yield "which kind is known after two readings of its counters", f"ip -s -s link show {quoted(name)}", ""
         return
     explained = set()
     for fields, text, advice in _MEANINGS:
@@ -206,7 +207,7 @@ def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[
             field = next(field for field in fields if detail.get(field, 0))
             explained.add(field[:2])
             shown = text.format(count=human.number(count), mtu=mtu or "its MTU")
-            yield shown, advice.format(name=name, mtu=mtu or "MTU"), field
+            yield shown, advice.format(name=quoted(name), mtu=mtu or "MTU"), field
     if detail.get("rx_dropped") and softnet:
         explained.add("rx")
         yield (
@@ -218,12 +219,16 @@ def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[
         explained.add("rx")
         yield (
             f"{human.number(detail['rx_dropped'])} good frames that nobody here wanted: an unknown protocol or VLAN",
-            f"tcpdump -ni {name} -c 200 -e   # LLDP, STP, VLANs that are not set up here: harmless",
+            f"tcpdump -ni {quoted(name)} -c 200 -e   # LLDP, STP, VLANs that are not set up here: harmless",
             "rx_dropped",
         )
     for way, count in (("rx", losses.rx_errors + losses.rx_dropped), ("tx", losses.tx_lost)):
         if count and way not in explained:
-            yield f"no counter says why ({way})", f"ethtool -S {name} | grep -i -E '{way}.*(err|drop|miss|disc)'", ""
+            yield (
+                f"no counter says why ({way})",
+                f"ethtool -S {quoted(name)} | grep -i -E '{way}.*(err|drop|miss|disc)'",
+                "",
+            )
 
 
 _MEANINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (

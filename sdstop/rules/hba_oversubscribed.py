@@ -12,6 +12,7 @@ from sdstop.collectors.fabric.sas import SasPhy
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "hba-oversubscribed"
 
@@ -68,7 +69,7 @@ def _finding(window: Window, load: Load, share: float, limits: Limits) -> Findin
         ),
         (
             "spread the disks (zones, cables of the enclosure) over more HBAs; rebuild and scrub then speed up",
-            f"lspci -vv -s {load.hba.hba} | grep -E 'LnkCap|LnkSta'   # a wider or faster slot",
+            f"lspci -vv -s {quoted(load.hba.hba)} | grep -E 'LnkCap|LnkSta'   # a wider or faster slot",
         ),
         "a load that never reads most of the disks at once: seeks, not links, are then the limit",
         explains=tuple(f"rebuild-slow:{name}" for name in rebuilds_behind(window, {load.hba.hba})) if full else (),

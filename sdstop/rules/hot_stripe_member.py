@@ -12,6 +12,7 @@ from sdstop.collectors.system.processes import ProcessActivity
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.stripe_convoy import values
 
@@ -48,7 +49,7 @@ def _hot(window: Window, striped: Striped, spread: Spread, limits: Limits) -> Fi
     name, members = striped.array.array, "+".join(spread.top)
     writer = _busiest_process(window)
     advice = [
-        f"find what is asked for there: blktrace, or the counters of the volumes on {name}",
+        f"find what is asked for there: blktrace, or the counters of the volumes on {quoted(name)}",
         "spread it: a smaller chunk, or the hot file or volume moved or striped again over more members",
     ]
     if writer:
@@ -82,7 +83,7 @@ def _busiest_process(window: Window) -> str:
         return ""
     row = list(window.rows(ProcessActivity).values())[busy.index(max(busy))]
     return (
-        f"the process that does most I/O on this node now is {human.safe(row.name, 40)} (pid {row.pid}), "
+        f"the process that does most I/O on this node now is {quoted(human.safe(row.name, 40))} (pid {row.pid}), "
         f"{human.quantity(max(busy), 'bytes_per_second')}"
     )
 

@@ -10,6 +10,8 @@ from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
+from sdstop.core.text import added
 
 _ID = "link-oversubscribed"
 _GB = 1e9
@@ -99,7 +101,7 @@ def _finding(
     window: Window, name: str, side: _Side, speed: float, capacity: float, rows: list[StorageClient]
 ) -> Finding:
     heavy = side.heavy(capacity)
-    light = sum(rate for client, rate in side.clients.items() if client not in heavy)
+    light = added(rate for client, rate in side.clients.items() if client not in heavy)
     each = max(0.0, capacity - light) / len(heavy)
     share, whole = (human.quantity(rate, "bytes_per_second") for rate in (each, capacity))
     others = len(side.clients) - len(heavy)
@@ -125,7 +127,7 @@ def _finding(
         ),
         (
             "a faster link, or one more with clients spread over both (a bond gives one client no more than one slave)",
-            f"ss -tinO state established   # who takes most: {', '.join(first)}",
+            f"ss -tinO state established   # who takes most: {', '.join(map(quoted, first))}",
         ),
         "clients that get no more over a faster link: then disks or they themselves are the limit",
         explains=(f"link-saturated:{name}",),

@@ -9,6 +9,7 @@ from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 
 _ID = "link-saturated"
 
@@ -118,14 +119,15 @@ def _now(window: Window, interface: Interface) -> float:
 def _advice(interface: Interface, *, idle: bool) -> Iterator[str]:
     name = interface.interface
     if interface.duplex == "half":
-        yield f"ethtool {name}   # half duplex is a failed negotiation: check the switch port and the cable"
+        yield f"ethtool {operand(name)}   # half duplex is a failed negotiation: check the switch port and the cable"
     if idle:
         yield (
-            f"cat /sys/class/net/{interface.master}/bonding/xmit_hash_policy   # layer3+4 spreads several connections; "
+            f"cat /sys/class/net/{quoted(interface.master or '')}/bonding/xmit_hash_policy"
+            "   # layer3+4 spreads several connections; "
             "a single one never uses more than one slave, and what comes in is the switch's choice"
         )
-    yield f"ss -tinp state established   # who sends and receives; iftop -i {name}"
-    yield f"ethtool {name}   # did it negotiate the speed that the card and the switch can do?"
+    yield f"ss -tinp state established   # who sends and receives; iftop -i {quoted(name)}"
+    yield f"ethtool {operand(name)}   # did it negotiate the speed that the card and the switch can do?"
 
 
 LINK_SATURATED = Rule(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _ID = "mdm-no-redundancy"
@@ -77,7 +78,7 @@ def _advice(cluster: Cluster, gone: list[ClusterNode], *, single: bool) -> tuple
     who = gone[0].node if gone else "the one that is missing"
     return (
         "scli --query_cluster",
-        f"bring {who} back: is its node up, and its service (systemctl status mdm)?",
+        f"bring {quoted(who)} back: is its node up, and its service (systemctl status mdm)?",
         "if it does not come back: put a standby MDM in its place (scli --replace_cluster_mdm)",
     )
 

@@ -16,6 +16,7 @@ from sdstop.collectors.memory.edac import (
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import phrase, quoted
 
 _ID = "memory-errors"
 _HOUR, _DAY = 3600.0, 86400.0
@@ -23,11 +24,15 @@ _HOUR, _DAY = 3600.0, 86400.0
 
 @dataclass(frozen=True, slots=True)
 class _Count:
-    """Errors of one place: all that were counted, for so many seconds, and the new ones between two readings."""
+    """Errors of one place: all that were counted, for so many seconds, and the new ones between two readings.
+
+    `pasted` is `what` as it may stand in a command line.
+    """
 
     row: MemoryErrors | MemoryController
     subject: str
     what: str
+    pasted: str
     corrected: int
     uncorrected: int
     counted_for: float | None
@@ -68,9 +73,12 @@ def _placed(window: Window, controller: MemoryController, rows: list[MemoryError
             continue
         module = module_of(window, row)
         name = human.safe(row.label or row.location or row.place)
-        what = name if module is None else f"{human.safe(module.slot)} ({human.safe(module.part or 'part unknown')})"
+        what, pasted = name, phrase(name)
+        if module is not None:
+            slot, part = human.safe(module.slot), human.safe(module.part or "part unknown")
+            what, pasted = f"{slot} ({part})", f"{phrase(slot)} ({phrase(part)})"
         yield _Count(
-            row, row.place, what, row.corrected or 0, row.uncorrected or 0, controller.counted_for,
+            row, row.place, what, pasted, row.corrected or 0, row.uncorrected or 0, controller.counted_for,
             window.get(MemoryErrorActivity, row.place),
         )  # fmt: skip
 
@@ -91,8 +99,9 @@ def _unplaced(window: Window, controller: MemoryController, rows: list[MemoryErr
             max(0, new.corrected - sum(row.corrected for row in known)),
             max(0, new.uncorrected - sum(row.uncorrected for row in known)),
         )
+    unknown = "memory of which the hardware does not say the module"
     yield _Count(
-        controller, controller.controller, "memory of which the hardware does not say the module",
+        controller, controller.controller, unknown, unknown,
         max(0, corrected), max(0, uncorrected), controller.counted_for, new,
     )  # fmt: skip
 
@@ -151,9 +160,9 @@ def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
 def _advice(count: _Count, severity: Severity) -> tuple[str, ...]:
     look = "ras-mc-ctl --errors; journalctl -k | grep -iE 'edac|mce|hardware error'   # when, and of which address"
     if severity is Severity.INFO:
-        return (look, f"look at {count.subject} again in a day: single corrected errors are usual")
+        return (look, f"look at {quoted(count.subject)} again in a day: single corrected errors are usual")
     return (
-        f"replace the module, or move it first: {count.what}. If the errors stay in the slot, clean the slot",
+        f"replace the module, or move it first: {count.pasted}. If the errors stay in the slot, clean the slot",
         look,
     )
 

@@ -9,6 +9,7 @@ from sdstop.collectors.network.links import InterfaceLink
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "mtu-mismatch"
 
@@ -100,7 +101,7 @@ def _bundle(window: Window, bond: Interface, slaves: Sequence[Interface]) -> Ite
             _severity(bond, slave) if small else Severity.INFO,
             f"slave {slave.interface} has MTU {slave.mtu}, {bond.interface} {bond.mtu}: {effect}{_unused(bond, slave)}",
             (bond, slave),
-            (f"ip link set dev {bond.interface} mtu {bond.mtu}   # bonding sets it on every slave",),
+            (f"ip link set dev {quoted(bond.interface)} mtu {bond.mtu}   # bonding sets it on every slave",),
         )
 
 
@@ -116,8 +117,8 @@ def _upon(window: Window, upper: Interface, lower: Sequence[Interface]) -> Itera
             f"lost{_unused(upper, parent)}",
             (upper, parent),
             (
-                f"ip link set dev {parent.interface} mtu {upper.mtu}   # if its peers and the switch take it",
-                f"ip link set dev {upper.interface} mtu {parent.mtu}   # else",
+                f"ip link set dev {quoted(parent.interface)} mtu {upper.mtu}   # if its peers and the switch take it",
+                f"ip link set dev {quoted(upper.interface)} mtu {parent.mtu}   # else",
             ),
         )
 
@@ -149,8 +150,15 @@ def _bridge(window: Window, bridge: Interface, ports: Sequence[Interface]) -> It
         what + _unused(bridge, *odd),
         (bridge, *odd),
         (
-            *(f"ip link set dev {port.interface} mtu {largest.mtu}" for port in few[:3] if port.mtu != largest.mtu),
-            f"ip link set dev {bridge.interface} mtu {largest.mtu}   # what is behind the ports must take it, too",
+            *(
+                f"ip link set dev {quoted(port.interface)} mtu {largest.mtu}"
+                for port in few[:3]
+                if port.mtu != largest.mtu
+            ),
+            (
+                f"ip link set dev {quoted(bridge.interface)} mtu {largest.mtu}"
+                "   # what is behind the ports must take it, too"
+            ),
         ),
     )
 
@@ -168,8 +176,8 @@ def _veth(window: Window, one: Interface, ends: Sequence[Interface]) -> Iterator
             f"{small.mtu}; larger frames are lost{_unused(one, other)}",
             (small, large),
             (
-                f"ip link set dev {small.interface} mtu {large.mtu}",
-                f"ip link set dev {large.interface} mtu {small.mtu}   # or so",
+                f"ip link set dev {quoted(small.interface)} mtu {large.mtu}",
+                f"ip link set dev {quoted(large.interface)} mtu {small.mtu}   # or so",
             ),
         )
 

@@ -11,6 +11,7 @@ from sdstop.collectors.fabric.numa import InterfaceNode, NumaNode
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 
 _ID = "numa-remote-hba"
 
@@ -68,7 +69,10 @@ def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
         ),
         cites(window.cite(row, "far"), window.cite(row)),
         (
-            f"cd /proc/irq && grep . $(ls /sys/bus/pci/devices/{hba.hba}/msi_irqs | sed s,$,/effective_affinity_list,)",
+            (
+                f"cd /proc/irq && grep . $(ls /sys/bus/pci/devices/{quoted(hba.hba)}/msi_irqs | sed "
+                "s,$,/effective_affinity_list,)"
+            ),
             "systemctl status irqbalance   # it moves interrupts; those that the kernel manages nobody can move",
         ),
         "interrupts that hardly ever come: /proc/interrupts counts them by CPU",

@@ -10,6 +10,7 @@ from sdstop.collectors.network.paths import PathMtu, Tcp
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 
 _ID = "path-mtu-shrunk"
 
@@ -57,21 +58,25 @@ def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Li
             window.cite(worst, "interface_mtu"),
         ),
         tuple(_advice(worst, interface, full, matters=bool(matter))),
-        f"ip route get {worst.destination} without `mtu` after ten minutes of traffic: then it was a passing detour",
+        f"ip route get {quoted(worst.destination)} without `mtu` after ten minutes of traffic: then it was a passing "
+        "detour",
     )
 
 
 def _advice(worst: PathMtu, interface: str, full: int, *, matters: bool) -> Iterator[str]:
     six = ":" in worst.destination
     size = full - (48 if six else 28)
-    ping = f"ping {'-6 ' if six else ''}-M do -c 3 -s {size} {worst.destination}"
+    ping = f"ping {'-6 ' if six else ''}-M do -c 3 -s {size} {operand(worst.destination)}"
     if not matters:
         yield "nothing to do if this is the way to the internet or through a tunnel: those are smaller"
     yield f"{ping}   # who answers 'Frag needed', or nothing at all?"
-    yield f"tracepath {'-6 ' if six else ''}-n {worst.destination}   # the hop behind which the packets get smaller"
+    yield (
+        f"tracepath {'-6 ' if six else ''}-n {operand(worst.destination)}"
+        "   # the hop behind which the packets get smaller"
+    )
     yield (
         f"then raise the MTU there (router, switch, peer), or lower it here to what passes: "
-        f"ip link set dev {interface} mtu {worst.mtu}"
+        f"ip link set dev {quoted(interface)} mtu {worst.mtu}"
     )
 
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
+from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 _ID = "pcie-degraded"
@@ -49,7 +51,7 @@ def _busy(window: Window, hba: str, limits: Limits) -> bool:
     """Return whether its disks were at work in every part of the window: an idle link may be slow to save power."""
     disks = {row.device for row in window.rows(DiskPath).values() if row.hba == hba}
     loads = [
-        sum(
+        added(
             row.read_bytes_per_second + row.write_bytes_per_second
             for device in disks
             if (row := moment.rows.get(device)) is not None
@@ -83,7 +85,7 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
             )
         ),
         (
-            f"lspci -vv -s {row.hba} | grep -E 'LnkCap|LnkSta'   # and of the port above, {row.port}",
+            f"lspci -vv -s {quoted(row.hba)} | grep -E 'LnkCap|LnkSta'   # and of the port above, {quoted(row.port)}",
             "seat the card anew, try another slot; in a slot that is shared or wired narrower the board sets the limit",
         ),
         "a board that wires fewer lanes to this slot than its port can: its manual says so, the port does not",

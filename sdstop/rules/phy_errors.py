@@ -9,6 +9,7 @@ from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import phrase, quoted
 
 _ID = "phy-errors"
 _HOUR = 3600.0
@@ -63,7 +64,7 @@ def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> I
         ),
         cites(window.cite(expander, "changes")),
         (
-            f"smp_rep_phy_err_log -p PHY /dev/bsg/{expander.expander}   # of each phy: which one counts errors",
+            f"smp_rep_phy_err_log -p PHY /dev/bsg/{quoted(expander.expander)}   # of each phy: which one counts errors",
             "journalctl -k | grep -E 'sas|end_device|mpt3sas'   # which device was removed and added",
         ),
         "drives or enclosures that were plugged, pulled or reset between the two readings",
@@ -138,9 +139,12 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
         ),
         cites(*(window.cite(row, name) for name in grown)),
         (
-            f"the cable and plugs between {row.owner} and {where}; several phys of one port: the cable; one: the slot",
-            f"smartctl -l sasphy DEVICE   # the drive's own count, of {where}: which end receives badly",
-            f"grep . /sys/class/sas_phy/{row.phy}/*_count   # again after it was plugged anew",
+            (
+                f"the cable and plugs between {phrase(row.owner)} and {phrase(where)}; several phys of one "
+                "port: the cable; one: the slot"
+            ),
+            f"smartctl -l sasphy DEVICE   # the drive's own count, of {phrase(where)}: which end receives badly",
+            f"grep . /sys/class/sas_phy/{quoted(row.phy)}/*_count   # again after it was plugged anew",
         ),
         "a drive, cable or expander that was plugged or reset between the two readings: links count errors then",
     )
@@ -163,7 +167,12 @@ def _past(window: Window, owner: str, marked: list[SasPhy], asked: int, waits: l
             *(Value(row.phy, f"largest counter of {row.phy}", _total(row)) for row in marked[:16] if row is not worst),
         ),
         cites(window.cite(worst, field)),
-        (f"cat /sys/class/sas_phy/{worst.phy}/{{negotiated_linkrate,invalid_dword_count}}   # now, and in an hour",),
+        (
+            (
+                f"cat /sys/class/sas_phy/{quoted(worst.phy)}/{{negotiated_linkrate,invalid_dword_count}}"
+                "   # now, and in an hour"
+            ),
+        ),
         "counters that grow: then the link receives badly now",
         totals=True,
     )

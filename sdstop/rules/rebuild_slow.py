@@ -12,6 +12,7 @@ from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild, folder
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
@@ -121,7 +122,7 @@ def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
         wait = f", {human.wait(slow.wait)} ms a request" if slow.wait is not None else ""
         return _Cause(
             f"{slow.device} is {human.percent(slow.busy)} % busy{wait}, its peers are not: it is the one waited for",
-            (f"smartctl -x /dev/{slow.device}; journalctl -k | grep -w {slow.device}",),
+            (f"smartctl -x /dev/{quoted(slow.device)}; journalctl -k | grep -w {operand(slow.device)}",),
             tuple(out),
             slow.device,
         )
@@ -142,7 +143,12 @@ def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
     if full and busy is not None:
         return _Cause(
             "the members are all busy: this is what these disks can do",
-            (f"does something else use the disks of {name}? see their partitions and the processes of this node",),
+            (
+                (
+                    f"does something else use the disks of {quoted(name)}? see their partitions and the "
+                    "processes of this node"
+                ),
+            ),
             tuple(out),
             busy.device,
         )
@@ -161,7 +167,7 @@ def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits
     if cache is not None and cache <= limits["stripe_cache"]:
         return _Cause(
             f"no disk is full: the stripe cache holds {cache} stripes, which is little",
-            (f"echo 4096 > {folder(known.name)}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
+            (f"echo 4096 > {quoted(folder(known.name))}/stripe_cache_size   # 4 KiB x 4096 x members of memory",),
             out,
             unknown=unknown,
         )

@@ -10,6 +10,7 @@ from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.rebuild import Rebuild, folder
 
 _ID = "rebuild-stalled"
@@ -99,7 +100,7 @@ def _teller(known: Rebuilding) -> str:
 def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool, tuple[str, ...]]:
     """Return what holds it, whether that is certain, and what to do."""
     name = known.name
-    base = folder(name)
+    base = quoted(folder(name))
     hung = [load.device for load in known.loads if load.in_flight and not load.completed]
     look = known.lines(*known.advice.stalled)
     md = known.rebuild.kind == "md"
@@ -107,15 +108,18 @@ def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool
         advice: tuple[str, ...] = (f"echo max > {base}/sync_max   # it was told to stop there",)
         if known.rebuild.operation == "reshape":
             advice = (
-                f"mdadm moves sync_max as the reshape goes; is it alive? systemctl status mdadm-grow-continue@{name}",
-                f"mdadm --grow --continue /dev/{name}",
+                (
+                    f"mdadm moves sync_max as the reshape goes; is it alive? systemctl status "
+                    f"mdadm-grow-continue@{quoted(name)}"
+                ),
+                f"mdadm --grow --continue /dev/{quoted(name)}",
             )
         return "it has reached sync_max, where it was told to stop", True, advice
     if hung:
         return (
             f"{', '.join(hung[:3])} does not answer",
             False,
-            (f"journalctl -k | grep -w {hung[0]}; smartctl -x /dev/{hung[0]}", *look),
+            (f"journalctl -k | grep -w {operand(hung[0])}; smartctl -x /dev/{quoted(hung[0])}", *look),
         )
     if silent:
         more = (f"grep . {base}/sync_* {base}/suspend_*",) if md else ()

@@ -8,6 +8,7 @@ from sdstop.analysis.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Held, Rebuild
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 
@@ -97,11 +98,11 @@ def _advice(limit: Held, known: Rebuilding, rate: float) -> tuple[str, ...]:
     if not limit.path:
         return known.lines(*known.advice.faster)
     kib = max(int(max(limit.limit, rate) * 4) // 1024, 4 * 1024)
-    first = f"echo {kib} > {limit.path}   # KiB/s, this array alone, until it is stopped"
-    back = f"echo system > {limit.path}   # back to the node's limit when it is done"
-    node = f"sysctl {limit.sysctl}={kib}   # every array of the node"
+    first = f"echo {kib} > {quoted(limit.path)}   # KiB/s, this array alone, until it is stopped"
+    back = f"echo system > {quoted(limit.path)}   # back to the node's limit when it is done"
+    node = f"sysctl {quoted(limit.sysctl)}={kib}   # every array of the node"
     if limit.which == "min":
-        return (first, node, f"what uses {known.name} now gets less; take it back when that hurts: {back}")
+        return (first, node, f"what uses {quoted(known.name)} now gets less; take it back when that hurts: {back}")
     return (first, node, back)
 
 

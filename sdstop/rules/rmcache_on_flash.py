@@ -9,6 +9,7 @@ from sdstop.collectors.powerflex.readings import ScaleioPool
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterDevice
 
 _ID = "rmcache-on-flash"
@@ -60,7 +61,10 @@ def _found(window: Window, pool: ScaleioPool, media: str) -> Finding:
         ),
         cites(window.cite(pool, "rmcache")),
         (
-            f"scli --set_rmcache_usage --protection_domain_name DOMAIN --storage_pool_name {area} --dont_use_rmcache",
+            (
+                f"scli --set_rmcache_usage --protection_domain_name DOMAIN --storage_pool_name {quoted(area)} "
+                "--dont_use_rmcache"
+            ),
             "measure before and after, with the same load, for some minutes: what is lost shows once the cache is full",
         ),
         "a load that is slower without it",

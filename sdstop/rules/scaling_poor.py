@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.text import added
 from sdstop.readings.cluster import Cluster, ClusterClient
 
 _ID = "scaling-poor"
@@ -69,8 +70,8 @@ def _phases(window: Window, cluster: str, limits: Limits) -> dict[int, _Phase]:
             continue
         queues = [_queue(row) for row, _ in active]
         known = [queue for queue in queues if queue is not None]
-        queue = sum(known) / len(known) if len(known) == len(active) else None
-        seen.setdefault(len(active), []).append((sum(rate for _, rate in active), queue))
+        queue = added(known) / len(known) if len(known) == len(active) else None
+        seen.setdefault(len(active), []).append((added(rate for _, rate in active), queue))
     return {
         clients: _phase(clients, readings) for clients, readings in seen.items() if len(readings) >= limits["readings"]
     }
@@ -87,7 +88,7 @@ def _queue(row: ClusterClient) -> float | None:
     parts = [(row.reads, row.read_wait), (row.writes, row.write_wait)]
     if any(rate and wait is None for rate, wait in parts):
         return None
-    return sum(rate * wait for rate, wait in parts if rate and wait is not None)
+    return added(rate * wait for rate, wait in parts if rate and wait is not None)
 
 
 def _found(

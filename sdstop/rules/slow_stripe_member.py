@@ -12,6 +12,7 @@ from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import DiskActivity
 
 _ID = "slow-stripe-member"
@@ -73,9 +74,12 @@ def _slow(window: Window, striped: Striped, wait: Wait, limits: Limits) -> Findi
         ),
         cites(window.cite(row) if row is not None else None, window.cite(striped.array)),
         (
-            f"smartctl -x /dev/{wait.disk}   # pending or reallocated sectors, CRC errors, recovery time",
-            f"journalctl -k | grep -w {wait.disk}   # resets, slow link, timeouts",
-            f"if it stays: mdadm /dev/{name} --replace /dev/{wait.disk}   # needs a spare, keeps redundancy",
+            f"smartctl -x /dev/{quoted(wait.disk)}   # pending or reallocated sectors, CRC errors, recovery time",
+            f"journalctl -k | grep -w {operand(wait.disk)}   # resets, slow link, timeouts",
+            (
+                f"if it stays: mdadm /dev/{quoted(name)} --replace /dev/{quoted(wait.disk)}"
+                "   # needs a spare, keeps redundancy"
+            ),
         ),
         f"a larger share of I/O than its peers' (then {wait.disk} is hot, not slow), or another load on the same "
         "disk (other partitions, a SMART self test)",

@@ -8,6 +8,7 @@ from sdstop.core import format as human
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterPool, FailureDomain
 
 _ID = "spare-below-fault-set"
@@ -76,13 +77,13 @@ def pool_copies(pool: ClusterPool) -> int:
 
 def _advice(pool: ClusterPool, need: float) -> tuple[str, ...]:
     percent = min(int(need * 100) + (need * 100 % 1 > 0), 100)
-    area = f" --protection_domain_name {pool.area}" if pool.area else ""
+    area = f" --protection_domain_name {quoted(pool.area)}" if pool.area else ""
     name = pool.pool.rpartition("/")[2]
     if (pool.domains or 0) <= pool_copies(pool):
         return (f"add nodes in further fault sets: {pool_copies(pool)} copies need {pool_copies(pool) + 1} of them",)
     return (
-        f"scli --modify_spare_policy{area} --storage_pool_name {name} --spare_percentage {percent}",
-        f"or make the failure domains equal: {pool.largest_domain} is the largest",
+        f"scli --modify_spare_policy{area} --storage_pool_name {quoted(name)} --spare_percentage {percent}",
+        f"or make the failure domains equal: {quoted(pool.largest_domain)} is the largest",
     )
 
 
@@ -113,7 +114,7 @@ def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used
         cites(window.cite(pool), window.cite(pool, "used"), *_domains(window, pool)),
         (
             "free space, or add devices, until the largest failure domain may go",
-            f"or make the failure domains equal: {pool.largest_domain} is the largest",
+            f"or make the failure domains equal: {quoted(pool.largest_domain)} is the largest",
         ),
         f"less than {human.percent(near)} % of what is left without {pool.largest_domain}",
     )

@@ -12,6 +12,7 @@ from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 
 _ID = "stripe-convoy"
@@ -103,7 +104,7 @@ def _convoy(window: Window, striped: Striped, spread: Spread, moving: float) -> 
             *(window.cite(row) for row in _rows(window, (name, *spread.top))),
         ),
         (
-            f"look at {name}'s heat strip: streams share one member for {chunk}, then all move on",
+            f"look at {quoted(name)}'s heat strip: streams share one member for {chunk}, then all move on",
             "run fewer copies, clones or scans at once; random I/O on this array suffers with them",
             f"for the next array: chunks far below {chunk} (64 KiB) end the crowding, smaller arrays contain it",
             "do not expect the streams themselves to get faster by either: what recovers is the random I/O beside them",
@@ -124,7 +125,12 @@ def _unclear(window: Window, striped: Striped, spread: Spread, moving: float) ->
         "nor clearly fixed",
         values(striped, spread, moving),
         cites(window.cite(striped.array), *(window.cite(row) for row in _rows(window, spread.top))),
-        (f"watch {name}'s heat strip for a minute: a steady line is a hot or slow member, a moving one a convoy",),
+        (
+            (
+                f"watch {quoted(name)}'s heat strip for a minute: a steady line is a hot or slow member, a "
+                "moving one a convoy"
+            ),
+        ),
         "an even heat strip at the same load",
         0.5,
     )

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.device_names import DevicePath, unstable
 
 _ID = "unstable-device-path"
@@ -73,7 +74,7 @@ def _severity(named: Sequence[DevicePath], moved: Sequence[DevicePath]) -> Sever
 def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterator[str]:
     mine = [(row, name) for row in named if (name := _stable(window, row.device)) is not None]
     for row, name in mine[:_SHOWN]:
-        yield f"{row.now or row.path} is {name}"
+        yield f"{_first(row.now or row.path)} is {quoted(name)}"
     if named[0].kind == "powerflex":
         yield (
             "one by one, while all data has its copies: scli --remove_sds_device, wait for the rebuild, then "
@@ -81,11 +82,20 @@ def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterato
         )
         yield "by-path, not by-id, where a RAID controller makes a RAID-0 of each disk: made anew it has another WWN"
     elif named[0].kind == "zfs":
-        yield f"zpool export {holder}; zpool import -d /dev/disk/by-path {holder}   # or by-id, while nobody uses it"
+        yield (
+            f"zpool export {operand(holder)}; zpool import -d /dev/disk/by-path {operand(holder)}"
+            "   # or by-id, while nobody uses it"
+        )
     elif "fstab" in holder:
-        yield f"blkid -o export {named[0].path}   # put UUID= of its file system into {holder}"
+        yield f"blkid -o export {operand(named[0].path)}   # put UUID= of its file system into {quoted(holder)}"
     else:
         yield "mdadm --detail --scan   # ARRAY lines with UUID=, and DEVICE partitions in place of names"
+
+
+def _first(path: str) -> str:
+    """Return a path that begins a line: one outside /dev could be a program's, and gets a word before it."""
+    word = quoted(path)
+    return word if word.startswith("/dev/") and ".." not in word else f"device {word}"
 
 
 def _stable(window: Window, device: str | None) -> str | None:

@@ -10,6 +10,7 @@ from sdstop.core import format as human
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
 
 _ID = "volume-qos-saturated"
@@ -193,19 +194,24 @@ def _advice(known: Limiting, binding: str) -> Iterator[str]:
     if limit.kind == CGROUP:
         key = {(READ, IOPS): "riops", (WRITE, IOPS): "wiops", (READ, BANDWIDTH): "rbps", (WRITE, BANDWIDTH): "wbps"}
         if limit.origin.endswith("/io.max"):
-            word = f"{limit.needle.strip()} {key[limit.direction, binding]}=max"
-            yield f"echo '{word}' > {limit.origin}   # or a higher number"
+            word = f"{quoted(limit.needle.strip())} {key[limit.direction, binding]}=max"
+            yield f"echo '{word}' > {quoted(limit.origin)}   # or a higher number"
         if limit.owner.endswith((".service", ".scope", ".slice")):
             way = limit.direction.capitalize()
-            name = f"IO{way}{'IOPS' if binding == IOPS else 'Bandwidth'}Max"
+            setting = f"IO{way}{'IOPS' if binding == IOPS else 'Bandwidth'}Max"
             unit = limit.owner.rpartition("/")[2]
-            yield f"systemctl show -p {name} {unit}   # where systemd sets it, it does so again at the next start"
+            yield (
+                f"systemctl show -p {setting} {operand(unit)}   # where systemd sets it, it does so again at the "
+                "next start"
+            )
     elif limit.kind == QEMU:
-        yield f"virsh blkdeviotune {limit.owner} DISK   # libvirt: shows the limits, and with options sets them"
+        yield (
+            f"virsh blkdeviotune {operand(limit.owner)} DISK   # libvirt: shows the limits, and with options sets them"
+        )
     elif limit.kind == POWERFLEX:
         yield "raise the limit of this mapping: IOPS 11 or more, bandwidth in whole MiB/s, 0 for no limit"
     else:
-        yield f"rbd config image list {limit.volume}   # rbd_qos_*: what the limits are and who set them"
+        yield f"rbd config image list {operand(limit.volume)}   # rbd_qos_*: what the limits are and who set them"
 
 
 VOLUME_QOS_SATURATED = Rule(

@@ -17,6 +17,8 @@ from sdstop.collectors.zfs.readings import (
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand
+from sdstop.core.text import added
 
 _ID = "zfs-no-slog"
 SECONDS = 60.0
@@ -52,8 +54,8 @@ def _commits(window: Window, whole: Whole, pools: int) -> tuple[float | None, st
             if row.pool == whole.name and row.commits is not None:
                 own.setdefault(row.dataset, []).append(row.commits)
     if own:
-        means = {name: sum(rates) / len(rates) for name, rates in own.items()}
-        return sum(means.values()), max(means, key=lambda name: means[name])
+        means = {name: added(rates) / len(rates) for name, rates in own.items()}
+        return added(means.values()), max(means, key=lambda name: means[name])
     moments = [(m.started, log) for m in recent.moments(IntentLog) if (log := m.rows.get("zil"))]
     told = [(started, log.commits) for started, log in moments if log.commits is not None]
     if pools > 1 or len(told) < 2 or told[-1][0] - told[0][0] < _LEAST or told[-1][1] < told[0][1]:
@@ -105,8 +107,11 @@ def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
             window.cite(disk, "rotational") if disk is not None else None,
         ),
         (
-            f"zpool add {whole.name} log mirror /dev/disk/by-id/A /dev/disk/by-id/B   # with power-loss protection",
-            *((f"is sync=always meant? zfs get sync {forced[0]}",) if forced else ()),
+            (
+                f"zpool add {operand(whole.name)} log mirror /dev/disk/by-id/A /dev/disk/by-id/B"
+                "   # with power-loss protection"
+            ),
+            *((f"is sync=always meant? zfs get sync {operand(forced[0])}",) if forced else ()),
             "who writes so? NFS and iSCSI wait for what their clients flush; sync=disabled would lose it",
         ),
         "the same wait of the applications with a log device",

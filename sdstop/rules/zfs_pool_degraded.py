@@ -12,6 +12,7 @@ from sdstop.core import format as human
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand, quoted
 
 _ID = "zfs-pool-degraded"
 _OUT = {
@@ -54,7 +55,7 @@ def _out(window: Window, whole: Whole) -> Iterator[Finding]:
     advice = {
         "SUSPENDED": (
             "journalctl -k: did disks, HBA, cable or enclosure go away? Bring them back first",
-            f"zpool clear {whole.name}   # lets the pool go on once its devices are there again",
+            f"zpool clear {operand(whole.name)}   # lets the pool go on once its devices are there again",
         )
     }
     state = window.get(PoolState, whole.name)
@@ -65,7 +66,7 @@ def _out(window: Window, whole: Whole) -> Iterator[Finding]:
         _OUT[whole.state] + (f"; {said}" if said else ""),
         (Value("state", "state", whole.state),),
         cites(window.cite(state) if state is not None else None, *_cited(window, whole.pool, "state")),
-        advice.get(whole.state, (f"zpool status -v {whole.name}; zpool import: which devices are missing?",)),
+        advice.get(whole.state, (f"zpool status -v {operand(whole.name)}; zpool import: which devices are missing?",)),
         "the state ONLINE or DEGRADED again",
     )
 
@@ -146,25 +147,33 @@ def _of(known: Rebuilding, whole: Whole) -> bool:
 def _advice(whole: Whole, devices: list[Vdev], *, running: bool) -> Iterator[str]:
     name = whole.name
     if running:
-        yield f"let it finish: zpool status {name}; put no other load on {name} that can wait"
+        yield f"let it finish: zpool status {operand(name)}; put no other load on {quoted(name)} that can wait"
     for vdev in devices[:2]:
         known = vdev.path or vdev.vdev
         if vdev.state == "OFFLINE":
-            yield f"an administrator took it out: zpool online {name} {known}, or replace it"
+            yield f"an administrator took it out: zpool online {operand(name)} {quoted(known)}, or replace it"
             continue
         look = (
-            f"journalctl -k | grep -w {vdev.device}; smartctl -x /dev/{vdev.device}" if vdev.device else "journalctl -k"
+            f"journalctl -k | grep -w {operand(vdev.device)}; smartctl -x /dev/{quoted(vdev.device)}"
+            if vdev.device
+            else "journalctl -k"
         )
-        yield f"find out why {vdev.vdev} is {vdev.state}: {look}"
+        yield f"find out why {quoted(vdev.vdev)} is {vdev.state}: {look}"
         if vdev.state in {"REMOVED", "UNAVAIL"}:
-            yield f"if it is back: zpool online {name} {known}"
+            yield f"if it is back: zpool online {operand(name)} {quoted(known)}"
         spare = next((v for v in whole.group("spares") if v.state == "AVAIL"), None)
         if not running and spare is not None:
-            yield f"zpool replace {name} {known} {spare.path or spare.vdev.partition('/')[2]}   # a spare is free"
+            yield (
+                f"zpool replace {operand(name)} {quoted(known)} "
+                f"{quoted(spare.path or spare.vdev.partition('/')[2])}   # a spare is free"
+            )
         else:
-            yield f"zpool replace {name} {known} /dev/disk/by-id/NEW   # a spare in use is set free when that is done"
+            yield (
+                f"zpool replace {operand(name)} {quoted(known)} /dev/disk/by-id/NEW"
+                "   # a spare in use is set free when that is done"
+            )
     if not devices:
-        yield f"zpool status -v {name}"
+        yield f"zpool status -v {operand(name)}"
 
 
 def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
@@ -180,8 +189,11 @@ def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
         (Value("data_errors", "blocks or files that are lost", pool.data_errors, "", 0),),
         _cited(window, pool, "errors"),
         (
-            f"zpool status -v {whole.name}   # which files; restore them from the backup",
-            f"then zpool clear {whole.name} and zpool scrub {whole.name}: the list is emptied after two clean scrubs",
+            f"zpool status -v {operand(whole.name)}   # which files; restore them from the backup",
+            (
+                f"then zpool clear {operand(whole.name)} and zpool scrub {operand(whole.name)}: the list is "
+                "emptied after two clean scrubs"
+            ),
         ),
         "errors: No known data errors, after a scrub",
     )
@@ -223,14 +235,21 @@ def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits)
         (
             _look(vdev),
             *(("checksum errors alone: suspect cable, backplane, HBA and memory before the disk",) if cable else ()),
-            f"zpool clear {vdev.pool} {vdev.path or vdev.vdev}; zpool scrub {vdev.pool}   # do they come back?",
+            (
+                f"zpool clear {operand(vdev.pool)} {quoted(vdev.path or vdev.vdev)}; zpool scrub "
+                f"{operand(vdev.pool)}   # do they come back?"
+            ),
         ),
         "no new errors after zpool clear and a scrub",
     )
 
 
 def _look(vdev: Vdev) -> str:
-    return f"journalctl -k | grep -w {vdev.device}; smartctl -x /dev/{vdev.device}" if vdev.device else "journalctl -k"
+    return (
+        f"journalctl -k | grep -w {operand(vdev.device)}; smartctl -x /dev/{quoted(vdev.device)}"
+        if vdev.device
+        else "journalctl -k"
+    )
 
 
 def _cited(window: Window, pool: Pool | None, field: str) -> tuple[Cite, ...]:

@@ -10,6 +10,8 @@ from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vde
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
+from sdstop.core.shell import operand
+from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 _ID = "zvol-slow-path"
@@ -74,13 +76,13 @@ def _load(window: Window, row: DatasetSettings) -> _Load | None:
     own = [b for m in recent.moments(DatasetActivity) if (b := m.rows.get((row.pool, row.dataset)))]
     written = [b.written_bytes for b in own if b.written_bytes is not None]
     read = [b.read_bytes for b in own if b.read_bytes is not None]
-    writes = sum(a.writes_per_second for a in disk)
-    request = sum(a.write_bytes_per_second for a in disk) / writes if writes else None
+    writes = added(a.writes_per_second for a in disk)
+    request = added(a.write_bytes_per_second for a in disk) / writes if writes else None
     if not written or not read:
         if not disk:
             return None
         read, written = [a.read_bytes_per_second for a in disk], [a.write_bytes_per_second for a in disk]
-    return _Load(sum(read) / len(read), sum(written) / len(written), request, disk[-1] if disk else None)
+    return _Load(added(read) / len(read), added(written) / len(written), request, disk[-1] if disk else None)
 
 
 def _layout(window: Window, whole: Whole) -> Layout | None:
@@ -124,7 +126,8 @@ def _judge(
             f"{human.bytes_(whole_row)}"
         )
         advice.append(
-            f"zfs create -V SIZE -o volblocksize={_power(whole_row)} {row.pool}/NEW   # and copy it: the block of a "
+            f"zfs create -V SIZE -o volblocksize={_power(whole_row)} {operand(row.pool)}/NEW"
+            "   # and copy it: the block of a "
             "volume is fixed"
         )
         values += [

@@ -2,11 +2,11 @@
 
 parent          (`Sampler`, one socket: frames come, requests go)
   supervisor    (starts the next worker when one crashed; never reads the node)
-    worker      (main thread: `Rounds` decides who runs and what is sent; it never reads the node either)
-      a thread for each collector (`Flight`), which hangs alone
+    worker      (main thread: `Scheduler` decides which collectors run and what is sent; it never reads the node either)
+      threads for collectors (`CollectorRunner`, `SerialExecutor`); one that hangs keeps its own
 """
 
-from sdstop.sampler.flight import sample
 from sdstop.sampler.process import Sampler
+from sdstop.sampler.runner import sample
 
 __all__ = ["Sampler", "sample"]

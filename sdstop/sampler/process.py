@@ -18,7 +18,7 @@ from sdstop.core.evidence import Frame
 from sdstop.core.host import Host
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
-from sdstop.sampler.rounds import PATIENCE
+from sdstop.sampler.scheduler import PATIENCE
 from sdstop.sampler.worker import Task, supervise
 
 GRACE = 2.0
@@ -48,16 +48,16 @@ class Sampler:
     ) -> None:
         """Start sampling every `interval` seconds.
 
-        `host` makes the host in the child, by default the live one at `root`. A frame waits at most `patience`
-        seconds for who is slow. With `hotplug`, block devices that come and go are noticed at once.
+        `host` makes the host in the child, by default the live one at `root` for these collectors. A frame waits at
+        most `patience` seconds for who is slow. With `hotplug`, block devices that come and go are noticed at once.
         """
         self._interval = interval
         self._asked = interval
-        self._assembly = wire.Assembly()
+        self._assembly = wire.FrameAssembly()
         self._heard = time.monotonic()
         self._gone = False
         self._socket, theirs = wire.connected()
-        task = Task(tuple(collectors), host or (lambda: LiveHost(root)), interval, patience, hotplug)
+        task = Task(tuple(collectors), host or (lambda: LiveHost(root, collectors)), interval, patience, hotplug)
         parent = os.getpid()
         self._pid: int | None = os.fork()
         if self._pid == 0:

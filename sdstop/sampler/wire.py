@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
-from sdstop.sampler.rounds import Sent
+from sdstop.sampler.scheduler import Sent
 
 PACKET = 32 << 10
 """Bytes of a packet; the smallest socket buffer that a kernel is configured with holds some."""
@@ -71,8 +71,8 @@ def packets(frame: Sent) -> Iterator[bytes]:
 
 
 @dataclass(slots=True)
-class Assembly:
-    """Puts packets together again, on the parent's side. Numbers go on from worker to worker."""
+class FrameAssembly:
+    """Frames out of packets, on the parent's side. Numbers continue from worker to worker."""
 
     number: int = 0
     worker: int | None = None

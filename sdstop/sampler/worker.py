@@ -24,7 +24,7 @@ from sdstop.node.answers import hotplug
 from sdstop.node.child import detach, end_with
 from sdstop.node.live import LiveHost
 from sdstop.sampler import wire
-from sdstop.sampler.rounds import Rounds, Sent
+from sdstop.sampler.scheduler import Scheduler, Sent
 
 FIRST_PAUSE = 0.5
 """Seconds before the next worker after a crash; doubled with every further one."""
@@ -130,34 +130,34 @@ def work(task: Task, host: Host, connection: socket.socket, at_leisure: Callable
         for packet in wire.packets(frame):
             connection.send(packet)
 
-    rounds = Rounds(task.collectors, host, send, wake, task.interval, task.patience)
+    scheduler = Scheduler(task.collectors, host, send, wake, task.interval, task.patience)
     poll = select.poll()
     poll.register(signs, select.POLLIN)
     poll.register(connection, select.POLLIN)
-    rounds.step()
+    scheduler.step()
     at_leisure()
     if task.hotplug:
         threading.Thread(target=_watch, args=(hint, connection), name="hotplug-start", daemon=True).start()
     while True:
-        ready = dict(poll.poll(math.ceil(rounds.pause() * 1000)))
+        ready = dict(poll.poll(math.ceil(scheduler.pause() * 1000)))
         if signs in ready:
             os.eventfd_read(signs)
         if connection.fileno() in ready:
             request = connection.recv(wire.PACKET)
             if not request:
                 return
-            _obey(rounds, request)
+            _obey(scheduler, request)
         if hints:
             hints.clear()
-            rounds.look()
-        rounds.step()
+            scheduler.look()
+        scheduler.step()
 
 
-def _obey(rounds: Rounds, request: bytes) -> None:
+def _obey(scheduler: Scheduler, request: bytes) -> None:
     if request == wire.RESCAN:
-        rounds.rescan()
+        scheduler.rescan()
     else:
-        rounds.interval = wire.requested_interval(request)
+        scheduler.interval = wire.requested_interval(request)
 
 
 def _watch(hint: Callable[[], None], connection: socket.socket) -> None:

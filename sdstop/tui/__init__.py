@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["FrameFeed", "Options", "run", "usable_terminal"]
 
 
-class FrameFeed(Protocol):
+class LiveFrames(Protocol):
     """Whoever brings a live node's frames."""
 
     def fileno(self) -> int:
@@ -32,7 +32,7 @@ class FrameFeed(Protocol):
         """End it, without waiting for what hangs."""
 
 
-def run(session: Session, frames: FrameFeed | None, options: Options) -> int:
+def run(session: Session, frames: LiveFrames | None, options: Options) -> int:
     """Show the dashboard until the user quits; return the exit code.
 
     `frames` feeds a live session; None for a capture, whose frames the session has been fed already.

@@ -6,17 +6,17 @@ import asyncio
 import time
 
 from sdstop.core.session import Session
-from sdstop.tui import FrameFeed
-from sdstop.tui.commands import Commands
-from sdstop.tui.facts import Thing
+from sdstop.tui import LiveFrames
+from sdstop.tui.commands import HINTS, Commands
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.main import Main
-from sdstop.tui.pane import Pane
 from sdstop.tui.playhead import Playhead
-from sdstop.tui.scene import Claim, Mode, Scene
+from sdstop.tui.scene import FindingEntry, Mode, Scene
 from sdstop.tui.sheet import FactSheet, RawSheet, Sheet, WhySheet
 from sdstop.tui.terminal import Options
-from sdstop.tui.views.view import Place
+from sdstop.tui.views.view import ViewPlace
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.pane import Pane
 
 
 class Dashboard(Commands):
@@ -25,7 +25,7 @@ class Dashboard(Commands):
     TITLE = "sdstop"
     CSS_PATH = "dashboard.tcss"
 
-    def __init__(self, session: Session, frames: FrameFeed | None, options: Options) -> None:
+    def __init__(self, session: Session, frames: LiveFrames | None, options: Options) -> None:
         """Watch a session; `frames` feeds it, None if it has all its frames."""
         super().__init__(options)
         self.session = session
@@ -33,7 +33,7 @@ class Dashboard(Commands):
         self.playhead = Playhead(session, following=frames is not None)
         self.interval: float = getattr(frames, "interval", 1.0)
         self.playing = False
-        self.main = Main()
+        self.main = Main(HINTS)
         self._heard = time.monotonic()
         self._reader = -1
 
@@ -135,11 +135,11 @@ class Dashboard(Commands):
         if row is None or row.key is None:
             return
         match item := getattr(row.item, "opens", row.item):
-            case Place():
+            case ViewPlace():
                 await self.main.go(item)
-            case Claim():
+            case FindingEntry():
                 await self.lay(WhySheet(item))
-            case Thing():
+            case FactSubject():
                 await self.lay(FactSheet(item))
             case Quote():
                 await self.lay(RawSheet(item))

@@ -3,73 +3,105 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable
+from functools import partial
 from typing import ClassVar
 
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 
 from sdstop.core.session import Session
-from sdstop.tui import FrameFeed
+from sdstop.tui import LiveFrames
 from sdstop.tui.dump import capture_name, save_text, write_capture
-from sdstop.tui.foot import Foot, Question
+from sdstop.tui.help import sections
 from sdstop.tui.main import Main
-from sdstop.tui.palette import plain
-from sdstop.tui.pane import Pane
 from sdstop.tui.playhead import Playhead
 from sdstop.tui.sheet import HelpSheet, Sheet
 from sdstop.tui.shell import Shell, stepped
+from sdstop.tui.views import VIEWS
+from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.keys import Section, bind, explained, hints_of, key_of, keys_of
+from sdstop.tui.widgets.palette import plain
+from sdstop.tui.widgets.pane import Pane
+from sdstop.tui.widgets.table import LineTable
+from sdstop.tui.widgets.tree import TreeTable
 
 INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds between frames that + and - choose from."""
-_VIEWS = {
-    "overview": "1",
-    "disks": "2",
-    "caches": "3",
-    "network": "4",
-    "fabric": "5",
-    "host": "6",
-    "cluster": "7",
-    "volumes": "8",
-    "findings": "!",
-}
-
-
-def _bind(keys: str, action: str) -> Binding:
-    return Binding(keys, action, show=False)
 
 
 class Commands(Shell):
     """The dashboard's actions; no key changes anything on the node."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        _bind("q,f10", "leave"),
-        _bind("question_mark,f1", "keys"),
-        *(_bind(key, f"view('{key}')") for key in "12345678"),
-        _bind("exclamation_mark", "view('!')"),
-        _bind("enter", "choose"),
-        _bind("escape,backspace", "away"),
-        _bind("slash,f3,f4", "filter"),
-        _bind("n", "match(1)"),
-        _bind("N", "match(-1)"),
-        _bind("space", "pause"),
-        _bind("t,right_square_bracket", "step(1)"),
-        _bind("T,left_square_bracket", "step(-1)"),
-        _bind("e", "event(1)"),
-        _bind("E", "event(-1)"),
-        _bind("b", "branch"),
-        _bind("L", "newest"),
-        _bind("plus,equals_sign", "pace(1)"),
-        _bind("minus", "pace(-1)"),
-        _bind("w", "write"),
-        _bind("y", "copy"),
-        _bind("a", "ascii"),
-        _bind("c", "colour"),
-        _bind("m", "mouse"),
-        _bind("colon", "command"),
+        *(bind(key_of(entry.key), f"view('{entry.key}')") for entry in VIEWS),
+        *explained(
+            Section.VIEWS,
+            "a finding: why; a number's row: the raw evidence",
+            bind("enter", "choose"),
+            hint="why",
+            rank=4,
+        ),
+        *explained(Section.VIEWS, "back", bind("escape,backspace", "away")),
+        *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=11),
+        *explained(
+            Section.ROWS, "filter; Esc clears it", bind("slash,f3,f4", "filter", "filter"), hint="filter", rank=2
+        ),
+        *explained(Section.ROWS, "next and previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
+        *explained(Section.ROWS, "copy the row (terminal's clipboard)", bind("y", "copy", "copy")),
+        *explained(
+            Section.TIME, "pause and go on; a capture: play", bind("space", "pause", "pause"), hint="pause", rank=5
+        ),
+        *explained(
+            Section.TIME,
+            "next and previous frame",
+            bind("t,right_square_bracket", "step(1)"),
+            bind("T,left_square_bracket", "step(-1)"),
+            hint="step",
+            rank=6,
+        ),
+        *explained(
+            Section.TIME,
+            "next and previous event: a finding begins or ends",
+            bind("e", "event(1)"),
+            bind("E", "event(-1)"),
+            hint="event",
+            rank=7,
+        ),
+        *explained(
+            Section.TIME,
+            "go to a time: 13:58, -5m (before now), +30s (from here)",
+            bind("b", "branch", "time"),
+            hint="go to time",
+            rank=10,
+        ),
+        *explained(Section.TIME, "back to the newest frame", bind("L", "newest", "newest", "live")),
+        *explained(
+            Section.TIME, "longer and shorter interval", bind("plus,equals_sign", "pace(1)"), bind("minus", "pace(-1)")
+        ),
+        *explained(
+            Section.OTHER, "write what is remembered as a capture", bind("w", "write", "write"), hint="write", rank=8
+        ),
+        *explained(
+            Section.OTHER,
+            "ASCII, colour, mouse: on and off",
+            bind("a", "ascii", "ascii"),
+            bind("c", "colour", "colour"),
+            bind("m", "mouse", "mouse"),
+        ),
+        *explained(
+            Section.OTHER,
+            "the same by name: disks, sort queue, save FILE, quit",
+            bind("colon", "command"),
+            hint="command",
+            rank=12,
+        ),
+        *explained(Section.OTHER, "this page", bind("question_mark,f1", "keys", "help"), hint="help", rank=1),
+        *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave", "quit"), hint="quit", rank=9),
     ]
 
     session: Session
-    feed: FrameFeed | None
+    feed: LiveFrames | None
     playhead: Playhead
     interval: float
     playing: bool
@@ -86,7 +118,7 @@ class Commands(Shell):
     async def action_keys(self) -> None:
         """Show the keys."""
         if not isinstance(self.screen, HelpSheet):
-            await self.lay(HelpSheet(self.options.version))
+            await self.lay(HelpSheet(KEYS, self.options.version))
 
     async def lay(self, sheet: Sheet) -> None:
         """Lay a sheet over what is seen."""
@@ -94,7 +126,7 @@ class Commands(Shell):
 
     async def action_view(self, key: str) -> None:
         """Show a view, whatever lies over it."""
-        if not isinstance(self.screen, Sheet) and self.main.shown.key == key:
+        if not isinstance(self.screen, Sheet) and self.main.entry.key == key:
             self.main.shown.turn()
             return
         while isinstance(self.screen, Sheet):
@@ -172,7 +204,7 @@ class Commands(Shell):
 
         if self.session.timeline.frames:
             self.playing = False
-            self.foot.ask(Question("time, UTC (13:58  -5m  +30s)", "", done))
+            self.foot.ask(Prompt("time, UTC (13:58  -5m  +30s)", "", done))
 
     def action_pace(self, direction: int) -> None:
         """Sample less or more often."""
@@ -197,7 +229,7 @@ class Commands(Shell):
             if answer:
                 self.run_worker(self._write(answer), exclusive=True)
 
-        self.foot.ask(Question(f"write {count} frames to", capture_name(self.session), done))
+        self.foot.ask(Prompt(f"write {count} frames to", capture_name(self.session), done))
 
     async def _write(self, path: str) -> None:
         self.foot.say(f"writing {path} ...")
@@ -250,27 +282,22 @@ class Commands(Shell):
             if answer and answer.strip():
                 self.command(answer.strip())
 
-        self.foot.ask(Question(":", "", done, choices=sorted(self._named())))
+        self.foot.ask(Prompt(":", "", done, choices=sorted(self._named())))
 
     def _named(self) -> dict[str, Callable[[], object]]:
+        views = {entry.name: partial(self.call_later, self.action_view, entry.key) for entry in VIEWS}
+        bound = {name: self._action(key.action) for key in keys_of(self.BINDINGS) for name in key.commands}
         return {
-            **{name: lambda key=key: self.call_later(self.action_view, key) for name, key in _VIEWS.items()},  # type: ignore[misc]
-            "help": lambda: self.call_later(self.action_keys),
-            "quit": self.action_leave,
-            "filter": self.action_filter,
-            "pause": self.action_pause,
-            "time": self.action_branch,
-            "live": self.action_newest,
-            "newest": self.action_newest,
-            "write": self.action_write,
-            "copy": self.action_copy,
-            "ascii": self.action_ascii,
-            "colour": self.action_colour,
-            "mouse": self.action_mouse,
+            **views,
+            **bound,
             "rescan": self.action_rescan,
             "sort": lambda: self.foot.say(f"sort by: {' '.join(self.main.table().sortable)}"),
             "save": lambda: self.foot.say("save FILE"),
         }
+
+    def _action(self, name: str) -> Callable[[], object]:
+        action: Callable[[], object] = getattr(self, f"action_{name}")
+        return partial(self.call_later, action) if inspect.iscoroutinefunction(action) else action
 
     def action_rescan(self) -> None:
         """Run every source at once."""
@@ -295,3 +322,10 @@ class Commands(Shell):
             self._named()[name]()
         else:
             self.foot.say(f"no command {name}; there are {' '.join(sorted(self._named()))}", bad=True)
+
+
+_TABLES = (Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, Commands.BINDINGS)
+KEYS = sections(*_TABLES)
+"""The help screen's sections of keys."""
+HINTS = hints_of(*_TABLES)
+"""What the last line names, the most important first."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sdstop.core.evidence import dated
 from sdstop.core.format import moment
+from sdstop.core.output_file import OutputFile
 from sdstop.core.session import Session
 
 
@@ -37,8 +38,8 @@ def write_capture(path: str, session: Session) -> str:
 def save_text(path: str, text: str) -> str:
     """Write text to a file that is not there yet; return "" or, in one line, why it could not be."""
     try:
-        with Path(path).expanduser().open("x", encoding="utf-8") as file:
-            file.write(text + "\n")
+        with OutputFile(Path(path).expanduser(), replace=False) as file:
+            file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
     except OSError as error:
         return error.strerror or str(error)
     except RuntimeError as error:

@@ -7,26 +7,32 @@ from dataclasses import dataclass
 
 from sdstop.core.format import NONE, cell, quantity
 from sdstop.core.model import Buckets, Fact, Label, Reading, schema
-from sdstop.tui.drives import rows
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, text
+from sdstop.tui.widgets.pane import Row, words
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class FactSubject:
     """A thing that can be looked at: its name, and the families and identities of its readings."""
 
     name: str
     parts: tuple[tuple[type[Reading], Hashable], ...]
 
 
-def fact_rows(thing: Thing, scene: Scene, width: int) -> list[Row]:
+@dataclass(frozen=True, slots=True)
+class FactLink:
+    """The item of a line that leads to facts and shows nothing else of them."""
+
+    opens: FactSubject
+
+
+def fact_rows(thing: FactSubject, scene: Scene, width: int) -> list[Row]:
     """Return a line per field that the node says."""
     shown: list[Row] = []
     for family, key in thing.parts:
-        known, stale = rows(scene, family)
+        known, stale = scene.rows(family)
         reading = known.get(key)
         if reading is None:
             continue

@@ -1,55 +1,19 @@
-"""The keys, for the help screen and for the README."""
+"""The help screen: views out of their registry, keys out of bindings, and the marks of tables."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterable
 
-from sdstop.tui.palette import FAINT, STRONG, Palette, text
-from sdstop.tui.pane import Row, words
+from textual.binding import BindingType
 
-KEYS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
-    (
-        "Views",
-        (
-            ("1 2 3 4 5 6 7 8", "Overview, Disks, Caches, Network, Fabric, Host, Cluster, Volumes"),
-            ("6 again", "the next page of Host: load, hardware, sources"),
-            ("!", "all findings: in force, unknown, ended, ruled out"),
-            ("Enter", "a finding: why; a number's row: the raw evidence"),
-            ("Esc Backspace", "back"),
-            ("Tab", "next pane"),
-        ),
-    ),
-    (
-        "Rows",
-        (
-            ("j k arrows", "up and down; g G first and last; PgUp PgDn"),
-            ("/", "filter; Esc clears it; n N next and previous match"),
-            ("s", "sort by the next column; S or I the other way round"),
-            ("h l left right", "of a tree: fold, unfold; z all of it; + folded, but for what is wrong"),
-            ("y", "copy the row (terminal's clipboard)"),
-        ),
-    ),
-    (
-        "Time (UTC)",
-        (
-            ("Space", "pause and go on; a capture: play"),
-            ("t T  ] [", "next and previous frame"),
-            ("e E", "next and previous event: a finding begins or ends"),
-            ("b", "go to a time: 13:58, -5m (before now), +30s (from here)"),
-            ("L", "back to the newest frame"),
-            ("+ -", "longer and shorter interval"),
-        ),
-    ),
-    (
-        "Else",
-        (
-            ("w", "write what is remembered as a capture"),
-            ("a c m", "ASCII, colour, mouse: on and off"),
-            (":", "the same by name: disks, sort queue, save FILE, quit"),
-            ("q Ctrl-C", "quit"),
-        ),
-    ),
-)
+from sdstop.tui.views import VIEWS
+from sdstop.tui.widgets.keys import Section, lines_of
+from sdstop.tui.widgets.palette import FAINT, STRONG, Palette, text
+from sdstop.tui.widgets.pane import Row, words
+
+Lines = tuple[tuple[str, str], ...]
+"""Keys or marks, and what each does or means."""
 
 MARKS = (
     ("!CRIT *WARN", "severity; INFO is allowed to be quiet"),
@@ -68,15 +32,25 @@ _MARGIN = 20
 """Cells before what a key does."""
 
 
-def help_rows(palette: Palette, version: str, width: int) -> list[Row]:
+def sections(*tables: Iterable[BindingType]) -> tuple[tuple[str, Lines], ...]:
+    """Return (title, lines) of each section: the views, then the keys of these tables of bindings."""
+    views = [(entry.key, f"{entry.title}: {entry.shows}") for entry in VIEWS]
+    lines: dict[Section, list[tuple[str, str]]] = {section: [] for section in Section}
+    lines[Section.VIEWS] = views
+    for line, names in lines_of(*tables).items():
+        lines[line.section].append((" ".join(names), line.description))
+    return tuple((section.value, tuple(listed)) for section, listed in lines.items())
+
+
+def help_rows(keys: Iterable[tuple[str, Lines]], palette: Palette, version: str, width: int) -> list[Row]:
     """Return the help screen's lines; what is too long for the width goes on in the next one."""
     rows = [words(())]
-    for title, explained in (*KEYS, ("Marks", MARKS)):
+    for title, explained in (*keys, ("Marks", MARKS)):
         rows.append(words(text((f"  {title}", STRONG))))
         for name, what in explained:
             lines = textwrap.wrap(what, max(width - _MARGIN - 1, 10))
             shown = name.replace("≤", palette.at_most)
-            rows.append(words(text(f"    {shown:<16}", (lines[0], FAINT))))
+            rows.append(words(text(f"    {shown:<15} ", (lines[0], FAINT))))
             rows.extend(words(text((" " * _MARGIN + line, FAINT))) for line in lines[1:])
         rows.append(words(()))
     rows.append(words(text((f"  sdstop {palette.word(version)}: it changes nothing on the node.", FAINT))))

@@ -2,66 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 from textual.screen import Screen
 
-from sdstop.tui.foot import Foot, Hint, Question
-from sdstop.tui.palette import Palette, text
-from sdstop.tui.pane import Pane, Row
 from sdstop.tui.scene import Scene
 from sdstop.tui.status import counts_line, status_line, tabs_line
-from sdstop.tui.table import LineTable
-from sdstop.tui.views.overview import Overview
-from sdstop.tui.views.view import Place, View
-
-HINTS: tuple[Hint, ...] = (
-    ("?", "help"),
-    ("/", "filter"),
-    ("s", "sort"),
-    ("Enter", "why"),
-    ("Space", "pause"),
-    ("t T", "step"),
-    ("e", "event"),
-    ("w", "write"),
-    ("q", "quit"),
-    ("b", "go to time"),
-    ("Tab", "next pane"),
-    (":", "command"),
-)
-
-
-TABS = (
-    ("1", "Overview"),
-    ("2", "Disks"),
-    ("3", "Caches"),
-    ("4", "Network"),
-    ("5", "Fabric"),
-    ("6", "Host"),
-    ("7", "Cluster"),
-    ("8", "Volumes"),
-    ("!", "Findings"),
-)
-"""Views by key."""
+from sdstop.tui.views import FIRST, view_of
+from sdstop.tui.views.view import View, ViewPlace
+from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.keys import Hint
+from sdstop.tui.widgets.palette import Palette, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import LineTable
 
 
 class Main(Screen[None]):
     """One view at a time."""
 
-    def __init__(self) -> None:
-        """Start on the overview."""
+    def __init__(self, hints: Sequence[Hint]) -> None:
+        """Start on the first view; `hints` are the keys that the last line names."""
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-lowest"), (14, "-low"), (20, "-middling"), (36, "-tall")]
         self.status = Pane(cursor=False, id="status")
         self.tabs = Pane(cursor=False, id="tabs")
         self.tiny = Pane(cursor=False, id="tiny")
-        self.foot = Foot(HINTS)
-        self.shown: View = Overview()
-        self.views: dict[str, View] = {"1": self.shown}
+        self.foot = Foot(hints)
+        self.entry = FIRST
+        self.views: dict[str, View] = {FIRST.key: FIRST.made_of()}
         self.scene: Scene | None = None
         self._needle = ""
+
+    @property
+    def shown(self) -> View:
+        """The view that is seen."""
+        return self.views[self.entry.key]
 
     def compose(self) -> ComposeResult:
         """Lay out the parts."""
@@ -108,28 +87,29 @@ class Main(Screen[None]):
         palette = scene.palette
         self.tiny.put([Row(line=lambda _: (*counts_line(scene, brief=True),))], palette)
         self.status.put([Row(line=lambda width: status_line(scene, width))], palette)
-        self.tabs.put([Row(line=lambda width: tabs_line(TABS, self.shown.key, width))], palette)
+        self.tabs.put([Row(line=lambda width: tabs_line(self.entry, width))], palette)
         self.foot.show(palette)
         self.shown.show(scene)
 
     # -- keys -------------------------------------------------------------------------------------------------
 
     async def show_view(self, key: str) -> None:
-        """Show a view, or say that there is none."""
+        """Show a view."""
+        entry = view_of(key)
         if key not in self.views:
-            self.views[key] = _made(key)
+            self.views[key] = entry.made_of()
             await self.query_one("#views").mount(self.views[key])
         view = self.views[key]
         if view is not self.shown:
             self.shown.remove_class("-shown")
             view.add_class("-shown")
-            self.shown = view
+            self.entry = entry
         self.set_focus(view.main)
         if self.scene is not None:
             view.show(self.scene)  # for the cursor, which the next key may move; once laid out, it is painted anew
             self.call_after_refresh(self.show, self.scene)
 
-    async def go(self, place: Place) -> None:
+    async def go(self, place: ViewPlace) -> None:
         """Show a view, and a row of it."""
         await self.show_view(place.view)
         self.shown.point(place.key)
@@ -147,7 +127,7 @@ class Main(Screen[None]):
             self._needle = answer or ""
             table.search(answer or "")
 
-        self.foot.ask(Question("filter", table.needle, done, table.search))
+        self.foot.ask(Prompt("filter", table.needle, done, table.search))
 
     def match(self, step: int) -> bool:
         """Go to the next or the previous row that holds what was last searched, filtered or not."""
@@ -159,42 +139,5 @@ class Main(Screen[None]):
         table = self.table()
         if table.needle:
             table.search("")
-        elif self.shown.key != "1":
-            await self.show_view("1")
-
-
-def _made(key: str) -> View:
-    """Make a view when it is asked for: what the first one does not need is not even imported before."""
-    match key:
-        case "2":
-            from sdstop.tui.views.disks import Disks  # noqa: PLC0415
-
-            return Disks()
-        case "3":
-            from sdstop.tui.views.caches import Caches  # noqa: PLC0415
-
-            return Caches()
-        case "4":
-            from sdstop.tui.views.network import Network  # noqa: PLC0415
-
-            return Network()
-        case "5":
-            from sdstop.tui.views.fabric import FabricView  # noqa: PLC0415
-
-            return FabricView()
-        case "6":
-            from sdstop.tui.views.host import Host  # noqa: PLC0415
-
-            return Host()
-        case "7":
-            from sdstop.tui.views.cluster import ClusterView  # noqa: PLC0415
-
-            return ClusterView()
-        case "8":
-            from sdstop.tui.views.volumes import Volumes  # noqa: PLC0415
-
-            return Volumes()
-        case _:
-            from sdstop.tui.views.findings import Findings  # noqa: PLC0415
-
-            return Findings()
+        elif self.entry is not FIRST:
+            await self.show_view(FIRST.key)

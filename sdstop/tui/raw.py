@@ -10,9 +10,9 @@ from rich.cells import chop_cells
 from sdstop.core.evidence import Evidence, Outcome, http_keys, readable
 from sdstop.core.format import timestamp, wait
 from sdstop.core.session import Session
-from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
-from sdstop.tui.pane import Row, words
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 LONGEST = 1 << 20
 """Bytes of one piece of evidence that are shown."""

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
+from sdstop.analysis.drives import DriveState, drives
+from sdstop.analysis.latest import latest_rows
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Severity, by_cause
+from sdstop.core.finding import Finding, Severity, by_cause, worst_by_subject
 from sdstop.core.history import Window
+from sdstop.core.model import Reading
 from sdstop.core.session import Look, Session
 from sdstop.core.snapshot import Run, Snapshot
-from sdstop.tui.palette import Palette
+from sdstop.tui.widgets.palette import Palette
+
+R = TypeVar("R", bound=Reading)
 
 BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
 """Outcomes that leave something unknown."""
@@ -27,7 +33,7 @@ class Mode(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class FindingEntry:
     """A line of the list of findings.
 
     `severity` None: unknown, and `calm` if nothing is at fault for that. `since` and `until` are Unix seconds,
@@ -78,6 +84,19 @@ class Scene:
         return self.look.window.now
 
     @property
+    def in_force(self) -> tuple[Finding, ...]:
+        """The findings at the moment."""
+        return self.look.judgement.findings
+
+    def rows(self, family: type[R]) -> tuple[Mapping[Hashable, R], bool]:
+        """Return a family's rows, and whether they are stale: those of the last good run of a source that fails now."""
+        return latest_rows(self.window, family)
+
+    def drives(self) -> dict[str, DriveState]:
+        """Return every block device by name."""
+        return drives(self.window, self.in_force)
+
+    @property
     def troubled(self) -> list[Run]:
         """Runs of collectors that leave something unknown."""
         return [run for run in self.now.runs.values() if run.outcome in BAD]
@@ -108,23 +127,25 @@ class Scene:
                 latest[episode.finding.id] = episode
         return latest
 
-    def findings(self) -> list[Claim]:
+    def findings(self) -> list[FindingEntry]:
         """Return the findings in force, worst first."""
         known = self.episodes()
-        claims = []
-        for f in self.look.judgement.findings:
+        entries = []
+        for f in self.in_force:
             episode = known.get(f.id)
             since, began = (episode.since, episode.began) if episode else (self.now.taken, self.now.monotonic)
-            claims.append(Claim(f.id, f.severity, f.summary, f.subject, since, None, f, began=began))
-        return claims
+            entries.append(FindingEntry(f.id, f.severity, f.summary, f.subject, since, None, f, began=began))
+        return entries
 
-    def unknown(self) -> list[Claim]:
+    def unknown(self) -> list[FindingEntry]:
         """Return what could not be seen: collectors in trouble, and rules that could not look, by reason.
 
         What none could see here comes last, and is no trouble.
         """
-        claims = [
-            Claim(f"run:{r.collector}", None, f"{r.outcome}: {r.reason}", r.collector, r.since, run=r, began=r.began)
+        entries = [
+            FindingEntry(
+                f"run:{r.collector}", None, f"{r.outcome}: {r.reason}", r.collector, r.since, run=r, began=r.began
+            )
             for r in self.troubled
         ]
         said = {run.collector for run in self.troubled}
@@ -136,29 +157,23 @@ class Scene:
             names = sorted(set(rules))
             subject = names[0] if len(names) == 1 else f"{len(names)} rules"
             shown = reason if len(names) == 1 else f"{reason}: {', '.join(names)}"
-            claims.append(Claim(f"unchecked:{reason}", None, shown, subject, calm=calm))
-        return claims
+            entries.append(FindingEntry(f"unchecked:{reason}", None, shown, subject, calm=calm))
+        return entries
 
-    def ended(self) -> list[Claim]:
+    def ended(self) -> list[FindingEntry]:
         """Return findings that were in force before the moment looked at, the last first."""
-        current = {f.id for f in self.look.judgement.findings}
-        claims = [
-            Claim(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject, e.since,
-                  e.until, e.finding, began=e.began, ended=e.ended)
+        current = {f.id for f in self.in_force}
+        entries = [
+            FindingEntry(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject,
+                         e.since, e.until, e.finding, began=e.began, ended=e.ended)
             for e in self.session.episodes(self.now.monotonic)
             if e.finding.id not in current and e.ended is not None and e.ended <= self.now.monotonic
         ]  # fmt: skip
-        return sorted(claims, key=lambda claim: -(claim.ended or 0.0))
+        return sorted(entries, key=lambda entry: -(entry.ended or 0.0))
 
     def worst(self) -> dict[str, Severity]:
         """Return the worst severity said of each thing, by subject and by each part of it (`md2/sdc`: sdc)."""
-        found: dict[str, Severity] = {}
-        for finding in self.look.judgement.findings:
-            for name in {finding.subject, finding.subject.rpartition("/")[2]}:
-                known = found.get(name)
-                if known is None or known.rank < finding.severity.rank:
-                    found[name] = finding.severity
-        return found
+        return worst_by_subject(self.in_force)
 
     def counts(self) -> dict[Severity | None, int]:
         """Return how many findings of each severity there are, a cause with all it explains as one.
@@ -166,8 +181,8 @@ class Scene:
         None: what is unknown and should not be, as many as the view of all findings has lines of it.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
-        for led in by_cause(self.look.judgement.findings):
+        for led in by_cause(self.in_force):
             if not led.follows:
                 found[led.severity] += 1
-        found[None] = sum(not claim.calm for claim in self.unknown())
+        found[None] = sum(not entry.calm for entry in self.unknown())
         return found

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.screen import Screen
 
-from sdstop.tui.facts import Thing, fact_rows
-from sdstop.tui.foot import Foot, Hint, Question
-from sdstop.tui.help import help_rows
-from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.facts import FactSubject, fact_rows
+from sdstop.tui.help import Lines, help_rows
 from sdstop.tui.raw import head_lines, raw_rows, recalled
-from sdstop.tui.scene import Claim, Scene
+from sdstop.tui.scene import FindingEntry, Scene
 from sdstop.tui.status import status_line
-from sdstop.tui.why import Quote, claim_mark, why_rows
+from sdstop.tui.why import Quote, entry_mark, why_rows
+from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.keys import Hint
+from sdstop.tui.widgets.pane import Pane, Row, words
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"), ("t T", "step"), ("q", "quit"))
 
@@ -77,7 +78,7 @@ class Sheet(Screen[None]):
             self.needle = answer or ""
             self.match(1)
 
-        self.foot.ask(Question("find", self.needle, done))
+        self.foot.ask(Prompt("find", self.needle, done))
 
     def match(self, step: int) -> bool:
         """Go to the next or the previous line that holds what was looked for."""
@@ -92,38 +93,39 @@ class Sheet(Screen[None]):
 class HelpSheet(Sheet):
     """The keys."""
 
-    def __init__(self, version: str) -> None:
-        """Remember the version that is shown."""
+    def __init__(self, keys: Sequence[tuple[str, Lines]], version: str) -> None:
+        """Show these sections of keys, and the version."""
         super().__init__("Help")
+        self.keys = keys
         self.version = version
 
     def fill(self, scene: Scene, width: int) -> None:
         """Put the rows."""
-        self.pane.put(help_rows(scene.palette, self.version, width), scene.palette)
+        self.pane.put(help_rows(self.keys, scene.palette, self.version, width), scene.palette)
 
 
 class WhySheet(Sheet):
-    """What is behind a claim; numbers follow the moment as long as the claim stands."""
+    """What is behind an entry; numbers follow the moment as long as it stands."""
 
     hints = (("Enter", "evidence"), *_BACK)
 
-    def __init__(self, claim: Claim) -> None:
-        """Remember the claim."""
+    def __init__(self, entry: FindingEntry) -> None:
+        """Remember the entry."""
         super().__init__("Why")
-        self.claim = claim
+        self.entry = entry
 
     def fill(self, scene: Scene, width: int) -> None:
         """Put the rows."""
         note = ""
-        if self.claim.until is None:
+        if self.entry.until is None:
             current = {c.key: c for c in (*scene.findings(), *scene.unknown())}
-            if self.claim.key in current:
-                self.claim = current[self.claim.key]
+            if self.entry.key in current:
+                self.entry = current[self.entry.key]
             else:
                 note = f"not so at {scene.mode.value.lower()} time; as it was last seen"
-        mark = "".join(s.text for s in claim_mark(self.claim, scene.palette)).strip()
-        self.pane.title = f"Why {mark} {scene.palette.word(self.claim.subject, 60)}"
-        self.pane.put(why_rows(self.claim, scene, width), scene.palette, note)
+        mark = "".join(s.text for s in entry_mark(self.entry, scene.palette)).strip()
+        self.pane.title = f"Why {mark} {scene.palette.word(self.entry.subject, 60)}"
+        self.pane.put(why_rows(self.entry, scene, width), scene.palette, note)
 
 
 class FactSheet(Sheet):
@@ -131,7 +133,7 @@ class FactSheet(Sheet):
 
     hints = (("Enter", "evidence"), *_BACK)
 
-    def __init__(self, thing: Thing) -> None:
+    def __init__(self, thing: FactSubject) -> None:
         """Remember the thing."""
         super().__init__("Facts")
         self.thing = thing

@@ -11,9 +11,9 @@ from textual import events
 from textual.app import App
 
 from sdstop.tui.driver import TerminalDriver
-from sdstop.tui.foot import Foot
-from sdstop.tui.palette import Palette
 from sdstop.tui.terminal import Options, hung_up, needs_ascii, wants_no_colour
+from sdstop.tui.widgets.foot import Foot
+from sdstop.tui.widgets.palette import Palette
 
 HANGUP = 129
 INTERRUPTED = 130

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rich.segment import Segment
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, timestamp, utc
-from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
 from sdstop.tui.scene import Mode, Scene
+from sdstop.tui.views import VIEWS, ViewEntry
+from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, text, width_of
 
 _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "INFO", None: "?UNKN"}
 
@@ -98,20 +97,18 @@ def _note(scene: Scene) -> str:
     return at if origin.complete else f"{at}, capture incomplete"
 
 
-_SHORT = {"Overview": "Over", "Caches": "Cache", "Network": "Net", "Cluster": "Clust", "Volumes": "Vols",
-          "Findings": "Find"}  # fmt: skip
-"""What views are called where there is no room for all names."""
-
-
-def tabs_line(tabs: Sequence[tuple[str, str]], current: str, width: int) -> Line:
+def tabs_line(current: ViewEntry, width: int) -> Line:
     """Return the line of views; the one that is shown stands in reverse video."""
-    full = [f" {key} {title} " for key, title in tabs]
-    short = [f" {key} {_SHORT.get(title, title)} " for key, title in tabs]
-    bare = [whole if key == current else f" {key} " for whole, (key, _) in zip(full, tabs, strict=True)]
-    ways = ((full, " "), (short, " "), (short, ""), (bare, " "))
-    chosen, gap = next(((n, g) for n, g in ways if sum(map(len, n)) + len(n) * len(g) < width), ways[-1])
+    few = [entry for entry in VIEWS if not entry.spare or entry is current]
+    for entries, short, gap in ((VIEWS, False, " "), (few, False, " "), (few, True, " "), (few, True, "")):
+        titles = [f" {entry.key} {(short and entry.short) or entry.title} " for entry in entries]
+        if sum(map(len, titles)) + len(titles) * len(gap) < width:
+            break
+    else:
+        entries, gap = few, " "
+        titles = [f" {e.key} {e.title} " if e is current else f" {e.key} " for e in few]
     parts: list[Segment] = [Segment(" ")]
-    for shown, (key, _) in zip(chosen, tabs, strict=True):
-        parts.append(Segment(shown, BANNER if key == current else PLAIN))
+    for entry, title in zip(entries, titles, strict=True):
+        parts.append(Segment(title, BANNER if entry is current else PLAIN))
         parts.append(Segment(gap))
     return tuple(parts)

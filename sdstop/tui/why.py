@@ -10,9 +10,9 @@ from sdstop.core.evidence import UNDATED, Cite
 from sdstop.core.finding import Finding, Value
 from sdstop.core.format import NOT_DATED, duration, percent, quantity, utc
 from sdstop.core.snapshot import Run
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
-from sdstop.tui.pane import Row, words
-from sdstop.tui.scene import Claim, Scene
+from sdstop.tui.scene import FindingEntry, Scene
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 WIDEST = 100
 """Cells of a line of prose: longer ones are hard to read."""
@@ -33,14 +33,14 @@ def quote(cite: Cite) -> Quote:
     return Quote(cite.key, cite.frame, cite.mark, cite.excerpt)
 
 
-def claim_mark(claim: Claim, palette: Palette) -> Line:
-    """Return a claim's severity as a word."""
-    word = UNKNOWN_WORD if claim.severity is None else WORDS[claim.severity]
-    if claim.calm:
+def entry_mark(entry: FindingEntry, palette: Palette) -> Line:
+    """Return an entry's severity as a word."""
+    word = UNKNOWN_WORD if entry.severity is None else WORDS[entry.severity]
+    if entry.calm:
         return ()
-    if claim.until is not None:
+    if entry.until is not None:
         return text((word.lower(), FAINT))
-    return text((word, palette.severity(claim.severity)))
+    return text((word, palette.severity(entry.severity)))
 
 
 def figures(finding: Finding, palette: Palette, count: int = 2) -> str:
@@ -53,33 +53,33 @@ def _shown(value: Value, palette: Palette) -> str:
     return palette.word(quantity(value.value, value.unit), 60)
 
 
-def why_rows(claim: Claim, scene: Scene, width: int) -> list[Row]:
-    """Return the lines of a claim, for a pane of this width."""
+def why_rows(entry: FindingEntry, scene: Scene, width: int) -> list[Row]:
+    """Return the lines of an entry, for a pane of this width."""
     page = _Page(scene.palette, min(width - 4, WIDEST))
-    page.prose(claim.summary, STRONG)
+    page.prose(entry.summary, STRONG)
     page.blank()
-    page.line(_when(claim, scene))
-    if claim.finding is not None:
-        _finding(page, claim.finding, scene)
-    elif claim.run is not None:
-        _run(page, claim.run, scene)
+    page.line(_when(entry, scene))
+    if entry.finding is not None:
+        _finding(page, entry.finding, scene)
+    elif entry.run is not None:
+        _run(page, entry.run, scene)
     else:
         page.blank()
         page.prose("This was not checked. It is not known to be good.")
     return page.rows
 
 
-def _when(claim: Claim, scene: Scene) -> str:
-    lasted = claim.lasted(scene.now.monotonic)
-    if claim.since is None or lasted is None:
+def _when(entry: FindingEntry, scene: Scene) -> str:
+    lasted = entry.lasted(scene.now.monotonic)
+    if entry.since is None or lasted is None:
         return "no time is known"
-    if claim.until is None:
-        if claim.since <= UNDATED:
+    if entry.until is None:
+        if entry.since <= UNDATED:
             return f"since the first frame, for {duration(lasted)}" if lasted else NOT_DATED
         # What was so at the first frame began nobody knows when; sources are asked first at that very moment.
-        before = " or before" if claim.finding is not None and (claim.began or 0.0) <= scene.session.began else ""
-        return f"since {utc(claim.since)}{before}, for {duration(lasted)}"
-    return f"from {utc(claim.since)} to {utc(claim.until)}, for {duration(lasted)}"
+        before = " or before" if entry.finding is not None and (entry.began or 0.0) <= scene.session.began else ""
+        return f"since {utc(entry.since)}{before}, for {duration(lasted)}"
+    return f"from {utc(entry.since)} to {utc(entry.until)}, for {duration(lasted)}"
 
 
 def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
@@ -88,7 +88,7 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     if finding.advice:
         page.title("What to do")
         for advice in finding.advice:
-            page.prose(advice, bullet="  ")
+            page.prose(advice, bullet="  ", pasted=True)
     if finding.values:
         page.title("Compared")
         page.values(finding.values)
@@ -98,7 +98,7 @@ def _finding(page: _Page, finding: Finding, scene: Scene) -> None:
     page.title("Evidence")
     for index, cite in enumerate(finding.evidence):
         page.cite(cite, index)
-    others = {claim.key: claim for claim in scene.findings()}
+    others = {entry.key: entry for entry in scene.findings()}
     if finding.explains:
         page.title("Explains")
         for key in finding.explains:
@@ -139,9 +139,11 @@ class _Page:
         self.blank()
         self.rows.append(words(text((f" {title}", STRONG))))
 
-    def prose(self, foreign: str, style: object = PLAIN, bullet: str = "") -> None:
+    def prose(self, foreign: str, style: object = PLAIN, bullet: str = "", *, pasted: bool = False) -> None:
+        """Add a text in lines; of what is `pasted` into a shell no word is broken, whose rest would be a command."""
         safe = self.palette.word(foreign, 4000)
-        for line in textwrap.wrap(safe, self.width - len(bullet)) or [""]:
+        lines = textwrap.wrap(safe, self.width - len(bullet), break_long_words=not pasted, break_on_hyphens=not pasted)
+        for line in lines or [""]:
             self.rows.append(words(text((f" {bullet}{line}", STRONG if style is STRONG else PLAIN))))
 
     def values(self, values: tuple[Value, ...]) -> None:

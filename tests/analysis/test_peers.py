@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from sdstop.analysis.outlier import Trait
 from sdstop.analysis.peers import BETWEEN, COMPARED, judged_traits
-from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.arguments import MOST_COMPARED, Usage, parse
-from sdstop.collectors import BUILTIN
 from sdstop.core.finding import Finding, Severity, Verdict
-from sdstop.core.session import Session
 from sdstop.exporters.report.comparison import compared, markdown, page, text, to_data
-from sdstop.rules import RULES
-from tests.stories.expected import FIXTURES
-
-
-def session(fixture: str, name: str) -> Session:
-    path = FIXTURES / fixture
-    packed = path / "capture.tar.gz"
-    origin, frames = open_capture(packed if packed.exists() else path)
-    frames = [
-        replace(f, evidence=tuple(replace(e, data=f"{name}\n".encode()) if e.key.endswith("kernel/hostname") else e
-                                  for e in f.evidence)) for f in frames
-    ]  # fmt: skip
-    found = Session(replace(origin, name=name), BUILTIN, RULES)
-    found.feed_all(frames)
-    return found
+from tests.fixtures import FIXTURES, replayed
 
 
 def test_an_mtu_that_two_nodes_disagree_in_is_a_warning() -> None:
-    said = compared([session("aoe-flashcache", "a"), session("aoe-flashcache-8700", "b")])
+    said = compared([replayed("aoe-flashcache", "a"), replayed("aoe-flashcache-8700", "b")])
     found = {(f.rule, f.severity, f.subject): f for f in said.findings}
     mtu = found["mtu-mismatch", Severity.WARNING, "mtu/eth1"]
     assert mtu.summary == "MTU of eth1 differs: 4000 on a; 8700 on b"
@@ -45,7 +27,7 @@ def test_an_mtu_that_two_nodes_disagree_in_is_a_warning() -> None:
 
 
 def test_of_four_the_one_that_differs_is_named() -> None:
-    nodes = [session("aoe-flashcache-8700", name) for name in "abc"] + [session("aoe-flashcache", "odd")]
+    nodes = [replayed("aoe-flashcache-8700", name) for name in "abc"] + [replayed("aoe-flashcache", "odd")]
     said = compared(nodes)
     (mtu,) = [f for f in said.findings if f.rule == "mtu-mismatch"]
     assert (mtu.subject, mtu.severity) == ("odd/eth1", Severity.WARNING)
@@ -53,7 +35,7 @@ def test_of_four_the_one_that_differs_is_named() -> None:
 
 
 def test_memory_and_disks_that_differ_are_told() -> None:
-    said = compared([session("vm-numa-full-dimms", "full"), session("vm-numa-one-dimm", "one")])
+    said = compared([replayed("vm-numa-full-dimms", "full"), replayed("vm-numa-one-dimm", "one")])
     found = {f.subject: f for f in said.findings}
     assert found["dimms"].summary == "Memory modules differ: 2 x 32G on one; 24 x 16G on full"
     assert found["channels/0"].summary == "Memory channels in use of 0 differ: 1 on one; 6 on full"
@@ -63,7 +45,7 @@ def test_memory_and_disks_that_differ_are_told() -> None:
 
 
 def test_one_node_twice_is_before_and_after() -> None:
-    same = [session("quiet-node", "n"), session("quiet-node", "n")]
+    same = [replayed("quiet-node", "n"), replayed("quiet-node", "n")]
     said = compared(same)
     assert said.findings == []
     assert said.differences == ()
@@ -73,7 +55,7 @@ def test_one_node_twice_is_before_and_after() -> None:
 
 
 def test_every_form_says_the_same() -> None:
-    said = compared([session("aoe-flashcache", "a"), session("aoe-flashcache-8700", "b")])
+    said = compared([replayed("aoe-flashcache", "a"), replayed("aoe-flashcache-8700", "b")])
     data = to_data(said)
     assert data["schema"] == "sdstop.comparison/1"
     assert [node["name"] for node in data["nodes"]] == ["a", "b"]

@@ -8,7 +8,6 @@ import tarfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -18,8 +17,7 @@ from sdstop.analysis.stripe import Column, Kind, Member, Second, StripeLimits, V
 from tests.arrays import SAS_15K, SATA_7200, ArraySpec, Clones, Level, Media, Random, member_name, simulate
 from tests.arrays.measure import member, rows, seconds
 from tests.arrays.spec import KIB
-
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
+from tests.fixtures import FIXTURES
 
 
 def disk(number: int, queue: float = 0.5, busy: float = 0.4, ios: float = 40.0, wait: float | None = None) -> Member:

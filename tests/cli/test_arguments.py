@@ -99,6 +99,25 @@ def test_what_check_cannot_judge_is_unknown(words: list[str], capsys: pytest.Cap
     assert err == ""
 
 
+@pytest.mark.parametrize(
+    ("root", "said"),
+    [
+        ("/nonexistent", '--root "/nonexistent": No such file or directory'),
+        ("nonexistent", '--root "nonexistent": No such file or directory'),
+        ("/dev/null", '--root "/dev/null": not a directory'),
+        ("/dev/null/x", '--root "/dev/null/x": Not a directory'),
+        ("", '--root "": No such file or directory'),
+        ("a\0b", '--root "a\\x00b": not a path'),
+    ],
+)
+@pytest.mark.parametrize("command", ["", "report", "check", "doctor", "export"])
+def test_a_root_that_is_no_directory_is_a_usage_error(
+    command: str, root: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert execute([*filter(None, [command]), "--root", root]) == (3 if command == "check" else 2)
+    assert said in one_line("".join(capsys.readouterr()))
+
+
 @pytest.mark.parametrize("command", [command for command in COMMANDS if command])
 def test_options_stand_before_and_after_the_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     more = {"capture": ["-o", "/nonexistent/x"], "fleet": ["--prometheus", "http://127.0.0.1:9"]}.get(command, [])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import re
+import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
@@ -70,7 +72,7 @@ def test_what_cannot_be_written_is_told_in_one_line(
     assert execute([*words, "--from", capture]) == 1
     out, err = capsys.readouterr()
     assert out == ""
-    assert re.match(r"sdstop: .*(cannot|no folder|is no)", one_line(err))
+    assert re.match(r"sdstop: .*(cannot|is no)", one_line(err))
 
 
 def test_a_report_that_fails_leaves_the_file_as_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,6 +82,52 @@ def test_a_report_that_fails_leaves_the_file_as_it_was(tmp_path: Path, capsys: p
         assert execute(["report", "--from", "/nonexistent", "-o", str(path)]) == 1
     assert old.read_text() == "precious"
     assert not new.exists()
+
+
+def test_a_report_is_its_owners_alone_and_a_textfile_everybodys(
+    capture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, page, out = tmp_path / "report.html", tmp_path / "sdstop.prom", tmp_path / "out"
+    before = os.umask(0o022)
+    try:
+        assert execute(["report", "--from", capture, "--format", "html", "-o", str(report)]) == 0
+        assert execute(["export", "--once", "--from", capture, "--textfile", str(page)]) == 0
+        assert execute(["capture", "--from", capture, "-o", f"{out}.tar.gz"]) == 0
+        assert execute(["capture", "--from", capture, "-o", str(out)]) == 0
+    finally:
+        os.umask(before)
+    modes = {path.name: oct(path.stat().st_mode & 0o777) for path in tmp_path.iterdir() if path.name != "node"}
+    assert modes == {"report.html": "0o600", "sdstop.prom": "0o644", "out.tar.gz": "0o600", "out": "0o700"}
+    assert {path.stat().st_mode & 0o077 for path in out.rglob("*")} == {0}
+
+
+@pytest.mark.parametrize("words", [["report", "-o"], ["export", "--once", "--textfile"]])
+def test_a_full_disk_leaves_what_was_there(words: list[str], capture: str, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "old").write_text("precious")
+    code = (
+        "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100));"
+        "from sdstop.cli.command import execute; sys.exit(execute(sys.argv[1:]))"
+    )
+    for name in ("old", "new"):
+        argv = [sys.executable, "-c", code, *words, str(folder / name), "--from", capture]
+        ended = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=60)
+        assert (ended.returncode, ended.stdout) == (1, "")
+        assert one_line(ended.stderr).endswith(f"{name} cannot be written: File too large")
+    assert [path.name for path in folder.iterdir()] == ["old"]
+    assert (folder / "old").read_text() == "precious"
+
+
+@pytest.mark.parametrize("words", [[], ["--once"]])
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/stdout"])
+def test_a_textfile_is_a_regular_file(
+    words: list[str], path: str, capture: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = os.lstat(path)
+    assert execute(["export", *words, "--from", capture, "--textfile", path]) == 1
+    assert one_line(capsys.readouterr().err).endswith(f"{path} cannot be written: it is not a regular file")
+    assert os.lstat(path).st_ino == before.st_ino
 
 
 def test_report_goes_into_a_file(capture: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -95,20 +143,20 @@ def test_report_goes_into_a_file(capture: str, tmp_path: Path, capsys: pytest.Ca
     ("text", "complaint"),
     [
         ("[[[", "sdstop.toml: "),
-        ("[rules.nonsense]\nx = 1\n", "there is no such rule"),
-        ("[rules.too-loud]\nlevel = -1\n", "rules.too-loud.level must be a number from 0"),
-        ("[rules.too-loud]\nloudness = 1\n", "rules.too-loud.loudness: there is no such threshold"),
-        ("[sampler]\ninterval = 0\n", "sampler.interval must be"),
-        ("[sampler]\npace = 1\n", "sampler.pace: there is no such setting"),
-        ("[export]\nlimit = 0\n", "export.limit must be a whole number"),
-        ("[export]\nlimit = nan\n", "export.limit must be a whole number"),
-        ("[export]\nlimit_of = 1\n", "export.limit_of: there is no such setting"),
-        ("[export]\nlimits = 1\n", "export.limits must be a table of family = number"),
-        ("[export]\nexclude = 'x'\n", "export.exclude must be a table"),
-        ("[export.exclude]\nnonsense = 'x'\n", "export.exclude.nonsense: no such family"),
-        ("[export.exclude]\nmeter = 5\n", "export.exclude.meter must be a regular expression"),
-        ("[export.exclude]\nmeter = 'a{99999999999}'\n", "export.exclude.meter must be a regular expression"),
-        ("[exporter]\nlimit = 1\n", "[exporter] is no section"),
+        ("[rules.nonsense]\nx = 1\n", "rules.nonsense: unknown rule; see `sdstop rules`"),
+        ("[rules.too-loud]\nlevel = -1\n", "rules.too-loud.level: expected a number from 0 to 1e18"),
+        ("[rules.too-loud]\nloudness = 1\n", "rules.too-loud.loudness: unknown threshold; valid: "),
+        ("[sampler]\ninterval = 0\n", "sampler.interval: expected seconds from 0.1 to 3600"),
+        ("[sampler]\npace = 1\n", "sampler.pace: unknown setting; valid: interval, smp"),
+        ("[export]\nlimit = 0\n", "export.limit: expected a whole number from 1"),
+        ("[export]\nlimit = nan\n", "export.limit: expected a whole number from 1, got a number"),
+        ("[export]\nlimit_of = 1\n", "export.limit_of: unknown setting; did you mean limit"),
+        ("[export]\nlimits = 1\n", "export.limits: expected a table, got a whole number"),
+        ("[export]\nexclude = 'x'\n", "export.exclude: expected a table, got text"),
+        ("[export.exclude]\nnonsense = 'x'\n", "export.exclude.nonsense: unknown family; valid: "),
+        ("[export.exclude]\nmeter = 5\n", "export.exclude.meter: expected a regular expression; put it in quotes"),
+        ("[export.exclude]\nmeter = 'a{99999999999}'\n", "export.exclude.meter: not a regular expression: "),
+        ("[exporter]\nlimit = 1\n", "exporter: unknown setting; did you mean export?"),
     ],
 )
 @pytest.mark.parametrize("words", [["export", "--once"], ["report"], ["check"], ["metrics"]])

@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -68,6 +69,37 @@ def test_a_live_report_below_a_root(node: Path, tmp_path: Path) -> None:
     assert report["host"]["name"] == "fake"
     assert report["frames"] >= 2
     assert [row["device"] for row in report["readings"]["disk_activity"]] == ["sda"]
+
+
+@pytest.mark.parametrize("root", ["root", "./root/", "root/../root", "link"])
+def test_a_root_may_be_relative_to_the_working_directory(root: str, node: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(node.name)
+    ended = run("report", "--root", root, "--duration", "1s", "--interval", "200ms", "--format", "json", cwd=tmp_path)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    report = json.loads(ended.stdout)
+    assert report["host"]["name"] == "fake"
+    assert [row["device"] for row in report["readings"]["disk_activity"]] == ["sda"]
+
+
+def test_a_root_that_is_the_working_directory(node: Path) -> None:
+    ended = run("export", "--once", "--root", ".", cwd=node)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert 'sdstop_node_info{hostname="fake"} 1\n' in ended.stdout
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_report_that_is_interrupted_leaves_the_file_as_it_was(number: int, node: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "report").write_text("precious")
+    process = start("report", "--root", node, "--duration", "1h", "-o", out / "report")
+    _wait_for_child(process.pid)
+    time.sleep(0.5)
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode != 0
+    assert [entry.name for entry in out.iterdir()] == ["report"]
+    assert (out / "report").read_text() == "precious"
 
 
 def test_a_live_capture_below_a_root_can_be_opened(node: Path, tmp_path: Path) -> None:

@@ -1,19 +1,16 @@
 """bcache in sysfs: sizes for people, caches that come and go."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.bcache.devices import BCACHE, chosen, size
 from sdstop.core.model import Source
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.readings.cache import Cache, CacheActivity
+from tests.fixtures import opened
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 BASE, SET = "/sys/block/bcache0/bcache", "/sys/fs/bcache/0-1-2"
 NODE = {
     "link:/sys/block/bcache0/bcache": "../../../pci0000:00/ata1/block/sdc/sdc1/bcache",
@@ -86,7 +83,7 @@ def test_no_text_raises_anything(text: str) -> None:
 
 
 def shots(fixture: str) -> list[Snapshot]:
-    origin, frames = open_capture(FIXTURES / fixture)
+    origin, frames = opened(fixture)
     replay = Replay([BCACHE], known=origin.collectors)
     return [replay.feed(frame) for frame in frames]
 

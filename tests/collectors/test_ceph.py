@@ -23,8 +23,8 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Cluster
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
-from tests.cephnode import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree
-from tests.frames import Files, Judged, value
+from tests.nodes.ceph import DUMP, HEALTH, HERE, NAME, PERF, STATUS, TREE, drain, health, perf, status, tree
+from tests.nodes.frames import Files, Judged, value
 
 R = TypeVar("R", bound=Reading)
 

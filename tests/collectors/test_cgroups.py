@@ -5,13 +5,15 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.limits.cgroups import CGROUPS, parse_answer, read
+from sdstop.collectors.limits.cgroups import CGROUPS, limited_groups, parse_answer, read
+from sdstop.collectors.limits.cgroups import QUESTION as LIMITED
 from sdstop.collectors.limits.controlgroup import (
     Passed,
     Throttle,
@@ -23,14 +25,15 @@ from sdstop.collectors.limits.controlgroup import (
     parse_service,
     parse_stat,
 )
+from sdstop.core.collector import Question
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.core.replay import EvidenceHost
+from sdstop.node import folders
 from sdstop.node.live import LiveHost
-from sdstop.node.throttled import LIMITED, ControlGroups
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from tests.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, value
 
 V2 = "/sys/fs/cgroup"
 V1 = "/sys/fs/cgroup/blkio"
@@ -185,38 +188,52 @@ def test_another_answer_is_malformed(said: object) -> None:
         parse_answer(said)
 
 
-def tree(root: Path, groups: Mapping[str, str]) -> None:
-    (root / "cgroup.controllers").write_text("cpu io memory\n")
-    for path, limit in groups.items():
-        (root / path).mkdir(parents=True, exist_ok=True)
-        (root / path / "io.max").write_text(limit)
+def tree(groups: Mapping[str, str]) -> Mapping[str, str]:
+    return {
+        f"{V2}/cgroup.controllers": "cpu io memory\n",
+        **{f"{V2}/{path}/io.max": text for path, text in groups.items()},
+    }
 
 
-def test_limited_groups_are_found_and_looked_for_again_after_a_while(tmp_path: Path) -> None:
-    now = 100.0
-    groups = ControlGroups(str(tmp_path), lambda: now)
-    tree(tmp_path, {"a": "", "a/b": "8:0 rbps=1\n", "c": "", "c/d/e": "8:0 wiops=9\n"})
-    assert groups.look() == {"v2": ["/a/b", "/c/d/e"], "v1": [], "groups": 6}
-    tree(tmp_path, {"c": "8:0 rbps=1\n"})
-    now = 109.9
-    assert groups.look()["v2"] == ["/a/b", "/c/d/e"]
-    now = 110.0
-    assert groups.look()["v2"] == ["/a/b", "/c", "/c/d/e"]
+def test_groups_with_a_limit_are_found() -> None:
+    groups = {"a": "", "a/b": "8:0 rbps=1\n", "c": "", "c/d": "", "c/d/e": "8:0 wiops=9\n"}
+    assert limited_groups(EvidenceHost.of(tree(groups))) == {"v2": ["/a/b", "/c/d/e"], "v1": [], "groups": 6}
+    old = {f"{V1}/blkio.throttle.read_bps_device": "", f"{V1}/vm/blkio.throttle.write_iops_device": "8:0 9\n"}
+    assert limited_groups(EvidenceHost.of(old)) == {"v2": [], "v1": ["/vm"], "groups": 2}
 
 
-def test_a_node_without_the_controller_is_told(tmp_path: Path) -> None:
+def test_a_node_without_the_controller_is_told() -> None:
     with pytest.raises(Absent, match="mounted"):
-        ControlGroups(str(tmp_path)).look()
-    (tmp_path / "cgroup.controllers").write_text("cpu memory\n")
+        limited_groups(EvidenceHost())
     with pytest.raises(Absent, match="io controller"):
-        ControlGroups(str(tmp_path)).look()
+        limited_groups(EvidenceHost.of({f"{V2}/cgroup.controllers": "cpu memory\n"}))
 
 
-def test_a_flood_of_groups_ends_the_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sdstop.node.throttled.MOST", 3)
-    tree(tmp_path, {"a": "", "b": "", "c": ""})
-    with pytest.raises(Failed, match="more than 3"):
-        ControlGroups(str(tmp_path)).look()
+def test_a_flood_of_groups_ends_the_search(tmp_path: Path) -> None:
+    files = {f"/{number}/io.max": "8:0" for number in range(3)}
+    for path in files:
+        (tmp_path / path[1:]).parent.mkdir()
+        (tmp_path / path[1:]).write_text("8:0")
+    every = (["/0", "/1", "/2"], 4)
+    assert folders.holding(str(tmp_path), ["io.max"], 4) == LiveHost().holding(str(tmp_path), ["io.max"], 4) == every
+    recorded = EvidenceHost.of({f"/top{path}": text for path, text in files.items()})
+    assert recorded.holding("/top", ["io.max"]) == every
+    for host, top in (LiveHost(), str(tmp_path)), (recorded, "/top"):
+        with pytest.raises(Failed, match="more than 3"):
+            host.holding(top, ["io.max"], 3)
+
+
+def test_groups_are_looked_for_again_after_a_while(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("sdstop.node.live.time.monotonic", lambda: now)
+    found = iter(([], ["/a"]))
+    question = Question("groups", "a test", answer=lambda _: next(found), holds=10.0)
+    host = LiveHost(collectors=[replace(CGROUPS, needs=(question,))])
+    assert host.answer("groups") == []
+    now = 109.9
+    assert host.answer("groups") == []
+    now = 110.0
+    assert host.answer("groups") == ["/a"]
 
 
 def course(rate: int, stalled: float, seconds: int = 12) -> list[tuple[float, Files]]:
@@ -256,7 +273,7 @@ def test_requests_in_flight_stall_no_task_and_wait_all_the_same() -> None:
 @pytest.mark.live
 def test_this_machine_answers_in_the_shape_that_is_read() -> None:
     try:
-        said = LiveHost().answer(LIMITED)
+        said = LiveHost(collectors=[CGROUPS]).answer(LIMITED)
     except Absent:
         return  # a kernel without the controller
     assert said["groups"] >= 1

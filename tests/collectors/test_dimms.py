@@ -7,8 +7,7 @@ from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.host import Absent, Denied, Malformed
 from sdstop.core.model import Source, schema
 from sdstop.core.replay import EvidenceHost
-from tests.firmware import E5_2620_V4, Board, Module, board
-from tests.parsers.test_smbios import TEXT
+from tests.nodes.firmware import DMIDECODE, E5_2620_V4, Board, Module, board
 
 
 def rows(made: Board, cpuinfo: str = "") -> tuple[list[Dimm], list[MemorySocket]]:
@@ -111,7 +110,7 @@ def test_modules_of_other_arrays_are_no_memory() -> None:
 
 
 def test_recorded_text_stands_in_for_the_table() -> None:
-    found = list(read(EvidenceHost.of({"cmd:dmidecode -t memory": TEXT})))
+    found = list(read(EvidenceHost.of({"cmd:dmidecode -t memory": DMIDECODE})))
     assert [r.slot for r in found if isinstance(r, Dimm)] == ["PROC  1 DIMM  1", "PROC  1 DIMM  2"]
     assert {r.source().key for r in found if isinstance(r, Dimm)} == {"cmd:dmidecode -t memory"}  # type: ignore[union-attr]
 

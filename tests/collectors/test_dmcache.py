@@ -1,25 +1,24 @@
 """Caches of device mapper on nodes of every kind: names, sources, what is lacking."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
+from sdstop.collectors import BUILTIN
 from sdstop.collectors.devicemapper.dmcache import DMCACHE, MODULES
 from sdstop.collectors.devicemapper.flashcache import FLASHCACHE
 from sdstop.collectors.devicemapper.mapper import MAPPER, MappedDevice
+from sdstop.core.collector import commands_of
 from sdstop.core.evidence import Evidence, Frame, Outcome
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut
 from sdstop.core.model import Source
 from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
-from sdstop.node.commands import COMMANDS
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.iosize import RequestSizes
+from tests.fixtures import opened
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 STATUS = (
     "vg0-home: 0 2048 linear \n"
     "vg--a-data: 0 1040384 cache 8 12/2048 128 35/1600 1 2 3 4 5 6 7 1 writeback 0 smq 0 rw - \n"
@@ -249,7 +248,7 @@ def test_that_the_slow_commands_hang_costs_names_only() -> None:
 
 
 def test_keys_of_encryption_are_never_asked_for() -> None:
-    ours = [command.argv for command in COMMANDS if command.argv[0] == "dmsetup"]
+    ours = [command.argv for command in commands_of(BUILTIN) if command.argv[0] == "dmsetup"]
     assert len(ours) == 4
     assert not any("--showkeys" in argv or "*" in argv for argv in ours)
     assert [argv for argv in ours if argv[1] == "status"] == [("dmsetup", "status", "--noflush")]
@@ -259,7 +258,7 @@ def test_keys_of_encryption_are_never_asked_for() -> None:
 
 
 def last(fixture: str) -> Snapshot:
-    origin, frames = open_capture(FIXTURES / fixture)
+    origin, frames = opened(fixture)
     replay = Replay([MAPPER, DMCACHE], known=origin.collectors)
     return [replay.feed(frame) for frame in frames][-1]
 

@@ -13,19 +13,20 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.drbd.resources import DRBD, PROC, read
-from sdstop.collectors.drbd.status import KEPT, Rates, parse_proc, parse_rates, parse_status
+from sdstop.collectors.drbd.status import Rates, parse_proc, parse_rates, parse_status
+from sdstop.core.collector import commands_of
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.finding import Severity
 from sdstop.core.host import Absent, Denied, Malformed, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.replay import EvidenceHost
-from sdstop.node.commands import Command, CommandRunner
+from sdstop.node.commands import CommandRunner
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
-from tests.drbdnode import MIB, RS_TOTAL, SHOW, STATUS, resource, show, status, syncing
-from tests.frames import Files, Judged, value
+from tests.nodes.drbd import MIB, RS_TOTAL, SHOW, STATUS, resource, show, status, syncing
+from tests.nodes.frames import Files, Judged, value
 
 NINE = {PROC: "version: 9.2.4 (api:2/proto:86-121)\n"}
 EIGHT = """version: 8.4.11 (api:1/proto:86-101)
@@ -220,8 +221,8 @@ def test_the_secret_of_the_nodes_is_never_kept(tmp_path: Any) -> None:
     assert "hunter2" in text
     tool.write_text(f"#!/bin/sh\ncat <<'E'\n{text}E\n")
     tool.chmod(0o755)
-    runner = CommandRunner((Command(("drbdsetup", "show"), "x", keep=KEPT),), (str(tmp_path),))
-    kept = runner.run(["drbdsetup", "show"], 20.0).text
+    runner = CommandRunner(commands_of([DRBD]), (str(tmp_path),))
+    kept = runner.run(("drbdsetup", "show", "--show-defaults"), 20.0).text
     assert "hunter2" not in kept
     assert parse_rates(kept) == {"r0": Rates(100 * MIB, "c-max-rate", 250 * 1024)}
 

@@ -17,7 +17,7 @@ from sdstop.collectors.memory.edac import (
 from sdstop.core.host import Absent
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost
-from tests.edacnode import Controller
+from tests.nodes.edac import Controller
 
 OLD = {
     f"{MC}/mc0/mc_name": "i5100\n",

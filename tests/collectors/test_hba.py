@@ -1,19 +1,15 @@
 """HBAs and the ways to disks, from links and attributes in sysfs."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.fabric.hba import BLOCK, HBA, PCI, DiskPath, Hba, kind_of, link_speed, link_width
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
-from tests.hbanode import Card, files
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.fixtures import opened
+from tests.nodes.hba import Card, files
 
 
 def rows(found: dict[str, str]) -> list[Reading]:
@@ -100,7 +96,7 @@ def test_no_text_raises_anything(text: str, number: int) -> None:
 
 
 def last(fixture: str) -> Snapshot:
-    origin, frames = open_capture(FIXTURES / fixture)
+    origin, frames = opened(fixture)
     replay = Replay([HBA], known=origin.collectors)
     return [replay.feed(frame) for frame in frames][-1]
 

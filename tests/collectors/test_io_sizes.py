@@ -1,13 +1,11 @@
 """Request sizes out of tracefs' hist files."""
 
 import contextlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.block.diskstats import DISKSTATS as DISKSTATS_COLLECTOR
 from sdstop.collectors.block.io_sizes import EVENTS, INSTANCE, IO_SIZES, names, parse
 from sdstop.core.evidence import Evidence, Outcome
@@ -16,8 +14,8 @@ from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.readings.disk import Disk
 from sdstop.readings.iosize import RequestSizes, between, not_whole
+from tests.fixtures import opened
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 ISSUE = f"{INSTANCE}/events/block/block_rq_issue/hist"
 QUEUE = f"{INSTANCE}/events/block/block_bio_queue/hist"
 DISKSTATS = " 254 0 vda 1 0 8 1 0 0 0 0 0 1 1\n 152 16 etherd/e0.1 1 0 8 1 0 0 0 0 0 1 1\n"
@@ -147,7 +145,7 @@ class TestAbsence:
 
 def shots(name: str) -> list[Snapshot]:
     replay = Replay([IO_SIZES], known=frozenset())
-    return [replay.feed(frame) for frame in open_capture(FIXTURES / name)[1]]
+    return [replay.feed(frame) for frame in opened(name)[1]]
 
 
 class TestRealKernel:
@@ -174,7 +172,7 @@ class TestRealKernel:
 
     def test_the_option_counts_what_the_disk_counts(self) -> None:
         replay = Replay([DISKSTATS_COLLECTOR, IO_SIZES])
-        course = [replay.feed(frame) for frame in open_capture(FIXTURES / "vm-io-sizes-option")[1]]
+        course = [replay.feed(frame) for frame in opened("vm-io-sizes-option")[1]]
         counted = [shot for shot in course if abs(shot.runs["io-sizes"].started - shot.runs["diskstats"].started) < 0.1]
         first, last = counted[0], counted[-1]
         for direction in ("read", "write"):

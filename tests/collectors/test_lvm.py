@@ -12,7 +12,6 @@ from sdstop.core.evidence import Evidence, Outcome, command_key
 from sdstop.core.host import Absent, Denied, Failed, Malformed
 from sdstop.core.model import Source
 from sdstop.core.replay import EvidenceHost
-from sdstop.node.commands import CommandRunner
 
 KEY = command_key(LVS)
 UUID = {"/sys/block/dm-0/dm/uuid": "CRYPT-x\n", "/sys/block/dm-1/dm/uuid": "LVM-x\n"}
@@ -72,11 +71,6 @@ def test_what_goes_wrong_is_said(evidence: Evidence, error: type[Exception]) -> 
     host = EvidenceHost([*(Evidence(k, data=v.encode()) for k, v in UUID.items()), evidence])
     with pytest.raises(error):
         list(LVM.read(host))
-
-
-def test_the_command_is_one_that_is_allowed() -> None:
-    with pytest.raises(Absent):  # in a folder without programs, which is looked into after the list
-        CommandRunner(path=[]).run(LVS, 1.0)
 
 
 JSON = st.recursive(

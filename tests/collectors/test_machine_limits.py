@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,14 +16,16 @@ from sdstop.collectors.ceph import rbd
 from sdstop.collectors.ceph.image import image_of, parse_config
 from sdstop.collectors.limits import qemu
 from sdstop.collectors.limits.drives import Drive, limits_of, parse_command_line, parse_domain
+from sdstop.collectors.limits.machines import QUESTION as DRIVES
+from sdstop.collectors.limits.machines import STATE, drives
+from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.finding import Severity, Unchecked
-from sdstop.core.host import Absent, Malformed
+from sdstop.core.host import Absent, Denied, Malformed
 from sdstop.core.replay import EvidenceHost
-from sdstop.node.machines import DRIVES, drives
 from sdstop.readings.limit import Limit
 from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from tests.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, value
 
 DOMAIN = """<domstatus state='running'><domain type='kvm' id='3'><name>web</name><devices>
   <graphics type='vnc' port='5900' passwd='hunter2'/>
@@ -156,26 +157,33 @@ def test_files_of_libvirt_that_somebody_recorded() -> None:
         rows({f"answer:{DRIVES}": "[]"})
 
 
-def test_of_the_live_node_nothing_but_limits_is_kept(tmp_path: Path) -> None:
-    state, proc = tmp_path / "state", tmp_path / "proc"
-    state.mkdir()
-    (state / "web.xml").write_text(DOMAIN)
+def test_of_the_live_node_nothing_but_limits_is_kept() -> None:
+    files = {f"{STATE}/web.xml": DOMAIN, "/proc/version": "", "link:/dev/vg/web": "../mapper/vg-web",
+             "link:/dev/mapper/vg-web": "../dm-3"}  # fmt: skip
     for pid, argv in (
         ("7", "qemu-system-x86_64\0-name\0guest=web\0-drive\0file=/dev/vg/web,iops=1\0"),
         ("8", "qemu-system-x86_64\0-name\0db\0-object\0secret,id=s,data=hunter2\0-drive\0file=/x,iops=77,id=d\0"),
         ("9", "sleep\0-drive\0file=/y,iops=5\0"),
     ):
-        (proc / pid).mkdir(parents=True)
-        (proc / pid / "comm").write_text("sleep" if pid == "9" else "qemu-system-x86")
-        (proc / pid / "cmdline").write_text(argv)
-    (proc / "version").write_text("")
-    said = drives(str(state), str(proc))
-    assert [(row["machine"], row["source"], row["limits"].get("iops")) for row in said] == [
-        ("web", "/dev/vg/web", 500), ("web", "rbd:vms/web-1", None), ("db", "/x", 77)
+        files[f"/proc/{pid}/comm"] = "sleep\n" if pid == "9" else "qemu-system-x86\n"
+        files[f"/proc/{pid}/cmdline"] = argv
+    said = drives(EvidenceHost.of(files))
+    assert [(row["machine"], row["source"], row["device"], row["limits"].get("iops")) for row in said] == [
+        ("web", "/dev/vg/web", "dm-3", 500), ("web", "rbd:vms/web-1", None, None), ("db", "/x", None, 77)
     ]  # fmt: skip
     assert "hunter2" not in json.dumps(said)
     with pytest.raises(Absent):
-        drives(str(tmp_path / "no"), str(tmp_path))
+        drives(EvidenceHost.of({"/proc/version": ""}))
+
+
+def test_a_state_that_may_not_be_read_is_denied() -> None:
+    with pytest.raises(Denied):
+        drives(EvidenceHost([Evidence(f"list:{STATE}", Outcome.DENIED)]))
+
+
+def test_a_link_that_leads_to_itself_is_left_as_it_is() -> None:
+    files = {f"{STATE}/web.xml": DOMAIN, "link:/dev/vg/web": "web", "/proc/version": ""}
+    assert drives(EvidenceHost.of(files))[0]["device"] == "vg/web"
 
 
 @pytest.mark.parametrize("said", [{}, [1], [{"machine": "a"}], [{"limits": {}}]])

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.model import Reading, schema
 from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.readings.rebuild import Rebuild
+from tests.fixtures import opened
 
 MD = "/sys/block/md0/md"
 R = TypeVar("R", bound=Reading)
@@ -353,12 +352,12 @@ def test_nothing_in_sysfs_breaks_it(attributes: dict[str, str], state: str, slot
     assert members(host)["sda1"].array == "md0"
 
 
-RECORDING = Path(__file__).parents[2] / "fixtures" / "vm-md-rebuild"
+RECORDING = "vm-md-rebuild"
 
 
 def test_a_recorded_kernel() -> None:
     """Linux 6.1: a member fails, another is added, its recovery is frozen and then stopped on the way."""
-    _, frames = open_capture(RECORDING)
+    _, frames = opened(RECORDING)
     replay = Replay((MDRAID, MDMEMBERS))
     shots = [replay.feed(frame) for frame in frames]
     rows = [shot.rows(Array)["md0"] for shot in shots]

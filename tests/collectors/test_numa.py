@@ -1,12 +1,9 @@
 """NUMA nodes in sysfs."""
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.fabric.numa import (
     NET,
     NODES,
@@ -19,8 +16,8 @@ from sdstop.collectors.fabric.numa import (
 )
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost, Replay
+from tests.fixtures import opened
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NODE = {
     f"{NODES}/node1/cpulist": "8-15,24-31\n",
     f"{NODES}/node1/distance": "21 10\n",
@@ -83,7 +80,7 @@ def test_what_the_kernel_prints_is_read(total: int, free: int) -> None:
 
 
 def test_two_nodes_of_a_real_kernel() -> None:
-    origin, frames = open_capture(FIXTURES / "vm-numa-one-dimm")
+    origin, frames = opened("vm-numa-one-dimm")
     replay = Replay([NUMA], known=origin.collectors)
     found = [replay.feed(frame) for frame in frames][-1].rows(NumaNode)
     assert {name: (row.cpus, row.distance) for name, row in found.items()} == {

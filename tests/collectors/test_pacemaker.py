@@ -18,8 +18,8 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.rules.mdm_no_redundancy import MDM_NO_REDUNDANCY
-from tests.frames import Judged, value
-from tests.pacemakernode import (
+from tests.nodes.frames import Judged, value
+from tests.nodes.pacemaker import (
     COROSYNC,
     DRBD,
     MON,

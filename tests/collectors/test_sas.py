@@ -1,20 +1,19 @@
 """SAS in sysfs: phys, ports and what is attached."""
 
 import dataclasses
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.fabric.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
 from sdstop.core.model import Reading, Source
 from sdstop.core.recording import RecordingHost
 from sdstop.core.replay import EvidenceHost, Replay
-from tests.sasnode import Phy, files
+from tests.fixtures import opened
+from tests.nodes.sas import Phy, files
 
-FIXTURE = Path(__file__).parents[2] / "fixtures" / "vm-sas-hba"
+FIXTURE = "vm-sas-hba"
 
 
 def rows(found: dict[str, str]) -> list[Reading]:
@@ -109,7 +108,7 @@ def test_what_is_not_counted_has_no_rate() -> None:
 
 
 def test_an_hba_of_a_real_kernel() -> None:
-    origin, frames = open_capture(FIXTURE)
+    origin, frames = opened(FIXTURE)
     replay = Replay([SAS], known=origin.collectors)
     shot = [replay.feed(frame) for frame in frames][-1]
     found = shot.rows(SasPhy)

@@ -19,8 +19,8 @@ from sdstop.core.host import Absent, Denied, Failed, Malformed, TimedOut
 from sdstop.core.model import Reading
 from sdstop.core.replay import EvidenceHost
 from sdstop.readings.rebuild import Rebuild
+from tests.nodes.zfs import MIRROR, SIZES, STATUS, node, status, tree
 from tests.stories.draid import DraidPool
-from tests.zfsnode import MIRROR, SIZES, STATUS, node, status, tree
 
 R = TypeVar("R", bound=Reading)
 TIB = 1 << 40

@@ -31,8 +31,8 @@ from sdstop.core.evidence import Evidence
 from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost
+from tests.nodes.zfs import SETTINGS, kstat, node, zil
 from tests.stories.draid import DraidPool
-from tests.zfsnode import SETTINGS, kstat, node, zil
 
 R = TypeVar("R", bound=Reading)
 

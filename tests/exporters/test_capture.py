@@ -257,8 +257,19 @@ def test_what_appears_meanwhile_is_not_overwritten(tmp_path: Path) -> None:
     assert len(open_capture(tmp_path / "c.tar.gz.part")[1]) == 1
 
 
+@pytest.mark.parametrize("name", ["out", "out.tar.gz"])
+def test_a_file_below_a_documents_name(name: str, tmp_path: Path) -> None:
+    evidence = (
+        Evidence("/links.json/x", data=b"1"),
+        Evidence("/Lists.JSON/y", data=b"2"),
+        Evidence("link:/a", data=b"b"),
+    )
+    made = [Frame(1, 1700000000.0, 0.0, evidence)]
+    assert states(open_capture(write(tmp_path / name, made))[1]) == states(made)
+
+
 def test_a_file_system_without_hard_links(tmp_path: Path, frames: list[Frame], monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
+    def refuse(*_: object, **__: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)

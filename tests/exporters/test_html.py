@@ -3,39 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.session import Session
-from sdstop.exporters.report.course import MOST, Course
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.html.markup import el, text
 from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import MOST, ReportSeries
 from sdstop.rules import RULES
-from tests.browser import Browser, browser, program
-from tests.stories.expected import FIXTURES
+from tests.exporters.browser import Browser, browser, program
+from tests.fixtures import opened
 
 _VOID = {"meta", "br", "line", "rect", "path"}
 
 
-def story(name: str) -> tuple[Session, Course]:
-    path = FIXTURES / name
-    packed = path / "capture.tar.gz"
-    origin, frames = open_capture(str(packed if packed.exists() else path))
-    return watched(origin, frames)
+def story(name: str) -> tuple[Session, ReportSeries]:
+    return watched(*opened(name))
 
 
-def watched(origin: Origin, frames: list[Frame] | tuple[Frame, ...]) -> tuple[Session, Course]:
-    session, course = Session(origin, BUILTIN, RULES), Course()
+def watched(origin: Origin, frames: Iterable[Frame]) -> tuple[Session, ReportSeries]:
+    session, series = Session(origin, BUILTIN, RULES), ReportSeries()
     for frame in frames:
-        course.add(session.feed(frame).now)
-    return session, course
+        series.add(session.feed(frame).now)
+    return session, series
 
 
 class Structure(HTMLParser):
@@ -84,8 +80,8 @@ STORIES = (
 
 @pytest.mark.parametrize("name", STORIES)
 def test_a_page_is_whole_and_links_within_itself_alone(name: str) -> None:
-    session, course = story(name)
-    content = page(session, course)
+    session, series = story(name)
+    content = page(session, series)
     found = Structure(content)
     assert len(found.ids) == len(set(found.ids))
     assert {link.removeprefix("#") for link in found.links} <= set(found.ids)
@@ -128,8 +124,8 @@ def test_what_is_drawn_is_there() -> None:
 
 
 def test_every_citation_leads_to_its_evidence_in_full() -> None:
-    session, course = story("aoe-flashcache")
-    found = Structure(page(session, course))
+    session, series = story("aoe-flashcache")
+    found = Structure(page(session, series))
     cited = {(cite.key, cite.frame) for episode in session.episodes() for cite in episode.finding.evidence}
     assert len([name for name in found.ids if re.fullmatch(r"e\d+-[0-9a-f]{10}", name)]) == len(cited)
     assert "associativity(512), data block size(4K)" in found.text  # no rule quotes the whole table
@@ -174,12 +170,12 @@ def test_hostile_names_are_text() -> None:
         Frame(n, 1.7e9 + n, float(n), (Evidence("/proc/diskstats", data=rows.format(name, n * 9, n * 900).encode()),))
         for n in range(1, 5)
     ]
-    session, course = watched(Origin(HOSTILE, note=HOSTILE), frames)
-    for content in (page(session, course), postmortem(session)):
+    session, series = watched(Origin(HOSTILE, note=HOSTILE), frames)
+    for content in (page(session, series), postmortem(session)):
         words = "\n".join(line for line in content.splitlines() if not line.startswith("    "))  # that is code
         assert not re.search(r"(?<!\\)<script", words)
         assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", content)
-    Structure(page(session, course))
+    Structure(page(session, series))
 
 
 def test_markup_is_escaped_where_it_is_made() -> None:
@@ -188,16 +184,16 @@ def test_markup_is_escaped_where_it_is_made() -> None:
 
 
 def test_a_long_course_stays_small() -> None:
-    course = Course()
+    series = ReportSeries()
     session = Session(Origin("n"), BUILTIN, ())
     stats = "   8       0 sda {} 0 8 4 0 0 0 0 0 {} 4 0 0 0 0 0 0\n"
     for n in range(1, 2000):
         item = Evidence("/proc/diskstats", data=stats.format(n * 9, n * 500).encode())
-        course.add(session.feed(Frame(n, 1.7e9 + n, float(n), (item,))).now)
-    assert MOST <= len(course.times) <= 2 * MOST
-    assert course.times == sorted(course.times)
-    busy = course.of("busy")[""]["sda"]
-    assert len(busy) == len(course.times)
+        series.add(session.feed(Frame(n, 1.7e9 + n, float(n), (item,))).now)
+    assert MOST <= len(series.times) <= 2 * MOST
+    assert series.times == sorted(series.times)
+    busy = series.of("busy")[""]["sda"]
+    assert len(busy) == len(series.times)
     assert busy[-1] == pytest.approx(0.5)
 
 

@@ -3,36 +3,36 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.cli import command
 from sdstop.cli.watch import quieted
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.sas import OFTEN, PORTS, SAS
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.session import Session
-from sdstop.exporters.report.course import MOST, Course
 from sdstop.exporters.report.html import page
 from sdstop.exporters.report.html.drawing import LABEL, WIDTH, Axis
 from sdstop.exporters.report.html.phys import phy_errors
-from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, course_of_sizes
+from sdstop.exporters.report.html.sizes import COLUMNS, MARKED, MOST_OVER_TIME, sizes_over_time
+from sdstop.exporters.report.series import MOST, ReportSeries
 from sdstop.rules import RULES
-from tests.frames import frames
-from tests.sasnode import Phy, files
-from tests.stories.expected import FIXTURES
+from tests.fixtures import opened
+from tests.nodes.frames import frames
+from tests.nodes.sas import Phy, files
 
 
-def watched(origin: Origin, shown: list[Frame]) -> tuple[Session, Course]:
-    session, course = Session(origin, BUILTIN, RULES), Course()
+def watched(origin: Origin, shown: Iterable[Frame]) -> tuple[Session, ReportSeries]:
+    session, series = Session(origin, BUILTIN, RULES), ReportSeries()
     for frame in shown:
-        course.add(session.feed(frame).now)
-    return session, course
+        series.add(session.feed(frame).now)
+    return session, series
 
 
-def linked(*readings: tuple[Phy, ...]) -> tuple[Session, Course]:
+def linked(*readings: tuple[Phy, ...]) -> tuple[Session, ReportSeries]:
     """Readings 20 s apart, a frame each 5 s."""
     shown = []
     for number, phys in enumerate(readings):
@@ -43,8 +43,8 @@ def linked(*readings: tuple[Phy, ...]) -> tuple[Session, Course]:
     return watched(Origin("n"), frames(shown))
 
 
-def axis(course: Course) -> Axis:
-    return Axis.of(course.times, ["", ""])
+def axis(series: ReportSeries) -> Axis:
+    return Axis.of(series.times, ["", ""])
 
 
 def drawn(content: str, title: str) -> str:
@@ -53,7 +53,7 @@ def drawn(content: str, title: str) -> str:
 
 
 def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
-    content = page(*watched(*open_capture(FIXTURES / "aoe-flashcache")))
+    content = page(*watched(*opened("aoe-flashcache")))
     figure = drawn(content, "Request sizes, flashcache, over time")
     assert re.findall(r'text-anchor="end">([^<]+)</text>', figure)[:8] == [
         f"{MARKED}{size}" for size in range(4096, 0, -512)
@@ -65,14 +65,14 @@ def test_sizes_over_time_have_the_marks_of_block_and_frames() -> None:
 
 
 def test_sizes_of_real_requests_are_where_they_came() -> None:
-    session, course = watched(*open_capture(FIXTURES / "vm-aoe-8700"))
-    values = course.of("size")["issue etherd/e0.0"]
+    session, series = watched(*opened("vm-aoe-8700"))
+    values = series.of("size")["issue etherd/e0.0"]
     assert values.keys() == {"4096", "8192", "40960", "65536"}
-    assert all(len(column) == len(course.times) for column in values.values())
+    assert all(len(column) == len(series.times) for column in values.values())
     assert values["8192"][0] is None  # two readings make one number
     assert max(v for v in values["8192"] if v is not None) == pytest.approx(13.87, abs=0.01)
     assert 0.0 in values["40960"]  # of a size that came before none came: that is known
-    told = list(course_of_sizes(course, session.head().window, axis(course)))
+    told = list(sizes_over_time(series, session.head().window, axis(series)))
     assert told[0][0] == "Request sizes, issue of etherd/e0.0, over time"
 
 
@@ -88,14 +88,14 @@ def test_what_is_drawn_stands_at_its_time() -> None:
 
 
 def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:
-    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
-    course.times = [float(n) for n in range(7)]
+    session, series = watched(*opened("aoe-flashcache"))
+    series.times = [float(n) for n in range(7)]
     none = None
-    course.values = {
+    series.values = {
         ("size", "issue sda", "4096"): [none, none, 8.0, none, 4.0, none, none],
         ("size", "issue sda", "512"): [none, none, none, none, 2.0, none, none],
     }
-    ((_, _, shown),) = course_of_sizes(course, session.head().window, axis(course))
+    ((_, _, shown),) = sizes_over_time(series, session.head().window, axis(series))
     strips = re.findall(r"<g>.*?</g>", str(shown))
     assert ["4096: mean 5.33/s" in strips[0], "512: mean 1.33/s" in strips[1]] == [True, True]  # of the first reading 0
     sixth = WIDTH / 6
@@ -105,31 +105,31 @@ def test_a_reading_of_sizes_is_of_the_time_since_the_one_before() -> None:
 
 
 def test_one_reading_of_sizes_draws_nothing_over_time() -> None:
-    origin, shown = open_capture(FIXTURES / "aoe-flashcache")
-    session, course = watched(origin, list(shown[:1]))
-    assert not list(course_of_sizes(course, session.head().window, axis(course)))
+    origin, shown = opened("aoe-flashcache")
+    session, series = watched(origin, list(shown[:1]))
+    assert not list(sizes_over_time(series, session.head().window, axis(series)))
 
 
 def test_of_many_counters_the_busiest_are_drawn() -> None:
-    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
-    course.times = [0.0, 1.0]
-    course.values = {("size", f"issue sd{n}", "4096"): [None, float(n)] for n in range(40)}
-    told = [title for title, _, _ in course_of_sizes(course, session.head().window, axis(course))]
+    session, series = watched(*opened("aoe-flashcache"))
+    series.times = [0.0, 1.0]
+    series.values = {("size", f"issue sd{n}", "4096"): [None, float(n)] for n in range(40)}
+    told = [title for title, _, _ in sizes_over_time(series, session.head().window, axis(series))]
     assert len(told) == MOST_OVER_TIME
     assert "Request sizes, issue of sd39, over time" in told
     assert "Request sizes, issue of sd27, over time" not in told
 
 
 def test_many_moments_of_many_sizes_stay_small() -> None:
-    session, course = watched(*open_capture(FIXTURES / "aoe-flashcache"))
+    session, series = watched(*opened("aoe-flashcache"))
     count = 2 * MOST - 1
-    course.times = [float(n) for n in range(count)]
-    course.values = {
+    series.times = [float(n) for n in range(count)]
+    series.values = {
         ("size", f"issue sd{disk}", str(512 * size)): [float((disk + 7 * at * size) % 97) for at in range(count)]
         for disk in range(30)
         for size in range(1, 30)
     }
-    told = list(course_of_sizes(course, session.head().window, axis(course)))
+    told = list(sizes_over_time(series, session.head().window, axis(series)))
     assert sum(len(drawn) for _, _, drawn in told) < 1 << 20
     assert all(drawn.count("<rect") <= COLUMNS * MOST_OVER_TIME for _, _, drawn in told)
 
@@ -137,8 +137,8 @@ def test_many_moments_of_many_sizes_stay_small() -> None:
 def test_new_errors_of_links_are_drawn_between_the_readings_that_told_them() -> None:
     old = (Phy(1, 500, 500), Phy(2, 3), Phy(3))
     later = (Phy(1, 700, 690), Phy(2, 3), Phy(3, lost=1))
-    session, course = linked(old, later, later)
-    told = {title: (said, shown) for title, said, shown in phy_errors(course, axis(course))}
+    session, series = linked(old, later, later)
+    told = {title: (said, shown) for title, said, shown in phy_errors(series, axis(series))}
     assert told.keys() == {
         "SAS links: damaged words (invalid dwords)",
         "SAS links: words of the wrong disparity",
@@ -148,23 +148,23 @@ def test_new_errors_of_links_are_drawn_between_the_readings_that_told_them() -> 
     assert "solid is 36000/h; 2 phys counted none" in said
     assert "phy-1:0:1 36000/h" in shown
     assert "phy-1:0:3 180/h" in told["SAS links: losses of synchronization"][1]
-    assert "SAS links: losses of synchronization" in page(session, course)
-    values = course.of("invalid_dwords")[""]["phy-1:0:1"]
+    assert "SAS links: losses of synchronization" in page(session, series)
+    values = series.of("invalid_dwords")[""]["phy-1:0:1"]
     assert [value for value in values if value is not None] == [10.0, 0.0]
 
 
 @pytest.mark.parametrize("readings", [1, 3])
 def test_links_that_count_no_more_are_not_drawn(readings: int) -> None:
-    _, course = linked(*[(Phy(1, 500, 500), Phy(2))] * readings)
-    assert not list(phy_errors(course, axis(course)))
+    _, series = linked(*[(Phy(1, 500, 500), Phy(2))] * readings)
+    assert not list(phy_errors(series, axis(series)))
 
 
 def test_a_long_course_keeps_rates() -> None:
-    course = Course(times=[float(n) for n in range(2 * MOST - 1)])
-    course.values["invalid_dwords", "", "phy-1:0:1"] = [None, 2.0, 4.0, *[None] * (2 * MOST - 4)]
+    series = ReportSeries(times=[float(n) for n in range(2 * MOST - 1)])
+    series.values["invalid_dwords", "", "phy-1:0:1"] = [None, 2.0, 4.0, *[None] * (2 * MOST - 4)]
     session, _ = linked((Phy(1),))
-    course.add(session.head().now)
-    assert course.values["invalid_dwords", "", "phy-1:0:1"][:2] == [2.0, 4.0]
+    series.add(session.head().now)
+    assert series.values["invalid_dwords", "", "phy-1:0:1"][:2] == [2.0, 4.0]
 
 
 def test_a_deep_look_asks_links_more_than_once() -> None:
@@ -188,5 +188,5 @@ def test_a_device_that_is_idle_again_is_known_to_be() -> None:
     line = "   8       0 sda {} 0 8 4 0 0 0 0 0 {} 4 0 0 0 0 0 0\n"
     counted = [(0, 0), (0, 0), (9, 500), (9, 500), (18, 1000)]
     shown = [(float(at), {"/proc/diskstats": line.format(*pair)}) for at, pair in enumerate(counted)]
-    _, course = watched(Origin("n"), frames(shown))
-    assert course.of("busy")[""]["sda"] == [None, None, pytest.approx(0.5), 0.0, pytest.approx(0.5)]
+    _, series = watched(Origin("n"), frames(shown))
+    assert series.of("busy")[""]["sda"] == [None, None, pytest.approx(0.5), 0.0, pytest.approx(0.5)]

@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.utils import floatToGoString
 
 from sdstop.collectors import BUILTIN
-from sdstop.config import ConfigError
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Evidence, Outcome, RunMark
 from sdstop.core.model import Metric, schema
 from sdstop.core.session import Session
@@ -241,18 +241,18 @@ def test_limit_and_exclusion() -> None:
 @pytest.mark.parametrize(
     ("table", "complaint"),
     [
-        ({"limit": 0}, "export.limit must be a whole number from 1"),
-        ({"limit": True}, "export.limit must be a whole number from 1"),
-        ({"limmit": 1}, "export.limmit: there is no such setting; there are disks, exclude, "),
-        ({"exclude": ["x"]}, "export.exclude must be a table of family = pattern"),
-        ({"exclude": {"disc": "x"}}, "export.exclude.disc: no such family; there are meter, wire"),
-        ({"exclude": {"meter": "("}}, "export.exclude.meter must be a regular expression: "),
-        ({"include": {"meter": "["}}, "export.include.meter must be a regular expression: "),
-        ({"limits": {"meter": 0}}, "export.limits.meter must be a whole number from 1"),
-        ({"limits": {"disc": 1}}, "export.limits.disc: no such family; there are meter, wire"),
-        ({"disks": "some"}, "export.disks must be members, all or none"),
-        ({"repeat": 1}, "export.repeat must be true or false"),
-        ({"exclude": {"meter": 5}}, "export.exclude.meter must be a regular expression: "),
+        ({"limit": 0}, "export.limit: expected a whole number from 1"),
+        ({"limit": True}, "export.limit: expected a whole number from 1"),
+        ({"limmit": 1}, "export.limmit: unknown setting; did you mean limit?"),
+        ({"exclude": ["x"]}, "export.exclude: expected a table"),
+        ({"exclude": {"disc": "x"}}, "export.exclude.disc: unknown family; valid: meter, wire"),
+        ({"exclude": {"meter": "("}}, "export.exclude.meter: not a regular expression: missing )"),
+        ({"include": {"meter": "["}}, "export.include.meter: not a regular expression: "),
+        ({"limits": {"meter": 0}}, "export.limits.meter: expected a whole number from 1"),
+        ({"limits": {"disc": 1}}, "export.limits.disc: unknown family; valid: meter, wire"),
+        ({"disks": "some"}, "export.disks: expected one of all, members, none"),
+        ({"repeat": 1}, "export.repeat: expected true or false, got a whole number"),
+        ({"exclude": {"meter": 5}}, "export.exclude.meter: expected a regular expression"),
     ],
 )
 def test_wrong_settings_are_named(table: dict[str, Any], complaint: str) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sdstop.exporters.report.text import text_report
-from tests.tui.cachenode import story
-from tests.tui.nodes import Node
+from tests.nodes.block import Node
+from tests.nodes.caches import story
 
 
 def test_a_cache_is_told_with_its_state_and_its_counters_as_rates() -> None:

@@ -13,8 +13,8 @@ from sdstop.cli.command import execute
 from sdstop.collectors.zfs.readings import KSTATS
 from sdstop.collectors.zfs.sizes import COMMAND
 from sdstop.core.evidence import command_key, slug
+from tests.fixtures import FIXTURES
 
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 NAME = "sdstop_request_size_bytes"
 
 Series = dict[tuple[str, str, str], dict[float, float]]

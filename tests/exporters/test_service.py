@@ -22,10 +22,9 @@ import bcrypt
 import pytest
 
 from tests.exporters.certificates import Authority
+from tests.exporters.process import PATIENCE, exporting, port_of
 
 DISKSTATS = "   8       0 sda 100 0 800 10 5 0 40 3 0 13 13 0 0 0 0 0 0\n"
-PATIENCE = 60.0
-"""Seconds after which something that must come is given up."""
 
 
 @pytest.fixture
@@ -36,31 +35,6 @@ def node(tmp_path: Path) -> Path:
     (root / "proc" / "diskstats").write_text(DISKSTATS)
     (root / "config.toml").write_text('[export]\ndisks = "all"\n')
     return root
-
-
-@contextmanager
-def exporting(node: Path, *arguments: str | Path, **environment: str) -> Iterator[subprocess.Popen[str]]:
-    """Run `sdstop export` below `node`, with the config that lies there, and see that it ends."""
-    options = ("--root", node, "--config", node / "config.toml", "--interval", "200ms", *arguments)
-    argv = [sys.executable, "-m", "sdstop", "export", *map(str, options)]
-    process = subprocess.Popen(
-        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=os.environ | environment,
-    )  # fmt: skip
-    try:
-        yield process
-    finally:
-        if process.poll() is None:
-            process.terminate()
-        process.communicate(timeout=PATIENCE)
-
-
-def port_of(process: subprocess.Popen[str]) -> int:
-    """Return the port that the exporter says it listens on."""
-    assert process.stderr is not None
-    found = re.fullmatch(r"sdstop: serving https?://127\.0\.0\.1:(\d+)/metrics\n", process.stderr.readline())
-    assert found is not None
-    return int(found[1])
 
 
 def get(port: int, path: str = "/metrics") -> tuple[int, str]:

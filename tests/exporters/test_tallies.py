@@ -10,11 +10,10 @@ import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
+from typing import Literal
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, RunMark
@@ -26,14 +25,13 @@ from sdstop.exporters.prometheus.metrics import Exposition, Part, catalogue
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
+from tests.fixtures import opened
 
 
 @cache
 def page_of(story: str) -> str:
     """Return the page after the last frame of a story."""
-    origin, frames = open_capture(str(FIXTURES / story))
+    origin, frames = opened(story)
     page = Exposition(Session(origin, BUILTIN, RULES), BUILTIN, DEFAULT)
     for frame in frames:
         page.feed(frame)
@@ -117,7 +115,7 @@ def test_saturation_is_counted_from_the_second_reading_on_and_never_runs_back() 
 @pytest.mark.parametrize(
     ("disks", "shown"), [("members", {"sda", "sdb1"}), ("all", {"sda", "sdb", "sdb1", "sdc"}), ("none", set())]
 )
-def test_whose_counters_are_shown(disks: str, shown: set[str]) -> None:
+def test_whose_counters_are_shown(disks: Literal["members", "all", "none"], shown: set[str]) -> None:
     page = exposed(Choice(disks=disks))
     page.feed(frame(1, dict.fromkeys(("sda", "sdb", "sdb1", "sdc"), 5)))
     page.feed(frame(2, dict.fromkeys(("sda", "sdb", "sdb1", "sdc"), 5)))

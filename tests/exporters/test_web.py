@@ -16,12 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import guard as web
 from sdstop.exporters.web import http, passwords
 from sdstop.exporters.web.guard import Bucket, Web
 from sdstop.exporters.web.http import Answer, Connection, Connections
 from sdstop.exporters.web.passwords import Login, Verdicts, login_of
-from sdstop.exporters.web.webconfig import WebConfigError
 from tests.exporters.certificates import Authority
 
 PASSWORD = "hot disk"  # noqa: S105
@@ -229,11 +229,11 @@ def test_certificates_inside_the_file(tmp_path: Path, certificate: tuple[Path, P
     [
         ("tls_server_config: {cert_file: no.crt, key_file: no.key}", r"no\.crt and .*no\.key: No such file"),
         ("tls_server_config: {cert: x, key: y}", "cert and key: cannot be used"),
-        ("nonsense", "must be a table"),
+        ("nonsense", "expected a table, got text"),
     ],
 )
 def test_what_cannot_be_used_is_refused_at_the_start(tmp_path: Path, text: str, complaint: str) -> None:
-    with pytest.raises(WebConfigError, match=complaint):
+    with pytest.raises(ConfigError, match=complaint):
         Web(config(tmp_path, text), lambda _: None, time.monotonic)
 
 
@@ -254,7 +254,7 @@ def judged(monkeypatch: pytest.MonkeyPatch) -> list[Login]:
 async def test_passwords_are_judged_once(tmp_path: Path, judged: list[Login]) -> None:
     path = config(tmp_path, f"basic_auth_users: {{scraper: {HASH}}}")
     async with service(path) as made:
-        assert "passwords cross the network readable" in made.said[0]
+        assert "passwords are sent in clear text" in made.said[0]
         status, data = await made.get()
         assert (status, b'\r\nWWW-Authenticate: Basic realm="sdstop"\r\n' in data) == (401, True)
         assert judged == []

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.fleet.answer import PARTIAL, Answer, parse_answer
+from sdstop.fleet.answer import PARTIAL, Answer, BuildInfo, parse_answer
 from sdstop.fleet.client import Client, named
 from sdstop.fleet.http_config import HttpConfig, Secret, load
 from sdstop.fleet.problem import ServerError
@@ -74,9 +74,9 @@ def test_partial_answers_are_told() -> None:
 
 
 def test_who_the_server_is() -> None:
-    assert named({"application": "Grafana Mimir", "version": "2.10.0", "revision": "x"}) == "Grafana Mimir 2.10.0"
-    assert named({"version": "2.42.0", "revision": "x"}) == "Prometheus 2.42.0"
-    assert named({"version": "2.24.0"}) == ""  # VictoriaMetrics, to please Grafana
+    assert named(BuildInfo("Grafana Mimir", "2.10.0", "x")) == "Grafana Mimir 2.10.0"
+    assert named(BuildInfo(version="2.42.0", revision="x")) == "Prometheus 2.42.0"
+    assert named(BuildInfo(version="2.24.0")) == ""  # VictoriaMetrics, to please Grafana
     for reply, name in ((always({"status": "success", "data": {}}), ""), (always(b"404 page not found", 404), "")):
         with serving(reply) as (url, _), client(url) as asker:
             assert asker.server() == name
@@ -84,32 +84,34 @@ def test_who_the_server_is() -> None:
 
 def test_errors_are_told_in_one_line() -> None:
     bad = {"status": "error", "errorType": "bad_data", "error": "1:1: parse error"}
-    assert str(refused(always(bad, 400))) == "answers 400: bad_data: 1:1: parse error"
+    assert str(refused(always(bad, 400))) == "HTTP 400: bad_data: 1:1: parse error"
     assert str(refused(always(bad))) == "bad_data: 1:1: parse error"
     mimir = refused(always(b"no org id\n", 401))
-    assert str(mimir) == "does not let us in (401: no org id): --http-config says who we are"
+    assert str(mimir) == "authentication failed (401: no org id); set credentials with --http-config"
     assert mimir.lasting
-    assert str(refused(always(b"<html>\x1b[2J</html>", 502))) == "is overloaded or not ready (502)"
-    assert "is this the address of a Prometheus?" in str(refused(always(b"<html></html>")))
-    assert "has no such API there (404" in str(refused(always(b"404 page not found", 404)))
+    assert str(refused(always(b"<html>\x1b[2J</html>", 502))) == "server unavailable (502)"
+    assert "is this a Prometheus server?" in str(refused(always(b"<html></html>")))
+    assert "API not found (404" in str(refused(always(b"404 page not found", 404)))
     assert "\x1b" not in str(refused(always(b"a\x1b[2Jb", 500)))
 
 
 def test_it_follows_no_redirect_and_takes_its_secrets_nowhere() -> None:
     error = refused(always(b"", 302, {"Location": "https://elsewhere/?token=hush"}))
-    assert str(error) == "sends us to https://elsewhere/: give that address"
+    assert str(error) == "redirects to https://elsewhere/; use that URL"
 
 
 def test_what_is_answered_too_slowly_too_large_or_not_at_all() -> None:
     begun = time.monotonic()
-    assert str(refused(always(b"x" * 100, drip=True), 0.5)) == "no answer within 0.5 s"
+    assert str(refused(always(b"x" * 100, drip=True), 0.5)) == "no complete response within 0.5 s"
     assert time.monotonic() - begun < 15  # each byte that drips in would start a socket's own clock anew
-    assert "larger than 32 MiB" in str(refused(always(b"[" + b" " * (33 << 20) + b"]", packed=True)))
+    assert "response exceeds 32 MiB; narrow it with --match" in str(
+        refused(always(b"[" + b" " * (33 << 20) + b"]", packed=True))
+    )
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        with client(url, seconds=0.3) as asker, pytest.raises(ServerError, match=r"no answer within 0\.3 s"):
+        with client(url, seconds=0.3) as asker, pytest.raises(ServerError, match=r"no complete response within 0\.3 s"):
             asker.query("up")
-    with client(url) as asker, pytest.raises(ServerError, match="cannot be reached: Connection refused"):
+    with client(url) as asker, pytest.raises(ServerError, match="connection refused"):
         asker.query("up")
 
 
@@ -167,8 +169,8 @@ def test_tls_both_ways_with_a_tenant_and_a_password(tmp_path: Path) -> None:
         with client(url, config) as asker:
             assert asker.query("up").series
         for other, why in (
-            (HttpConfig(), "its certificate is not trusted"),
-            (HttpConfig(ca=Secret(path=theirs)), "its certificate is not trusted: IP address mismatch"),
+            (HttpConfig(), "certificate not trusted"),
+            (HttpConfig(ca=Secret(path=theirs)), "certificate not trusted: IP address mismatch"),
         ):
             with client(url, other) as asker, pytest.raises(ServerError, match=why) as caught:
                 asker.query("up")
@@ -209,5 +211,25 @@ def test_no_answer_raises_anything_else(body: bytes) -> None:
 
 
 def test_depth_is_no_way_in() -> None:
-    with pytest.raises(ServerError, match="no JSON"):
-        parse_answer(b"[" * 200_000)
+    for body in (b"[" * 200_000, b'{"x":' + b"[" * 200_000, b'{"status":"success","data":' + b'{"data":' * 200_000):
+        with pytest.raises(ServerError, match="is this a Prometheus server"):
+            parse_answer(body)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        ({"resultType": "vector", "result": 3}, r"Expected `array`, got `int` - at `\$\.result`"),
+        ({"resultType": "vector", "result": [{"value": [1, "2"]}]}, r"missing required field `metric`"),
+        (
+            {"resultType": "matrix", "result": [{"metric": {}, "values": []}]},
+            r"length >= 1 - at .*\[0\]\.values",
+        ),
+        ({"resultType": "vector", "result": [{"metric": {}, "value": [1, "many"]}]}, "a value is not a number"),
+        ({"resultType": "string", "result": [1, "2"]}, "Invalid value 'string'"),
+        ({}, "missing required field `resultType`"),
+    ],
+)
+def test_an_answer_of_another_form_is_refused_with_its_path(data: object, why: str) -> None:
+    with pytest.raises(ServerError, match=f"unexpected response .*{why}"):
+        parse_answer(json.dumps({"status": "success", "data": data}).encode())

@@ -12,16 +12,18 @@ import pytest
 from textual.pilot import Pilot
 
 from sdstop.analysis.outlier import Trait, outliers
+from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
 from sdstop.fleet.answer import Answer, Series
 from sdstop.fleet.picture import Key, Picture, picture
-from sdstop.fleet.problem import SettingsError
 from sdstop.fleet.watcher import NodePicture
 from sdstop.tui.fleet.app import FleetDashboard
-from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet
-from sdstop.tui.pane import Pane
+from sdstop.tui.fleet.sheets import DifferenceSheet, KeySheet, NodeSheet, help_lines
 from sdstop.tui.terminal import Options
-from tests.fleet.test_picture import ANSWERS, HOSTILE, node
+from sdstop.tui.widgets.keys import KeyBinding, keys_of
+from sdstop.tui.widgets.pane import Pane
+from sdstop.tui.widgets.table import LineTable
+from tests.fleet.answers import ANSWERS, HOSTILE, node
 
 URL = "http://prometheus.example:9090"
 DIFFERS = tuple(outliers(Trait(f"n{at}", "mtu", "eth2", 1500 if at == 4 else 9000) for at in range(5)))
@@ -126,7 +128,7 @@ async def test_a_node_is_asked_for_when_it_is_opened() -> None:
         ):
             assert part in text
         await pilot.press("r")
-        await until(pilot, lambda: len(app.asking._watcher.asked) == 2)  # type: ignore[attr-defined]
+        await until(pilot, lambda: len(app.poller._watcher.asked) == 2)  # type: ignore[attr-defined]
         await pilot.press("escape")
         assert "NODE" in screen()
 
@@ -188,9 +190,9 @@ async def test_partial_answers_stand_above_the_tables() -> None:
 
 
 async def test_settings_that_go_wrong_end_it() -> None:
-    async with shown(SettingsError("/etc/sdstop/token: No such file")) as (app, pilot, _):
+    async with shown(ConfigError("/etc/sdstop/token: No such file")) as (app, pilot, _):
         await until(pilot, lambda: not app.is_running)
-        assert isinstance(app.failure, SettingsError)
+        assert isinstance(app.failure, ConfigError)
         assert app.return_code == 1
 
 
@@ -206,3 +208,10 @@ async def test_a_thousand_nodes_cost_what_is_seen() -> None:
 
 def _age(at: int) -> Series:
     return Series({"job": "sdstop", **node(f"m{at:04d}")}, ((1.0, 2.0),))
+
+
+def test_the_help_names_every_key_that_is_bound() -> None:
+    shown = {key for keys, _ in help_lines(FleetDashboard.BINDINGS) for key in keys.split()}
+    tables = (FleetDashboard.BINDINGS, Pane.BINDINGS, LineTable.BINDINGS)
+    assert shown == {name for table in tables for key in keys_of(table) for name in key.names}
+    assert all(isinstance(binding, KeyBinding) for table in tables for binding in table)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.exporters.test_service import exporting, port_of
+from tests.exporters.process import exporting, port_of
 from tests.fleet.engines import PATIENCE, prometheus
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -17,15 +17,16 @@ from urllib.parse import quote
 
 import pytest
 
+from sdstop.cli.config import load
 from sdstop.collectors.powerflex.cluster import SCALEIO
-from sdstop.config import ConfigError, load
+from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.host import Unreadable
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
-from sdstop.gateway.client import Client
-from sdstop.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
-from sdstop.gateway.settings import settings
+from sdstop.node.gateway.client import Client
+from sdstop.node.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
+from sdstop.node.gateway.settings import settings
 from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
 from tests.gateway.fake import PASSWORD, USER, Fault, Gateway
@@ -133,17 +134,22 @@ def test_a_password_in_the_config_is_refused_and_not_repeated(tmp_path: Path, se
 
 
 @pytest.mark.parametrize(("section", "said"), [
-    ({"user": "m"}, "gateways is missing"), ({"gateways": ["https://a"]}, "user is missing"),
+    ({"user": "m"}, "gateways: missing"), ({"gateways": ["https://a"]}, "user: missing"),
     ({"gateways": ["ftp://a"], "user": "m"}, "https://HOST"), ({"gateways": ["http://a"], "user": "m"}, "in clear"),
     ({"gateways": ["https://a/x"], "user": "m"}, "without user"), ({"gateways": [], "user": "m"}, "1 to 8"),
     ({"gateways": ["https://a"], "user": "m", "fingerprint": "12:34"}, "64 hex digits"),
     ({"gateways": ["https://a"], "user": "m", "insecure": 1}, "true or false"),
-    ({"gateways": ["https://a"], "user": "m", "insecure": True, "ca": "/x"}, "exclude"),
+    ({"gateways": ["https://a", 3], "user": "m"}, r"powerflex.gateways\[1\]: expected text"),
+    ({"gateways": ["https://a:99999"], "user": "m"}, r"gateways\[0\]: expected https"),
+    ({"gateways": ["https://a"], "user": "m\x1b"}, "user: must be printable"),
+    ({"gateways": ["https://a"], "user": ""}, "user: expected the name"),
+    ({"gateways": ["https://a"], "user": "m", "insecur": True}, "did you mean insecure"),
+    ({"gateways": ["https://a"], "user": "m", "insecure": True, "ca": "/x"}, "cannot combine"),
     ({"gateways": ["https://a"], "user": "m", "login": "ldap"}, "one of auto"),
-    ({"gateways": ["https://a"], "user": "m", "speed": 1}, "no such setting"),
+    ({"gateways": ["https://a"], "user": "m", "speed": 1}, "unknown setting"),
 ])  # fmt: skip
 def test_settings_that_cannot_be_honoured_are_refused(section: Mapping[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+    with pytest.raises(ConfigError, match=said):
         settings(section)
 
 

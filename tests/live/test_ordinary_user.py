@@ -21,10 +21,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures import FIXTURES
 from tests.live.ordinary import PATIENCE, User, settle
+from tests.tui.plug import Plug, listed, until
 from tests.tui.screens import SMALL, WIDE
-from tests.tui.test_hotplug import Plug, listed, until
-from tests.tui.test_terminal import Tmux
+from tests.tui.tmux import Tmux
 
 pytestmark = pytest.mark.live
 
@@ -239,7 +240,7 @@ def test_the_dashboard_says_it_on_every_screen(window: Callable[..., Tmux], size
 
 
 def test_a_story_opens(window: Callable[..., Tmux], user: User) -> None:
-    shutil.copytree(Path(__file__).parent.parent.parent / "fixtures/clone-convoy", user.home / "clone-convoy")
+    shutil.copytree(FIXTURES / "clone-convoy", user.home / "clone-convoy")
     for path in (user.home / "clone-convoy", *(user.home / "clone-convoy").rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
     shown = window(SMALL, "--from", "clone-convoy")

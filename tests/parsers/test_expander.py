@@ -21,9 +21,8 @@ from sdstop.core.replay import EvidenceHost
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
 from sdstop.rules.phy_errors import PHY_ERRORS
-from tests.frames import Judged
-from tests.parsers.test_smp import GENERAL, LOG
-from tests.sasnode import Phy, files
+from tests.nodes.frames import Judged
+from tests.nodes.sas import GENERAL, LOG, Phy, files
 
 VACANT = "Report phy error log result: Phy vacant\n"
 

@@ -13,8 +13,8 @@ from sdstop.core.finding import Severity
 from sdstop.core.replay import EvidenceHost
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
-from tests.frames import Judged
-from tests.hbanode import Card, files
+from tests.nodes.frames import Judged
+from tests.nodes.hba import Card, files
 
 PART = """/dev/sg0  0 0 0 0  0  /dev/sda  TOSHIBA   MG07SCA14TA       0101
 /dev/sg1  0 0 1 0  0  /dev/sdb  TOSHIBA   MG07SCA14TA       0101

@@ -1,62 +1,24 @@
 """SMBIOS tables and dmidecode's text: the same machine by both, and what no table may do."""
 
 import contextlib
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors.memory import dmidecode, smbios
 from sdstop.core.host import Malformed
 from sdstop.core.replay import EvidenceHost
-from tests.firmware import E5_2620_V4, Board, Module, board, device, structure
+from tests.fixtures import names, opened
+from tests.nodes.firmware import DMIDECODE, E5_2620_V4, Board, Module, board, device, structure
 
-FIXTURES = sorted((Path(__file__).parent.parent.parent / "fixtures").glob("vm-numa-*"))
-
-TEXT = """\
-# dmidecode 3.0
-Handle 0x0400, DMI type 4, 48 bytes
-Processor Information
-\tSocket Designation: Proc 1
-\tType: Central Processor
-\tVersion: Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz
-\tStatus: Populated, Enabled
-
-Handle 0x1000, DMI type 16, 23 bytes
-Physical Memory Array
-\tUse: System Memory
-\tError Correction Type: Multi-bit ECC
-\tMaximum Capacity: 768 GB
-\tNumber Of Devices: 2
-
-Handle 0x1100, DMI type 17, 40 bytes
-Memory Device
-\tArray Handle: 0x1000
-\tSize: 16384 MB
-\tLocator: PROC  1 DIMM  1
-\tBank Locator: Not Specified
-\tType: DDR4
-\tSpeed: 2400 MHz
-\tManufacturer: HP
-\tPart Number: 809082-091
-\tRank: 2
-\tConfigured Clock Speed: 2133 MHz
-
-Handle 0x1101, DMI type 17, 40 bytes
-Memory Device
-\tArray Handle: 0x1000
-\tSize: No Module Installed
-\tLocator: PROC  1 DIMM  2
-\tType: Unknown
-"""
+MACHINES = [name for name in names() if name.startswith("vm-numa-")]
 
 
-@pytest.mark.parametrize("fixture", FIXTURES, ids=lambda path: path.name)
-def test_raw_table_and_text_are_the_same_machine(fixture: Path) -> None:
+@pytest.mark.parametrize("fixture", MACHINES)
+def test_raw_table_and_text_are_the_same_machine(fixture: str) -> None:
     host = EvidenceHost()
-    for frame in open_capture(fixture)[1]:
+    for frame in opened(fixture)[1]:
         host.apply(frame.evidence)
     raw = smbios.parse(host.read("/sys/firmware/dmi/tables/DMI"))
     assert raw == dmidecode.parse(host.run(["dmidecode"]).text)
@@ -67,7 +29,7 @@ def test_raw_table_and_text_are_the_same_machine(fixture: Path) -> None:
 
 
 def test_there_are_machines() -> None:
-    assert len(FIXTURES) == 3
+    assert len(MACHINES) == 3
 
 
 def test_fields_of_a_raw_table() -> None:
@@ -85,7 +47,7 @@ def test_fields_of_a_raw_table() -> None:
 
 
 def test_text_of_an_old_dmidecode() -> None:
-    found = dmidecode.parse(TEXT)
+    found = dmidecode.parse(DMIDECODE)
     filled, empty = found.devices
     assert (filled.size, filled.speed, filled.configured) == (16 << 30, 2400, 2133)
     assert (filled.locator, filled.bank, empty.size) == ("PROC  1 DIMM  1", None, 0)
@@ -94,12 +56,12 @@ def test_text_of_an_old_dmidecode() -> None:
 
 
 def test_text_without_handles() -> None:
-    quiet = "\n".join(line for line in TEXT.splitlines() if not line.startswith("Handle"))
+    quiet = "\n".join(line for line in DMIDECODE.splitlines() if not line.startswith("Handle"))
     assert [d.size for d in dmidecode.parse(quiet).devices] == [16 << 30, 0]
 
 
 def test_text_that_lacks_a_slot_is_half_a_machine() -> None:
-    cut = TEXT[: TEXT.index("Handle 0x1101")]
+    cut = DMIDECODE[: DMIDECODE.index("Handle 0x1101")]
     with pytest.raises(Malformed, match="1 memory devices of 2"):
         dmidecode.parse(cut)
     assert len(dmidecode.parse(f"{cut}End Of Table\n").devices) == 1
@@ -190,7 +152,9 @@ def test_no_damage_raises_anything_else(data: st.DataObject) -> None:
         smbios.parse(bytes(table))
 
 
-_LINES = st.sampled_from([*TEXT.splitlines(), "\tSize: ١٦ GB", "\tRank: ²", "Memory Device", "\tNumber Of Devices: ²"])
+_LINES = st.sampled_from(
+    [*DMIDECODE.splitlines(), "\tSize: ١٦ GB", "\tRank: ²", "Memory Device", "\tNumber Of Devices: ²"]
+)
 
 
 @given(st.lists(_LINES | st.text(max_size=30), max_size=40))

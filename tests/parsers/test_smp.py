@@ -19,27 +19,7 @@ from sdstop.collectors.fabric.smp import (
     refusal,
 )
 from sdstop.core.host import Malformed
-
-LOG = """Report phy error log response:
-  Expander change count: 567
-  phy identifier: 52
-  invalid dword count: 168
-  running disparity error count: 172
-  loss of dword synchronization count: 5
-  phy reset problem count: 0
-"""
-GENERAL = """Report general response:
-  expander change count: 567
-  expander route indexes: 0
-  long response: 1
-  number of phys: 65
-  table to table supported: 1
-  zone configuring: 0
-  enclosure logical identifier (hex): 500093d0016c0000
-  SSP connect time limit: 10 (100 usec units)
-  number of zone groups: 1 (0->128, 1->256)
-  zoning enabled: 1
-"""
+from tests.nodes.sas import GENERAL, LOG
 
 
 def test_an_error_log() -> None:

@@ -7,8 +7,8 @@ import pytest
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Finding, Severity
 from sdstop.rules.array_degraded import ARRAY_DEGRADED
-from tests.frames import Judged, value
-from tests.mdnode import Node, run
+from tests.nodes.frames import Judged, value
+from tests.nodes.md import Node, run
 
 COLLECTORS = (MDRAID, MDMEMBERS)
 RAID10 = {"level": "raid10", "layout": "512K chunks 2 near-copies"}

@@ -16,8 +16,8 @@ from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
-from tests.cacherows import KEY, judged, sizes
-from tests.frames import check
+from tests.nodes.cache_rows import KEY, judged, sizes
+from tests.nodes.frames import check
 
 RULES = (CACHE_BYPASSED, CACHE_ERRORS, CACHE_FULL_OF_DIRTY, CACHE_INEFFECTIVE, CACHE_SUB_BLOCK_IO)
 

@@ -13,8 +13,8 @@ from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
-from tests.cacherows import BCACHE, DM_CACHE, FLASHCACHE, judged, run, sized
-from tests.frames import value
+from tests.nodes.cache_rows import BCACHE, DM_CACHE, FLASHCACHE, judged, run, sized
+from tests.nodes.frames import value
 
 BOTH = (CACHE_BYPASSED, CACHE_SUB_BLOCK_IO)
 

@@ -13,8 +13,8 @@ from sdstop.readings.cache import Cache
 from sdstop.rules.cache_errors import CACHE_ERRORS
 from sdstop.rules.cache_full_of_dirty import CACHE_FULL_OF_DIRTY
 from sdstop.rules.cache_ineffective import CACHE_INEFFECTIVE
-from tests.cacherows import BCACHE, DM_CACHE, FLASHCACHE, L2ARC, judged, run
-from tests.frames import Judged, value
+from tests.nodes.cache_rows import BCACHE, DM_CACHE, FLASHCACHE, L2ARC, judged, run
+from tests.nodes.frames import Judged, value
 
 MIB = 1 << 20
 GIB = 1 << 30

@@ -18,7 +18,7 @@ from sdstop.core.finding import Finding
 from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
-from tests.drbdnode import STATUS, resource, status, syncing
+from tests.nodes.drbd import STATUS, resource, status, syncing
 from tests.stories.scaleio import _Cloud, _FourNodes
 
 Change = Callable[[dict[str, Any], dict[str, Any]], None]

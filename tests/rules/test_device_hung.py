@@ -11,7 +11,7 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.system.node import NODE
 from sdstop.core.finding import Severity
 from sdstop.rules.device_hung import DEVICE_HUNG
-from tests.frames import Files, Judged, value
+from tests.nodes.frames import Files, Judged, value
 
 BLOCK = {
     "/sys/block/sda/dev": "8:0", "/sys/block/sda/queue/iostats": "1", "/sys/block/sda/queue/rotational": "1",

@@ -11,8 +11,8 @@ from sdstop.core.session import Session
 from sdstop.rules.dimm_below_rated_speed import DIMM_BELOW_RATED_SPEED
 from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.dimm_unequal_sockets import DIMM_UNEQUAL_SOCKETS
-from tests.firmware import E5_2620_V4, Board, Module, board
-from tests.frames import check, value
+from tests.nodes.firmware import E5_2620_V4, Board, Module, board
+from tests.nodes.frames import check, value
 
 RULES = (DIMM_TOO_FEW_CHANNELS, DIMM_UNEQUAL_SOCKETS, DIMM_BELOW_RATED_SPEED)
 E5_2680_V4 = "Intel(R) Xeon(R) CPU E5-2680 v4 @ 2.40GHz"

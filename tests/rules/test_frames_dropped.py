@@ -10,8 +10,8 @@ from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.collectors.network.paths import TCP
 from sdstop.core.finding import Severity
 from sdstop.rules.frames_dropped import FRAMES_DROPPED
-from tests.frames import Files, Judged, value
-from tests.netnode import Nic, files
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.network import Nic, files
 
 SNMP = {"/proc/net/snmp": "Tcp: InSegs\nTcp: 1\n"}
 

@@ -14,8 +14,8 @@ from sdstop.collectors.fabric.sas import PHYS, SAS
 from sdstop.core.finding import Severity
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
-from tests.frames import Files, Judged, value
-from tests.hbanode import Card, files
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.hba import Card, files
 
 FIRST = "0000:81:00.0"
 OVER, UNEVEN = "hba-oversubscribed", "hba-unbalanced"

@@ -9,8 +9,8 @@ from sdstop.collectors.network.interfaces import CLASS, INTERFACES, NETWORK
 from sdstop.core.evidence import command_key
 from sdstop.core.finding import Severity
 from sdstop.rules.link_oversubscribed import LINK_OVERSUBSCRIBED
-from tests.collectors.test_clients import HEAD, ROUTE, TCP, line
-from tests.frames import Judged, value
+from tests.nodes.clients import HEAD, ROUTE, TCP, line
+from tests.nodes.frames import Judged, value
 
 USABLE = {"link-oversubscribed": {"usable": 0.8}}
 """Of 125 MB/s, 100: what the owners counted on."""

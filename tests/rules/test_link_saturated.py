@@ -7,8 +7,8 @@ import pytest
 from sdstop.collectors.network.interfaces import INTERFACES, NETWORK
 from sdstop.core.finding import Severity
 from sdstop.rules.link_saturated import LINK_SATURATED
-from tests.frames import Files, Judged, value
-from tests.netnode import Nic, files
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.network import Nic, files
 
 GIGABIT = 125_000_000
 

@@ -23,9 +23,9 @@ from sdstop.rules.dimm_too_few_channels import DIMM_TOO_FEW_CHANNELS
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.rules.hba_unbalanced import HBA_UNBALANCED
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
-from tests.firmware import board
-from tests.frames import check, value
-from tests.hbanode import Card, files
+from tests.nodes.firmware import board
+from tests.nodes.frames import check, value
+from tests.nodes.hba import Card, files
 
 RULES = (DIMM_TOO_FEW_CHANNELS, HBA_OVERSUBSCRIBED, HBA_UNBALANCED, REBUILD_SLOW)
 NAMES = tuple(f"sd{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(60))

@@ -8,9 +8,9 @@ from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
 from sdstop.rules.memory_errors import MEMORY_ERRORS
-from tests.edacnode import Controller
-from tests.firmware import Board, board
-from tests.frames import Judged, check, value
+from tests.nodes.edac import Controller
+from tests.nodes.firmware import Board, board
+from tests.nodes.frames import Judged, check, value
 
 DAY = 86_400
 

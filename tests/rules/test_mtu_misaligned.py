@@ -23,9 +23,9 @@ from sdstop.readings.iosize import RequestSizes, cumulative
 from sdstop.rules.cache_bypassed import CACHE_BYPASSED
 from sdstop.rules.cache_sub_block_io import CACHE_SUB_BLOCK_IO
 from sdstop.rules.mtu_misaligned import MTU_MISALIGNED
-from tests.cacherows import FLASHCACHE, KEY
-from tests.frames import Judged, value
-from tests.netnode import Nic, files
+from tests.nodes.cache_rows import FLASHCACHE, KEY
+from tests.nodes.frames import Judged, value
+from tests.nodes.network import Nic, files
 
 ALIGNED = [4132, 4643, 8228, 8700, 8739]
 MISALIGNED = [1500, 4000, 4131, 4644, 8227, 8740, 9000]

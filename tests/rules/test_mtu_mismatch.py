@@ -10,8 +10,8 @@ from sdstop.collectors.network.interfaces import INTERFACES
 from sdstop.collectors.network.links import LINKS
 from sdstop.core.finding import Severity
 from sdstop.rules.mtu_mismatch import MTU_MISMATCH
-from tests.frames import Files, Judged
-from tests.netnode import CLASS, Nic, files
+from tests.nodes.frames import Files, Judged
+from tests.nodes.network import CLASS, Nic, files
 
 
 def judged(*nics: Nic, more: dict[str, str] | None = None) -> Judged:

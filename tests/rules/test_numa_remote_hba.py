@@ -7,8 +7,8 @@ from sdstop.collectors.fabric.interrupts import INTERRUPTS, IRQ
 from sdstop.collectors.fabric.numa import NET, NODES, NUMA
 from sdstop.core.finding import Severity
 from sdstop.rules.numa_remote_hba import NUMA_REMOTE_HBA
-from tests.frames import Judged, value
-from tests.hbanode import Card, files
+from tests.nodes.frames import Judged, value
+from tests.nodes.hba import Card, files
 
 NAMES = tuple(f"sd{c}" for c in "abcdefghijklmnopqrst")
 

@@ -10,8 +10,8 @@ from sdstop.collectors.network.interfaces import INTERFACES
 from sdstop.collectors.network.paths import PATHS, TCP
 from sdstop.core.finding import Severity
 from sdstop.rules.path_mtu_shrunk import PATH_MTU_SHRUNK
-from tests.frames import Files, Judged, value
-from tests.netnode import Nic, files
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.network import Nic, files
 
 FOUR, SIX = "cmd:ip -j -s route show cache", "cmd:ip -j -s -6 route show cache"
 

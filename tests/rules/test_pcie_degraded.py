@@ -8,8 +8,8 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.fabric.hba import HBA, PCI
 from sdstop.core.finding import Severity
 from sdstop.rules.pcie_degraded import PCIE_DEGRADED
-from tests.frames import Judged, value
-from tests.hbanode import Card, files
+from tests.nodes.frames import Judged, value
+from tests.nodes.hba import Card, files
 
 HBA_ID = "0000:82:00.0"
 

@@ -7,8 +7,8 @@ import pytest
 from sdstop.collectors.fabric.sas import PORTS, SAS
 from sdstop.core.finding import Severity
 from sdstop.rules.phy_errors import PHY_ERRORS
-from tests.frames import Judged, value
-from tests.sasnode import Phy, files
+from tests.nodes.frames import Judged, value
+from tests.nodes.sas import Phy, files
 
 OLD = (Phy(52, 168, 172, 5), Phy(53, 6, 6), Phy(54, 267, 270, 4), Phy(55, 127, 131, 5))
 QUIET = tuple(Phy(number) for number in range(52))

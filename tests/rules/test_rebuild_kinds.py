@@ -20,8 +20,8 @@ from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
-from tests.frames import check, value
-from tests.mdnode import run
+from tests.nodes.frames import check, value
+from tests.nodes.md import run
 
 GIB = 1 << 30
 RULES = [REBUILD_STALLED, REBUILD_SLOW, REBUILD_THROTTLED, REBUILD_RUNNING]

@@ -8,8 +8,8 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Severity
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
-from tests.frames import Files, Judged, value
-from tests.mdnode import MIB, Node, run
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.md import MIB, Node, run
 
 COLLECTORS = (MDRAID, MDMEMBERS, DISKSTATS)
 

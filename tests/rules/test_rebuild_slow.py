@@ -12,8 +12,8 @@ from sdstop.collectors.system.node import NODE
 from sdstop.collectors.system.processes import PROCESSES
 from sdstop.core.finding import Finding, Severity
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
-from tests.frames import Judged, value
-from tests.mdnode import run
+from tests.nodes.frames import Judged, value
+from tests.nodes.md import run
 
 COLLECTORS = (MDRAID, MDMEMBERS, DISKSTATS)
 MUCH = 10e6  # MiB: at 10 MiB/s more than eleven days

@@ -9,8 +9,8 @@ from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Severity
 from sdstop.rules.rebuild_running import REBUILD_RUNNING
 from sdstop.rules.rebuild_stalled import REBUILD_STALLED
-from tests.frames import Files, Judged, value
-from tests.mdnode import KIB, Disk, Node, run
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.md import KIB, Disk, Node, run
 
 COLLECTORS = (MDRAID, MDMEMBERS, DISKSTATS)
 Shown = list[tuple[float, Files]]

@@ -21,9 +21,9 @@ from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Finding
 from sdstop.core.session import Session
 from sdstop.rules.rebuild_slow import REBUILD_SLOW
-from tests.firmware import board
-from tests.frames import check, value
-from tests.hbanode import Card, files
+from tests.nodes.firmware import board
+from tests.nodes.frames import check, value
+from tests.nodes.hba import Card, files
 from tests.stories.draid import EVERY, DraidPool
 
 COLLECTORS = (BLOCKDEV, DISKSTATS, HBA, DIMMS, NODE, PROCESSES, ZFS, ZFS_STATE, ZFS_DATASETS, ZFS_TUNING)

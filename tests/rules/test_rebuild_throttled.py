@@ -9,8 +9,8 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.md.arrays import MDMEMBERS, MDRAID
 from sdstop.core.finding import Severity
 from sdstop.rules.rebuild_throttled import REBUILD_THROTTLED
-from tests.frames import Files, Judged, value
-from tests.mdnode import run
+from tests.nodes.frames import Files, Judged, value
+from tests.nodes.md import run
 
 COLLECTORS = (MDRAID, MDMEMBERS, DISKSTATS, BLOCKDEV)
 HUNDRED = "102400 (system)"

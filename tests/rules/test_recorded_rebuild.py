@@ -6,25 +6,23 @@ fifteen seconds at sync_max while mdstat goes on printing a speed.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Look, Session
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
-from tests.frames import check
+from tests.fixtures import opened
+from tests.nodes.frames import check
 
-RECORDING = Path(__file__).parents[2] / "fixtures" / "vm-md-rebuild"
+RECORDING = "vm-md-rebuild"
 
 
 @pytest.fixture(scope="module")
 def looks() -> list[Look]:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened(RECORDING)
     session = Session(origin, BUILTIN, RULES)
     return [session.feed(frame) for frame in frames]
 

@@ -11,8 +11,8 @@ from sdstop.rules.qos_multiplied import QOS_MULTIPLIED
 from sdstop.rules.qos_partial import QOS_PARTIAL
 from sdstop.rules.volume_below_promise import VOLUME_BELOW_PROMISE
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from tests.frames import Judged, value
-from tests.limits import judged, mapping
+from tests.nodes.frames import Judged, value
+from tests.nodes.limits import judged, mapping
 
 KIB = 1024
 RATES = ("requests_rate", "bytes_rate")

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.block.diskstats import DISKSTATS
@@ -24,8 +22,9 @@ from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
 from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
 from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, Layout
-from tests.frames import Judged, check, value
-from tests.zfsnode import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
+from tests.fixtures import opened
+from tests.nodes.frames import Judged, check, value
+from tests.nodes.zfs import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
 
 COLLECTORS = (ZFS_STATE, ZFS, ZFS_DATASETS, ZFS_SETTINGS, ZPOOL_LOAD, BLOCKDEV, DISKSTATS)
 DRAID = "draid2:8d:60c:2s-0"
@@ -356,11 +355,11 @@ def test_disks_by_names_that_may_change_are_told_quietly_as_zfs_finds_them_by_la
     Judged(COLLECTORS, [UNSTABLE_DEVICE_PATH], [(0.0, node(status(tree((1, path, "ONLINE")))))]).ruled_out("tank")
 
 
-RECORDING = Path(__file__).parents[2] / "fixtures" / "vm-zfs-draid"
+RECORDING = "vm-zfs-draid"
 
 
 def test_a_real_draid_that_loses_a_disk_is_followed_to_its_end() -> None:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened(RECORDING)
     session = Session(origin, BUILTIN, RULES)
     said: list[Finding] = []
     operations = set()

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.core.collector import ONCE, SLOW, Collector
+from sdstop.core.collector import ONCE, SLOW, Collector, Command
 from sdstop.core.evidence import Frame, Outcome
 from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.replay import Replay
 from sdstop.core.snapshot import Snapshot
-from sdstop.node.commands import Command, CommandRunner
+from sdstop.node.commands import CommandRunner
 from sdstop.node.live import LiveHost
 from sdstop.sampler import Sampler, process, worker
 from tests.sampler.meters import METERS, OTHERS, Meter, Other, Speed, keys, meters
@@ -336,6 +336,17 @@ if {end!r} == "kill":
             first(frames, lambda frame: ran(frame) == {"meters": True})
             (root / "go").touch()
             first(frames, lambda frame: ran(frame) == {"late": True})
+
+    def test_a_collector_gets_the_commands_that_it_declares_and_no_other(self) -> None:
+        def ask(host: Host) -> Iterator[Reading]:
+            yield Meter("a", int(host.run(("echo", "7"), LONG).text))
+            host.run(("echo", "8"), LONG)
+
+        probe = Collector("probe", "Probe", ask, (Meter,), (Command(("echo", "7"), "a number"),))
+        with Sampler([probe], interval=0.05) as sampler:
+            found = {item.key: (item.outcome, item.data) for item in next(sampler.frames()).evidence}
+        assert found["cmd:echo 7"] == (Outcome.OK, b"7\n")
+        assert found["cmd:echo 8"] == (Outcome.FAILED, b"")
 
     def test_commands_end_with_the_worker(self, tmp_path: Path) -> None:
         (tmp_path / "probe").write_text(f"#!/bin/sh\necho $$ >{tmp_path}/pid\nexec sleep {LONG}\n")

@@ -6,11 +6,9 @@ import contextlib
 import fnmatch
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
@@ -20,18 +18,14 @@ from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
 from sdstop.node.live import LiveHost
 from sdstop.sampler import sample
+from tests.fixtures import names, opened
 from tests.sampler.meters import METERS, OTHERS, Meter, Speed, keys
-
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def node_with(collector: Collector) -> Host:
     """Return this machine if it has what a collector reads, else the first node of the fixtures that has."""
-    nodes: Iterator[Host] = (
-        EvidenceHost(e for frame in open_capture(path)[1] for e in frame.evidence)
-        for path in sorted(FIXTURES.iterdir())
-    )
-    for host in chain([LiveHost()], nodes):
+    nodes: Iterator[Host] = (EvidenceHost(e for frame in opened(name)[1] for e in frame.evidence) for name in names())
+    for host in chain([LiveHost(collectors=[collector])], nodes):
         with contextlib.suppress(Unreadable):
             if list(collector.read(host)):
                 return host

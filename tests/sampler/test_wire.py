@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.sampler import wire
-from sdstop.sampler.rounds import Sent
+from sdstop.sampler.scheduler import Sent
 
 EVIDENCE = st.builds(
     Evidence,
@@ -27,7 +27,7 @@ MARKS = st.dictionaries(st.text(), st.builds(RunMark, st.floats(allow_nan=False)
 class TestWire:
     @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.lists(EVIDENCE, max_size=9), MARKS), max_size=4))
     def test_frames_come_as_they_went(self, frames: list[Sent]) -> None:
-        assembly = wire.Assembly()
+        assembly = wire.FrameAssembly()
         packets = [packet for frame in frames for packet in wire.packets(frame)]
         assert all(len(packet) <= wire.PACKET for packet in packets)
         arrived = [frame for packet in packets if (frame := assembly.add(packet)) is not None]
@@ -37,7 +37,7 @@ class TestWire:
     def test_half_a_frame_of_a_killed_worker_is_forgotten(
         self, lost: list[Evidence], kept: list[Evidence], data: st.DataObject
     ) -> None:
-        assembly = wire.Assembly()
+        assembly = wire.FrameAssembly()
         packets = list(wire.packets((1.0, 1.0, lost, {})))
         for packet in packets[: data.draw(st.integers(0, len(packets) - 1))]:
             assert assembly.add(packet) is None
@@ -48,7 +48,7 @@ class TestWire:
 
     def test_a_large_first_frame_comes_whole(self) -> None:
         evidence = [Evidence(f"/{number}", data=b"x" * 50) for number in range(3 * wire.BATCH + 1)]
-        assembly = wire.Assembly()
+        assembly = wire.FrameAssembly()
         arrived = [assembly.add(packet) for packet in wire.packets((1.0, 1.0, evidence, {}))]
         assert arrived[:-1] == [None] * (len(arrived) - 1)
         assert arrived[-1] == Frame(1, 1.0, 1.0, tuple(evidence), {})

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sdstop.core.evidence import slug
-from tests.firmware import board
-from tests.stories.disks import SYSTEM, SystemDisk, disk_name, disk_number
+from tests.nodes.block import disk_name
+from tests.nodes.firmware import board
+from tests.nodes.sas import IOCS, Zoning, smp_logs
+from tests.nodes.system import Node, Shape
+from tests.stories.archive import Archive
+from tests.stories.disks import SYSTEM, SystemDisk, disk_number
 from tests.stories.draid import TIB, DraidPool
-from tests.stories.folder import Folder
 from tests.stories.interfaces import STILL, Interfaces
-from tests.stories.node import Node, Shape
 from tests.stories.rows import Rows, text
-from tests.stories.sasnode import IOCS, Zoning, smp_logs
 from tests.stories.scene import NO_PATHS, Stories
 
 _STARTED = 1_795_400_000.0
@@ -62,8 +63,8 @@ class Bay:
         taken = _STARTED + self.began
         node, interfaces, system = Node(shape, taken), Interfaces(self.host, STILL), SystemDisk(self.host)
         disks, pool = _Drives(self.host, self.rate), self._pool()
-        folder = Folder(path, self.host, taken=taken, monotonic=shape.uptime)
-        folder.links(self.zoning.links())
+        archive = Archive(path, self.host, taken=taken, monotonic=shape.uptime)
+        archive.links(self.zoning.links())
         for second in range(0, _SECONDS + 1, _STEP):
             files: dict[str, str | bytes] = {**node.files(second), **interfaces.files(second)}
             files["/proc/diskstats"] = text(SYSTEM, system.rows()) + text(disks.numbers, disks.rows(second))
@@ -77,8 +78,8 @@ class Bay:
                 if self.asked:
                     files |= smp_logs()
                     files[f"commands/{slug('sg_map -i -x')}/stdout"] = self.zoning.sg_map()
-            folder.add(files, second)
-        folder.finish()
+            archive.add(files, second)
+        archive.finish()
 
     def _memory(self) -> dict[str, str]:
         """Return the two nodes."""

@@ -11,11 +11,11 @@ from pathlib import Path
 from sdstop.collectors.aoe.readings import pieces
 from tests.arrays import ArraySpec, Random
 from tests.arrays.spec import KIB
+from tests.nodes.system import Node, Shape
 from tests.stories import flashcaches
+from tests.stories.archive import Archive
 from tests.stories.disks import SYSTEM, Model, Shelf, SystemDisk, mdstat
-from tests.stories.folder import Folder
 from tests.stories.interfaces import LOOPBACK, OFFICE, Interfaces, Nic
-from tests.stories.node import Node, Shape
 from tests.stories.rows import Rows, text
 from tests.stories.scene import NO_PATHS, Part, Stories
 
@@ -79,8 +79,8 @@ class Target:
         spec = ArraySpec(disks=4, chunk=64 * KIB, member_size=1465147392 * 512, name="md2", random=load)
         shelf = Shelf(spec, Model("ATA", "ST3750640NS", "5000c500"), first=1)
         part = Part.simulated(shelf, 17, self.last)
-        folder = Folder(path, _SHAPE.host, taken=self.begun, monotonic=_SHAPE.uptime)
-        folder.links(shelf.links() | _links())
+        archive = Archive(path, _SHAPE.host, taken=self.begun, monotonic=_SHAPE.uptime)
+        archive.links(shelf.links() | _links())
         for second in range(self.last + 1):
             files = node.files(second) | interfaces.files(second)
             if second == self.at:
@@ -95,8 +95,8 @@ class Target:
             if not second:
                 files |= _fixed() | shelf.udev(_SHAPE.host) | NO_PATHS
             if not second % _STEP:
-                folder.add(files, second)
-        folder.finish()
+                archive.add(files, second)
+        archive.finish()
 
     @property
     def _later(self) -> Target:
@@ -325,7 +325,7 @@ class Initiator:
         storage = Nic("eth1", 3, mtu=4200, speed=10000, rates=(0.5e6, 2.4e6), size=2300, driver="ixgbe")
         begun = _STARTED + 3600
         node, interfaces = Node(shape, begun), Interfaces(shape.host, (LOOPBACK, OFFICE, storage))
-        folder = Folder(path, shape.host, taken=begun, monotonic=shape.uptime)
+        archive = Archive(path, shape.host, taken=begun, monotonic=shape.uptime)
         for second in range(_SECONDS + 1):
             files = node.files(second) | interfaces.files(second)
             files["/proc/diskstats"] = self._diskstats(second)
@@ -333,8 +333,8 @@ class Initiator:
                 files |= self._fixed() | NO_PATHS
                 files["outcomes.json"] = '{"/proc/mdstat": {"outcome": "absent", "detail": "no such file"}}\n'
             if not second % _STEP:
-                folder.add(files, second)
-        folder.finish()
+                archive.add(files, second)
+        archive.finish()
 
     @staticmethod
     def _diskstats(second: int) -> str:

@@ -10,11 +10,13 @@ from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.drbd import status as drbd
 from sdstop.collectors.pacemaker import crm_mon as pacemaker
 from sdstop.core.evidence import slug
-from tests import cephnode, drbdnode, pacemakernode
+from tests.nodes import ceph as cephnode
+from tests.nodes import drbd as drbdnode
+from tests.nodes import pacemaker as pacemakernode
+from tests.nodes.system import Node, Shape
+from tests.stories.archive import Archive
 from tests.stories.disks import SYSTEM, SystemDisk
-from tests.stories.folder import Folder
 from tests.stories.interfaces import STILL, Interfaces
-from tests.stories.node import Node, Shape
 from tests.stories.rows import text
 from tests.stories.scene import NO_PATHS, Stories
 
@@ -38,9 +40,9 @@ class Watched:
         """Write the capture."""
         node, interfaces = Node(self.shape, _STARTED), Interfaces(self.shape.host, STILL)
         system = SystemDisk(self.shape.host)
-        folder = Folder(path, self.shape.host, taken=_STARTED, monotonic=self.shape.uptime)
+        archive = Archive(path, self.shape.host, taken=_STARTED, monotonic=self.shape.uptime)
         if self.links:
-            folder.links(self.links)
+            archive.links(self.links)
         for second in range(self.step * (self.looks - 1) + 1):
             files = node.files(second) | interfaces.files(second)
             files["/proc/diskstats"] = text(SYSTEM, system.rows())
@@ -50,8 +52,8 @@ class Watched:
             if second % self.step == 0:
                 more = dict(self.more(second))
                 files["/proc/diskstats"] += more.pop("/proc/diskstats", "")
-                folder.add(files | more, second)
-        folder.finish()
+                archive.add(files | more, second)
+        archive.finish()
 
 
 def _command(argv: tuple[str, ...], output: str) -> dict[str, str]:

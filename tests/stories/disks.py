@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from tests.arrays import ArraySpec, member_name
 from tests.arrays import evidence as simulated
+from tests.nodes.block import disk_name
 from tests.stories.rows import Rows
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _MAJORS = (8, 65, 66, 67, 68, 69, 70, 71, 128, 129, 130, 131, 132, 133, 134, 135)
 _SIMULATED = re.compile(r"\bsd[a-z]{1,2}\b")
 
@@ -29,11 +29,6 @@ class Model:
 SATA = Model("ATA", "ST4000NM0035-1V4", "5000c500")
 SAS = Model("SEAGATE", "ST600MP0006", "5000c500")
 SSD = Model("ATA", "SAMSUNG MZ7L3960", "50025388")
-
-
-def disk_name(number: int) -> str:
-    """Return the kernel's name of the disk with this number: sda, ... sdz, sdaa."""
-    return "sd" + (_LETTERS[number // 26 - 1] if number >= 26 else "") + _LETTERS[number % 26]
 
 
 def disk_number(number: int) -> tuple[int, int]:

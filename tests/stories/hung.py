@@ -6,8 +6,8 @@ import random
 
 from tests.arrays import ArraySpec, Random, simulate
 from tests.arrays.spec import GIB, KIB
+from tests.nodes.system import Shape
 from tests.stories.disks import Shelf
-from tests.stories.node import Shape
 from tests.stories.rows import IN_FLIGHT, IO_TICKS, Rows, rows
 from tests.stories.scene import Part, Scene, Stories
 

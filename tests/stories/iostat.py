@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from tests.arrays import ArraySpec, Random, simulate
+from tests.stories.archive import Archive
 from tests.stories.disks import Shelf
-from tests.stories.folder import Folder
 from tests.stories.rows import Rows, added, past, rows
 from tests.stories.scene import Stories
 
@@ -58,9 +58,9 @@ class _Pasted:
 
     def write(self, path: Path) -> None:
         """Write the capture."""
-        folder = Folder(path, "lent", taken=_STARTED, monotonic=2_904_118.0)
-        folder.add({"commands/iostat_-x_-d_1_6/stdout": _text()}, 0)
-        folder.finish()
+        archive = Archive(path, "lent", taken=_STARTED, monotonic=2_904_118.0)
+        archive.add({"commands/iostat_-x_-d_1_6/stdout": _text()}, 0)
+        archive.finish()
 
 
 STORIES: Stories = {

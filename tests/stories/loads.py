@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from tests.arrays import SAS_15K, SATA_FLASH, ArraySpec, Bursts, Clones, Level, Random, simulate
 from tests.arrays.spec import GIB, KIB
+from tests.nodes.system import Shape
 from tests.stories.disks import SAS, SATA, SSD, Shelf
 from tests.stories.interfaces import serving
-from tests.stories.node import Shape
 from tests.stories.processes import ANSWER, Process, answer
 from tests.stories.rows import rows
 from tests.stories.scene import Part, Scene, Stories

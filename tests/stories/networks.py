@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.nodes.system import Shape
 from tests.stories.interfaces import LOOPBACK, OFFICE, Nic
-from tests.stories.node import Shape
 from tests.stories.scene import Scene, Stories
 
 _STARTED = 1_795_273_200.0

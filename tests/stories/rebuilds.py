@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from tests.arrays import ArraySpec, Frame, Level, Random, Rebuild, simulate
 from tests.arrays.spec import GIB, KIB
+from tests.nodes.system import Shape
 from tests.stories.disks import Shelf
-from tests.stories.node import Shape
 from tests.stories.progress import Recovery, idle
 from tests.stories.rows import continued, rows
 from tests.stories.scene import Part, Scene, Stories

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.stories.folder import Folder
-from tests.stories.node import Node, Shape
+from tests.nodes.system import Node, Shape
+from tests.stories.archive import Archive
 from tests.stories.scene import Stories
 
 KIB = 1024
@@ -214,15 +214,15 @@ class _Cloud:
 
     def write(self, path: Path) -> None:
         """Write the capture: it was taken on sds07, whose disk it is."""
-        folder = Folder(path, "sds07", taken=_STARTED, monotonic=88_204.0)
+        archive = Archive(path, "sds07", taken=_STARTED, monotonic=88_204.0)
         node = Node(Shape("sds07"), _STARTED)
         for step in range(13):
             elapsed = step * _STEP
             files = node.files(elapsed) | {_COUNT: text(self.numbers(elapsed))}
             if not step:
                 files |= {_ASK: text(self.objects()), **_disks("10.20.0.107")}
-            folder.add(files, elapsed)
-        folder.finish()
+            archive.add(files, elapsed)
+        archive.finish()
 
 
 def _disks(address: str) -> Mapping[str, str]:
@@ -306,11 +306,11 @@ class _FourNodes:
 
     def write(self, path: Path) -> None:
         """Write the capture: it was taken beside the cluster, where only the gateway was asked."""
-        folder = Folder(path, "ops1", taken=_STARTED, monotonic=12_004.0)
+        archive = Archive(path, "ops1", taken=_STARTED, monotonic=12_004.0)
         for step in range(14):
             files = {_COUNT: text(self.numbers(step))} | ({_ASK: text(self.objects())} if not step else {})
-            folder.add(files, step * _STEP)
-        folder.finish()
+            archive.add(files, step * _STEP)
+        archive.finish()
 
 
 STORIES: Stories = {"scaleio-cloud": _Cloud, "scaleio-4node": _FourNodes}

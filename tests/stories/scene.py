@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 
 from sdstop.core.evidence import slug
 from tests.arrays import Frame, simulate
+from tests.nodes.system import Node, Shape
+from tests.stories.archive import Archive
 from tests.stories.disks import SYSTEM, Shelf, SystemDisk, mdstat
-from tests.stories.folder import Folder
 from tests.stories.interfaces import STILL, Interfaces, Nic
-from tests.stories.node import Node, Shape
 from tests.stories.rows import Rows, added, past, rows, text
 
 V = TypeVar("V")
@@ -26,7 +26,7 @@ class Writable(Protocol):
     """Something that can be written as a capture."""
 
     def write(self, path: Path) -> None:
-        """Write the capture below `path`."""
+        """Write the capture into the folder `path`."""
 
 
 Stories = dict[str, Callable[[], Writable]]
@@ -77,12 +77,12 @@ class Scene:
         """Write the capture."""
         node, interfaces = Node(self.shape, self.taken), Interfaces(self.shape.host, self.nics)
         system = SystemDisk(self.shape.host)
-        folder = Folder(path, self.shape.host, taken=self.taken, monotonic=self.shape.uptime)
+        archive = Archive(path, self.shape.host, taken=self.taken, monotonic=self.shape.uptime)
         links = dict(self.links)
         for part in self.parts:
             links |= part.shelf.links()
         if links:
-            folder.links(links)
+            archive.links(links)
         for second in range(self.seconds + 1):
             files = node.files(second) | interfaces.files(second)
             files["/proc/diskstats"] = text(SYSTEM, system.rows()) + "".join(
@@ -99,8 +99,8 @@ class Scene:
                 files |= system.sysfs() | NO_PATHS
                 for part in self.parts:
                     files |= part.shelf.udev(self.shape.host)
-            folder.add(files | dict(self.extra.get(second, {})), second)
-        folder.finish()
+            archive.add(files | dict(self.extra.get(second, {})), second)
+        archive.finish()
 
     def _counted(self, part: Part, second: int) -> Rows:
         shelf = part.shelf

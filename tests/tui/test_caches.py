@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.tui.palette import Palette
 from sdstop.tui.terminal import Options
-from tests.rules.test_zfs import RECORDING
-from tests.tui.cachenode import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
-from tests.tui.nodes import Node
+from sdstop.tui.widgets.palette import Palette
+from tests.fixtures import opened
+from tests.nodes.block import Node
+from tests.nodes.caches import CacheNode, dm_cache, flashcache, histogram, mtu_files, served, story
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
-from tests.tui.test_hostile import NASTY, harmless
-from tests.tui.test_views import says
 
 BYPASSED = Finding("cache-bypassed", Severity.WARNING, "cachedev", "62 % of requests go past the cache")
 
@@ -321,7 +320,7 @@ async def test_where_nothing_counts_sizes_it_is_said() -> None:
 
 
 async def test_the_arc_leads_to_the_sizes_of_the_pools_below_it() -> None:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened("vm-zfs-draid")
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     for size in (SMALL, WIDE):

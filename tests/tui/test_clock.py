@@ -7,9 +7,9 @@ from dataclasses import replace
 from sdstop.core.evidence import Outcome
 from sdstop.core.session import Session
 from sdstop.tui.playhead import Playhead
-from tests.tui.nodes import STARTED, Node, refused
+from tests.nodes.block import STARTED, Node, refused
+from tests.tui.rules import begun_between
 from tests.tui.screens import WIDE, screen
-from tests.tui.test_playhead import begun_between
 
 
 def set_back(session: Session, frame: int, seconds: float) -> Session:

@@ -17,13 +17,13 @@ from sdstop.core.session import Session
 from sdstop.rules.cluster_degraded import CLUSTER_DEGRADED
 from sdstop.rules.cluster_resource_failed import CLUSTER_RESOURCE_FAILED
 from sdstop.tui.terminal import Options
-from tests import pacemakernode
-from tests.frames import Judged
-from tests.tui.clusternode import TB, cluster, parts, pool, rebalance, session
-from tests.tui.nodes import Node
+from tests.nodes import pacemaker as pacemakernode
+from tests.nodes.block import Node
+from tests.nodes.cluster import TB, cluster, parts, pool, rebalance, session
+from tests.nodes.frames import Judged
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
-from tests.tui.test_hostile import NASTY, harmless
-from tests.tui.test_views import says
 
 _RULE = "spare-below-fault-set"
 
@@ -49,7 +49,7 @@ def told() -> Session:
 
 
 def names(shown: Screen) -> list[str]:
-    return [row.item.lead + row.item.twig.name for row in shown.app.main.shown.main.rows]
+    return [row.item.lead + row.item.entity.name for row in shown.app.main.shown.main.rows]
 
 
 async def test_one_screen_says_whether_it_survives_and_when_the_rebuild_ends() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from sdstop.core.evidence import Evidence
-from tests.tui.nodes import Load, Node
+from tests.nodes.block import Load, Node
 from tests.tui.screens import WIDE, screen
 
 

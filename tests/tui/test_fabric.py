@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 
 import pytest
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Frame, Origin, Outcome
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from sdstop.tui.palette import plain
 from sdstop.tui.terminal import Options
-from tests.tui.fabricnode import FabricNode, boxes, names
-from tests.tui.nodes import Node, raid10, refused
+from sdstop.tui.widgets.palette import plain
+from tests.fixtures import opened
+from tests.nodes.block import Node, raid10, refused
+from tests.nodes.fabric import FabricNode, boxes, names
+from tests.nodes.zfs import STATUS, status, tree
+from tests.tui.hostile import NASTY, harmless
+from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
-from tests.tui.test_hostile import NASTY, harmless
-from tests.tui.test_views import says
-from tests.zfsnode import STATUS, status, tree
 
 HANGS = refused("list:/sys/block", Outcome.TIMEOUT, "hangs")
-FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
 def capture(name: str) -> Session:
-    origin, frames = open_capture(FIXTURES / name)
+    origin, frames = opened(name)
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     return session
@@ -61,7 +59,7 @@ def parted() -> FabricNode:
 def line(shown: Screen, name: str) -> str:
     """Return the tree's row of a device."""
     tree = shown.app.main.shown.main
-    row = next(row for row in tree.rows if row.item.knot.name == name)
+    row = next(row for row in tree.rows if row.item.node.name == name)
     return plain(tree.row_line(row, tree.size.width))
 
 
@@ -71,7 +69,7 @@ def line(shown: Screen, name: str) -> str:
 async def test_the_worst_hba_stands_first_with_its_expander_and_disks() -> None:
     async with screen(told(), WIDE) as shown:
         await shown.press("5")
-        listed = [row.item.lead + row.item.knot.name for row in shown.app.main.shown.main.rows]
+        listed = [row.item.lead + row.item.node.name for row in shown.app.main.shown.main.rows]
         assert listed[:4] == ["0000:83:00.0", "└ expander-131:0", "  ├ sdl", "  ├ sdi"]
         assert listed[9:13] == ["  ├ sdp", "  └ phy-131:0:9", "0000:82:00.0", "└ expander-130:0"]
         assert len(listed) == 21
@@ -152,13 +150,13 @@ async def test_a_filter_finds_bays_arrays_and_models_with_what_they_hang_on() ->
     async with screen(parted().session(RULES)) as shown:
         await shown.press("5", "/")
         text = await shown.type("md0 slot 3")
-        assert [row.item.knot.name for row in shown.app.main.shown.main.rows] == [
+        assert [row.item.node.name for row in shown.app.main.shown.main.rows] == [
             "0000:82:00.0", "expander-130:0", "sdd",
         ]  # fmt: skip
         assert "filter 'md0 slot 3'" in text
         await shown.press("escape", "/")
         await shown.type("bay 7")
-        assert [row.item.knot.name for row in shown.app.main.shown.main.rows][-1] == "sdh"
+        assert [row.item.node.name for row in shown.app.main.shown.main.rows][-1] == "sdh"
         await shown.press("escape", "/")
         await shown.type("MG07SCA14TA")
         assert len(shown.app.main.shown.main.rows) == 20
@@ -241,7 +239,7 @@ async def test_a_real_hba_that_says_nothing_of_its_ports_or_enclosures() -> None
         assert "bay" not in line(shown, "sde")
         assert "3G/3G" in shown.line("phy-8:0 ")
         assert "Link Rate failed" in shown.line("phy-8:2")
-        assert not [row for row in shown.app.main.shown.main.rows if row.item.knot.kind == "phy"]
+        assert not [row for row in shown.app.main.shown.main.rows if row.item.node.kind == "phy"]
 
 
 async def test_a_machine_without_sas_has_its_disks_with_their_own_links() -> None:
@@ -274,7 +272,7 @@ async def test_without_end_devices_disks_hang_on_their_expander_once() -> None:
     async with screen(session, WIDE) as shown:
         text = await shown.press("5")
         assert "2 HBAs · 2 expanders · 16 disks" in text
-        listed = [row.item.knot.name for row in shown.app.main.shown.main.rows]
+        listed = [row.item.node.name for row in shown.app.main.shown.main.rows]
         assert len(listed) == len(set(listed))
         assert listed[:3] == ["0000:82:00.0", "expander-130:0", "sda"]
 
@@ -335,7 +333,7 @@ async def test_a_thousand_disks_are_folded_to_one_screen_with_what_is_wrong_in_s
     async with screen(node.session([says(found)])) as shown:
         text = await shown.press("5")
         assert "8 HBAs · 8 expanders · 1000 disks" in text
-        listed = [row.item.knot.name for row in shown.app.main.shown.main.rows]
+        listed = [row.item.node.name for row in shown.app.main.shown.main.rows]
         assert listed[:3] == ["0000:88:00.0", "expander-136:0", bad]
         assert len(listed) == 17
         counts = []

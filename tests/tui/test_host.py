@@ -14,12 +14,12 @@ from sdstop.core.session import Session
 from sdstop.rules import RULES
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.nodes import cpus
-from tests.firmware import Board, Module, board
-from tests.tui.fabricnode import boxes
-from tests.tui.hostnode import HostNode
-from tests.tui.nodes import Node, refused
+from tests.nodes.block import Node, refused
+from tests.nodes.fabric import boxes
+from tests.nodes.firmware import Board, Module, board
+from tests.nodes.host import HostNode
+from tests.tui.hostile import NASTY, harmless
 from tests.tui.screens import LOW, SMALL, WIDE, screen
-from tests.tui.test_hostile import NASTY, harmless
 
 XEON = "Intel(R) Xeon(R) Platinum 8380 CPU @ 2.30GHz"
 

@@ -5,14 +5,9 @@ The kernel's own uevents bring it to the screen, not the next round, which is an
 
 from __future__ import annotations
 
-import asyncio
-import errno
-import fcntl
 import os
-import re
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,47 +16,13 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Origin
 from sdstop.core.session import RING_SECONDS, Session
 from sdstop.sampler import Sampler
+from tests.tui.plug import _NAME, Plug, listed, until
 from tests.tui.screens import SMALL, WIDE, screen
-from tests.tui.test_terminal import PATIENCE, Tmux
+from tests.tui.tmux import Tmux
 
 pytestmark = pytest.mark.live
 
-_ADD, _REMOVE = 0x4C80, 0x4C81  # LOOP_CTL_ADD and LOOP_CTL_REMOVE of linux/loop.h
-_SET, _CLEAR = 0x4C00, 0x4C01  # LOOP_SET_FD and LOOP_CLR_FD
-_NUMBER = 4712
-_NAME = f"loop{_NUMBER}"
 _HOUR = 3600.0
-
-
-class Plug:
-    """A loop device that comes and goes."""
-
-    def __init__(self, file: Path) -> None:
-        self.file = file
-        self.control = os.open("/dev/loop-control", os.O_RDWR | os.O_CLOEXEC)
-        self.device: int | None = None
-
-    def insert(self) -> None:
-        """Make the device, with a file behind it: one without is in nobody's way, and not shown."""
-        fcntl.ioctl(self.control, _ADD, _NUMBER)
-        self.device = os.open(f"/dev/{_NAME}", os.O_RDWR | os.O_CLOEXEC)
-        with self.file.open("r+b") as behind:
-            fcntl.ioctl(self.device, _SET, behind.fileno())
-
-    def pull(self) -> None:
-        """Take it away, as soon as nobody else (udev, a partition scan) has it open."""
-        if self.device is not None:
-            fcntl.ioctl(self.device, _CLEAR)
-            os.close(self.device)
-            self.device = None
-        deadline = time.monotonic() + PATIENCE
-        while Path(f"/sys/block/{_NAME}").exists():
-            try:
-                fcntl.ioctl(self.control, _REMOVE, _NUMBER)
-            except OSError as error:
-                if error.errno != errno.EBUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.05)
 
 
 @pytest.fixture
@@ -74,18 +35,6 @@ def plug(tmp_path: Path) -> Iterator[Plug]:
     yield made
     made.pull()
     os.close(made.control)
-
-
-def listed(lines: list[str]) -> bool:
-    """Whether a row is about the device."""
-    return any(re.match(rf"\W*{_NAME}\b", line) for line in lines)
-
-
-async def until(done: Callable[[], bool], text: Callable[[], str]) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not done():
-        assert time.monotonic() < deadline, text()
-        await asyncio.sleep(0.05)
 
 
 @pytest.mark.parametrize(("view", "size"), [("1", WIDE), ("2", SMALL)])

@@ -12,11 +12,15 @@ from sdstop.core.evidence import Cite, Origin
 from sdstop.core.finding import Finding, Rule, Severity, Value
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, conclusions
-from sdstop.tui.help import KEYS
+from sdstop.tui.commands import HINTS, KEYS, Commands
 from sdstop.tui.terminal import Options
-from tests.tui.nodes import Load, Node
+from sdstop.tui.widgets.keys import KeyBinding, keys_of
+from sdstop.tui.widgets.pane import Pane
+from sdstop.tui.widgets.table import LineTable
+from sdstop.tui.widgets.tree import TreeTable
+from tests.nodes.block import Load, Node
+from tests.tui.rules import begun_between
 from tests.tui.screens import SMALL, WIDE, FakeFeed, Screen, screen
-from tests.tui.test_playhead import begun_between
 
 DISKS = ("sda", "sdb", "sdc", "nvme0n1")
 
@@ -209,12 +213,23 @@ async def test_a_view_can_be_asked_for_from_a_sheet() -> None:
         assert len(shown.app.screen_stack) == 1
 
 
-async def test_help_names_every_key_that_is_bound() -> None:
-    shown = " ".join(f"{keys} {what}" for _, rows in KEYS for keys, what in rows)
-    for key in "12345678!/nNsSIyteETbLwacmq:+-[]gGjkhlz":
+def test_help_names_every_key_that_is_bound() -> None:
+    shown = {key for _, rows in KEYS for keys, _ in rows for key in keys.split()}
+    tables = (Commands.BINDINGS, Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS)
+    bound = {name for table in tables for key in keys_of(table) for name in key.names}
+    assert all(isinstance(binding, KeyBinding) for table in tables for binding in table)
+    assert bound == shown
+    for key in "123456789!/nNsSIyteETbLwacmq?:+-[]gGjkhlz":
         assert key in shown, key
-    for word in ("Enter", "Esc", "Backspace", "Tab", "Space", "Ctrl-C", "PgUp", "PgDn"):
+    for word in ("Enter", "Esc", "Backspace", "Tab", "Space", "Ctrl-C", "PgUp", "PgDn", "F1", "F10"):
         assert word in shown
+
+
+async def test_what_the_last_line_names_is_bound_and_in_order() -> None:
+    assert HINTS[:4] == (("?", "help"), ("/", "filter"), ("s", "sort"), ("Enter", "why"))
+    async with screen(Node().session(2), WIDE) as shown:
+        for keys, word in HINTS:
+            assert f"{keys} {word}" in shown.lines()[-1]
 
 
 async def test_commands_by_name_and_their_completion() -> None:

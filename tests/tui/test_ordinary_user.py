@@ -10,9 +10,10 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Origin, Outcome
 from sdstop.core.session import Session
-from sdstop.tui.help import KEYS, MARKS
+from sdstop.tui.commands import KEYS
+from sdstop.tui.help import MARKS
 from sdstop.tui.sheet import HelpSheet
-from tests.tui.nodes import Node, refused
+from tests.nodes.block import Node, refused
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
 
 SNMP = (

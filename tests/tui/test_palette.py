@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from sdstop.core.finding import Severity
-from sdstop.tui.palette import Palette, plain, width_of
+from sdstop.tui.widgets.palette import Palette, plain, width_of
 
 ANY = st.text(st.characters(codec=None), max_size=60)
 

@@ -4,20 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sdstop.core.finding import Finding, Limits, Rule, Severity
-from sdstop.core.history import Window
 from sdstop.tui.playhead import Playhead
-from tests.tui.nodes import STARTED, Node
-
-
-def begun_between(first: int, last: int) -> Rule:
-    """Return a rule that finds something in some frames."""
-
-    def check(window: Window, limits: Limits) -> list[Finding]:
-        found = first <= window.now.number <= last
-        return [Finding("odd", Severity.WARNING, "node", f"odd in frame {window.now.number}")] if found else []
-
-    return Rule("odd", "is odd", Severity.WARNING, check, ())
+from tests.nodes.block import STARTED, Node
+from tests.tui.rules import begun_between
 
 
 def test_it_follows_until_it_is_held() -> None:

@@ -6,7 +6,6 @@ import json
 import string
 from collections.abc import Iterator
 
-from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin
@@ -14,8 +13,7 @@ from sdstop.core.host import Host
 from sdstop.core.session import Session
 from sdstop.readings.rebuild import Rebuild
 from sdstop.rules import RULES
-from tests.analysis.test_peers import session as recorded
-from tests.rules.test_zfs import RECORDING
+from tests.fixtures import opened, replayed
 from tests.stories.draid import EVERY, DraidPool
 from tests.tui.screens import SMALL, WIDE, screen
 
@@ -41,7 +39,7 @@ def rebuilding(seconds: int = 60) -> Session:
 
 
 async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened("vm-zfs-draid")
     session = Session(origin, BUILTIN, RULES)
     for frame in [*frames][:50]:
         session.feed(frame)
@@ -59,7 +57,7 @@ async def test_a_pool_with_its_vdevs_and_devices_in_the_disks_view() -> None:
 
 
 async def test_what_is_a_part_of_what_is_seen_at_every_width() -> None:
-    origin, frames = open_capture(RECORDING)
+    origin, frames = opened("vm-zfs-draid")
     session = Session(origin, BUILTIN, RULES)
     session.feed_all(frames)
     parts = ("draid1:4d", "vda ", "spare-3", "replacing-0", "vdd ", "draid1-0-0  ONLINE", "vde ")
@@ -94,7 +92,7 @@ async def test_a_rebuild_of_sixty_disks_at_both_sizes() -> None:
 
 
 async def test_a_long_name_does_not_push_the_end_of_a_rebuild_off_the_screen() -> None:
-    async with screen(recorded("draid-one-dimm", "bay60"), SMALL) as seen:
+    async with screen(replayed("draid-one-dimm", "bay60"), SMALL) as seen:
         assert seen.line("N58-C3-D16-P3-S1").endswith("rebuild   ━╸────────  12.8 %  5.9 GiB/s  ETA 27h 08m")
 
 

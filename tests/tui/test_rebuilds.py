@@ -8,8 +8,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Origin
 from sdstop.core.session import Session
 from sdstop.rules import RULES
-from tests.frames import Files, frames
-from tests.mdnode import run
+from tests.nodes.frames import Files, frames
+from tests.nodes.md import run
 from tests.tui.screens import WIDE, screen
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.tui.strip import HOT, bar, cells, chart, drawn, heat, heat_top, level, scale, spark, stacked
+from sdstop.tui.widgets.graph import bar, chart, scale, stacked
+from sdstop.tui.widgets.strip import HOT, cells, drawn, heat, heat_top, level, spark
 
 VALUES = st.lists(st.none() | st.floats(0, 1e6), max_size=80)
 

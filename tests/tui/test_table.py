@@ -7,15 +7,15 @@ from hypothesis import strategies as st
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
-from sdstop.tui.palette import Palette, text
-from sdstop.tui.pane import Row, words
-from sdstop.tui.table import Column, LineTable, fitted
+from sdstop.tui.widgets.palette import Palette, text
+from sdstop.tui.widgets.pane import Row, words
+from sdstop.tui.widgets.table import LineTable, TableColumn, fitted
 
 Item = tuple[str, float | None]
 COLUMNS = (
-    Column("name", "NAME", 6, lambda i, _: i[0], lambda i: i[0], rising=True),
-    Column("value", "VALUE", 6, lambda i, _: "-" if i[1] is None else f"{i[1]:.1f}", lambda i: i[1], right=True),
-    Column("note", "NOTE", 4, lambda _, w: "." * w, keep=1, widest=20),
+    TableColumn("name", "NAME", 6, lambda i, _: i[0], lambda i: i[0], rising=True),
+    TableColumn("value", "VALUE", 6, lambda i, _: "-" if i[1] is None else f"{i[1]:.1f}", lambda i: i[1], right=True),
+    TableColumn("note", "NOTE", 4, lambda _, w: "." * w, keep=1, widest=20),
 )
 
 
@@ -62,7 +62,7 @@ class Stage(App[None]):
 @given(st.integers(1, 250), st.lists(st.tuples(st.integers(1, 20), st.integers(0, 9), st.integers(0, 60)), min_size=1,
                                      max_size=12))  # fmt: skip
 def test_columns_fit_and_use_the_width(width: int, shapes: list[tuple[int, int, int]]) -> None:
-    columns = [Column(str(n), "T", w, lambda *_: "", keep=k, widest=x) for n, (w, k, x) in enumerate(shapes)]
+    columns = [TableColumn(str(n), "T", w, lambda *_: "", keep=k, widest=x) for n, (w, k, x) in enumerate(shapes)]
     chosen = fitted(columns, width)
     taken = sum(size for _, size in chosen) + len(chosen) - 1
     assert taken <= width or len(chosen) == 1 or all(c.keep == 0 for c, _ in chosen)
@@ -73,7 +73,7 @@ def test_columns_fit_and_use_the_width(width: int, shapes: list[tuple[int, int, 
 
 
 def test_the_least_important_column_leaves_first() -> None:
-    columns = [Column(n, n, 10, lambda *_: "", keep=k) for n, k in (("a", 0), ("b", 3), ("c", 1), ("d", 2))]
+    columns = [TableColumn(n, n, 10, lambda *_: "", keep=k) for n, k in (("a", 0), ("b", 3), ("c", 1), ("d", 2))]
     assert [c.name for c, _ in fitted(columns, 32)] == ["a", "b", "d"]
     assert [c.name for c, _ in fitted(columns, 5)] == ["a"]
 
@@ -171,7 +171,7 @@ async def test_only_rows_in_view_are_painted() -> None:
         asked.append(item[0])
         return item[0]
 
-    app.table.columns = (Column("name", "NAME", 6, cell),)
+    app.table.columns = (TableColumn("name", "NAME", 6, cell),)
     app.table.sort = None
     async with app.run_test(size=(40, 12)):
         app.put(*[(f"r{n}", 1.0) for n in range(1000)])

@@ -7,10 +7,10 @@ from typing import NamedTuple
 from textual.app import App, ComposeResult
 
 from sdstop.core.finding import Severity
-from sdstop.tui.palette import Palette
-from sdstop.tui.pane import Row
-from sdstop.tui.table import Column
-from sdstop.tui.tree import Branch, TreeTable, severe
+from sdstop.tui.widgets.palette import Palette
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import TableColumn
+from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
 class Leaf(NamedTuple):
@@ -21,8 +21,8 @@ class Leaf(NamedTuple):
 
 
 COLUMNS = (
-    Column("name", "NAME", 30, lambda i, _: i.lead + i.name, lambda i: i.name, rising=True),
-    Column("value", "VALUE", 6, lambda i, _: f"{i.value:g}", lambda i: i.value, right=True),
+    TableColumn("name", "NAME", 30, lambda i, _: i.lead + i.name, lambda i: i.name, rising=True),
+    TableColumn("value", "VALUE", 6, lambda i, _: f"{i.value:g}", lambda i: i.value, right=True),
 )
 
 

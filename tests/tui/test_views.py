@@ -11,11 +11,11 @@ import pytest
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Cite, Evidence, Origin, Outcome
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict
-from sdstop.core.history import Window
+from sdstop.core.finding import Finding, RuledOut, Severity, Unchecked, Value
 from sdstop.core.session import Session
-from tests.analysis.test_peers import session as recorded
-from tests.tui.nodes import STARTED, Load, Node, raid10, refused
+from tests.fixtures import replayed
+from tests.nodes.block import STARTED, Load, Node, raid10, refused
+from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, FakeFeed, screen
 
 MEMBERS = tuple(f"sd{c}" for c in "abcdef")
@@ -36,15 +36,6 @@ def slow(device: str, second: int) -> Load:
 
 def array_node(loads: object = moving) -> Node:
     return Node((*MEMBERS, "md0"), loads, raid10("md0", MEMBERS))  # type: ignore[arg-type]
-
-
-def says(*verdicts: Verdict, name: str = "device-hung") -> Rule:
-    """Return a rule that says the same of every window."""
-
-    def check(window: Window, limits: Limits) -> tuple[Verdict, ...]:
-        return verdicts
-
-    return Rule(name, "says so", Severity.CRITICAL, check, ())
 
 
 HUNG = Finding(
@@ -70,7 +61,7 @@ async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
 
 
 async def test_where_no_rule_could_look_nothing_is_called_good() -> None:
-    async with screen(recorded("iostat-only", "lent")) as shown:
+    async with screen(replayed("iostat-only", "lent")) as shown:
         assert shown.lines()[0].endswith(" nothing judged")
         assert "nothing was judged: no rule could look (!)" in shown.text()
         assert "nothing wrong" not in shown.text()
@@ -144,7 +135,7 @@ LONG = replace(SLOW, summary=" ".join(f"word{n}" for n in range(90)))
 
 
 async def test_a_member_that_failed_is_told_in_every_list_of_devices() -> None:
-    async with screen(recorded("md-degraded", "vault8")) as shown:
+    async with screen(replayed("md-degraded", "vault8")) as shown:
         assert shown.line("*sde").endswith(" faulty")
         await shown.press("2")
         assert shown.line("*sde").endswith(" faulty")
@@ -405,7 +396,7 @@ async def test_a_small_screen_keeps_what_matters_of_the_network() -> None:
 
 
 async def test_a_network_that_was_not_recorded_says_so_in_both_panes() -> None:
-    async with screen(recorded("scaleio-cloud", "n")) as shown:
+    async with screen(replayed("scaleio-cloud", "n")) as shown:
         text = await shown.press("4")
         assert "interfaces: not recorded" in text
         assert "TCP and paths: not recorded" in text

@@ -11,14 +11,14 @@ from sdstop.core.evidence import Evidence, Outcome
 from sdstop.core.session import Session
 from sdstop.readings.limit import Limit
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
-from sdstop.tui.palette import Palette, plain
 from sdstop.tui.terminal import Options
 from sdstop.tui.views.volumes import split_bar
-from tests.analysis.test_peers import session as recorded
-from tests.tui.clusternode import TOLD, cluster, session
-from tests.tui.nodes import Node
+from sdstop.tui.widgets.palette import Palette, plain
+from tests.fixtures import replayed
+from tests.nodes.block import Node
+from tests.nodes.cluster import TOLD, cluster, session
+from tests.tui.hostile import NASTY, harmless
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
-from tests.tui.test_hostile import NASTY, harmless
 
 MIB = 1 << 20
 
@@ -120,7 +120,7 @@ async def test_a_row_leads_to_its_facts() -> None:
 async def test_what_is_told_of_several_mappings_is_marked_as_the_most_that_one_has(
     *, ascii_only: bool, most: str
 ) -> None:
-    async with screen(recorded("scaleio-cloud", "sds07"), options=Options(ascii=ascii_only)) as shown:
+    async with screen(replayed("scaleio-cloud", "sds07"), options=Options(ascii=ascii_only)) as shown:
         await shown.press("8")
         lines = shown.lines()
         shared = [line for line in lines if line[1:].startswith("shared-vmfs")]

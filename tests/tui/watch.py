@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent))
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.session import Session
 from sdstop.tui import Options, run, usable_terminal
-from tests.tui.nodes import Load, Node, raid10
+from tests.nodes.block import Load, Node, raid10
 
 MEMBERS = ("sda", "sdb", "sdc", "sdd")
 

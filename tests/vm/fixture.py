@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import lzma
 import re
 import tarfile
@@ -11,11 +10,11 @@ from pathlib import Path
 from sdstop.capture.reader import PACKED
 from sdstop.core.finding import Severity
 from sdstop.exporters.capture import CaptureWriter
+from tests.fixtures import FIXTURES, Said, declaration
 from tests.vm.machine import Run
 from tests.vm.scenario import Scenario
 from tests.vm.verdict import Course, course
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 SOSREPORT = "sosreport.tar.xz"
 _KEPT = re.compile(
     r"version\.txt|etc/(?:hostname|fstab)|proc/(?:cpuinfo|devices|diskstats|interrupts|mdstat|meminfo|partitions|stat|swaps)"
@@ -43,8 +42,8 @@ def write(scenario: Scenario, run: Run) -> Path:
     path.chmod(0o644)
     if scenario.sos:
         cut(run.out / run.result["sos"], folder / SOSREPORT)
-    (folder / "expected.json").write_text(json.dumps(found(course(path)), indent=1) + "\n", encoding="utf-8")
-    (folder / "README.md").write_text(readme(scenario, run, recorded), encoding="utf-8")
+    text = f"{readme(scenario, run, recorded)}\nExpected findings:\n\n{declaration(*found(course(path)))}"
+    (folder / "README.md").write_text(text, encoding="utf-8")
     return folder
 
 
@@ -64,18 +63,18 @@ def cut(archive: Path, target: Path) -> None:
             made.addfile(member, source.extractfile(member) if member.isreg() else None)
 
 
-def found(course: Course) -> dict[str, object]:
-    """Return what is found above info, ever and at the end, and the infos: exactly, so that a change is seen."""
+def found(course: Course) -> tuple[list[Said], list[Said], list[tuple[str, str]]]:
+    """Return the findings above info, those of all frames and those of the last one, and rule and subject of infos."""
     ever: dict[tuple[str, str], Severity] = {}
     for episode in course.session.episodes():
         key = (episode.finding.rule, episode.finding.subject)
         ever[key] = max(episode.finding.severity, ever.get(key, Severity.INFO), key=lambda s: s.rank)
     last = course.judgements[-1].findings
-    return {
-        "found": sorted([rule, s.value, subject] for (rule, subject), s in ever.items() if s is not Severity.INFO),
-        "at_end": sorted([f.rule, f.severity.value, f.subject] for f in last if f.severity is not Severity.INFO),
-        "info": sorted([rule, subject] for (rule, subject), s in ever.items() if s is Severity.INFO),
-    }
+    return (
+        sorted((rule, s.value, subject) for (rule, subject), s in ever.items() if s is not Severity.INFO),
+        sorted((f.rule, f.severity.value, f.subject) for f in last if f.severity is not Severity.INFO),
+        sorted(key for key, s in ever.items() if s is Severity.INFO),
+    )
 
 
 def readme(scenario: Scenario, run: Run, course: Course) -> str:

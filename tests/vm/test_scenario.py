@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
+from tests.fixtures import FIXTURES, declaration, parse
+from tests.fixtures import expected as expectation
 from tests.vm import fixture, scenario, smbios
 from tests.vm.guest import Guest
 from tests.vm.machine import Run, command_line
 from tests.vm.scenario import Disk, Expect, Misdeclared, Said, Scenario, Step
 from tests.vm.verdict import course, expected, judge, opened
 
-FIXTURES = Path(__file__).parent.parent.parent / "fixtures"
 EXPECT: list[dict[str, list[str]]] = [{"found": []}]
 
 
@@ -158,9 +158,14 @@ def test_a_run_that_went_wrong_is_no_success(tmp_path: Path) -> None:
 # --- what was recorded ------------------------------------------------------------------------------------
 
 
+def readme_of(name: str) -> str:
+    path = FIXTURES / f"vm-{name}" / "README.md"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
 def test_every_scenario_was_recorded() -> None:
     """test_stories.py shows each of them in every view."""
-    recorded = {path.parent.name for path in FIXTURES.glob("vm-*/expected.json")}
+    recorded = {f"vm-{name}" for name in scenario.names() if f"`python -m tests.vm record {name}`" in readme_of(name)}
     assert recorded == {f"vm-{name}" for name in scenario.names() if scenario.load(name).fixture}
 
 
@@ -169,14 +174,25 @@ def test_a_recording_is_still_judged_as_its_scenario_expects(name: str) -> None:
     folder = FIXTURES / f"vm-{name}"
     assert expected(scenario.load(name), course(folder)) == []
     assert (folder / "capture.tar.gz").stat().st_size < 600_000
-    readme = (folder / "README.md").read_text(encoding="utf-8")
-    assert " ".join(scenario.load(name).about.split()) in " ".join(readme.split())
+    assert " ".join(scenario.load(name).about.split()) in " ".join(readme_of(name).split())
 
 
-def test_what_a_fixture_says_is_found_is_what_is_found() -> None:
-    found = fixture.found(course(FIXTURES / "vm-md-slow-member"))
-    assert found["found"] == found["at_end"] == [["slow-stripe-member", "critical", "md0/vde"]]
-    assert json.loads(json.dumps(found)) == found
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("vm-md-slow-member", 'found = ["critical slow-stripe-member md0/vde"]\n```\n'),
+        (
+            "vm-md-rebuild-course",
+            ']\nat_end = []\ninfo = [\n    "rebuild-running md0",\n    "rebuild-throttled md0",\n]\n',
+        ),
+    ],
+)
+def test_what_a_fixture_says_is_found_is_what_is_found(name: str, line: str, tmp_path: Path) -> None:
+    text = declaration(*fixture.found(course(FIXTURES / name)))
+    assert line in text
+    assert text in (FIXTURES / name / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "README.md").write_text(f"# {name}\n\n{text}")
+    assert parse(tmp_path / "README.md") == expectation(name)
 
 
 def test_a_sosreport_of_another_machine_is_told_from_that_of_the_same() -> None:

@@ -10,8 +10,8 @@ from sdstop.core.evidence import Evidence, Outcome, readable
 from sdstop.core.format import NONE, bytes_, right_aligned, timestamp, utc, wait
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.asked import Asked, asked, quoted
 from sdstop.exporters.report.document import NOT_YET, families_of
+from sdstop.exporters.report.evidence_log import EvidenceEntry, evidence_log, quoted_evidence
 from sdstop.exporters.report.html.markup import Markup, block, code, el, fold, table
 from sdstop.exporters.report.table import heading, notable, shown
 from sdstop.exporters.report.text import plural
@@ -34,7 +34,7 @@ def evidence_anchor(key: str, frame: int) -> str:
 def raw_evidence(session: Session, episodes: Iterable[Episode]) -> Iterator[Markup]:
     """Yield each piece of evidence that a finding cites, as it was at that frame."""
     wanted = {(cite.key, cite.frame): cite.excerpt for episode in episodes for cite in episode.finding.evidence}
-    found = quoted(session.remembered(), wanted)
+    found = quoted_evidence(session.remembered(), wanted)
     room = MOST_ALL
     for (key, frame), excerpt in sorted(wanted.items(), key=lambda pair: (pair[0][0], pair[0][1])):
         item = found.get((key, frame))
@@ -63,10 +63,10 @@ def _told(item: Evidence | None) -> str:
     return "".join(f", {part}" for part in told if part)
 
 
-def what_we_ran(session: Session, ran: Sequence[Asked] | None = None) -> Iterator[Markup]:
+def what_we_ran(session: Session, ran: Sequence[EvidenceEntry] | None = None) -> Iterator[Markup]:
     """Yield the commands, then files and the rest in folds: each with time, outcome, duration."""
-    everything = asked(session.remembered()) if ran is None else ran
-    groups: dict[str, list[Asked]] = {}
+    everything = evidence_log(session.remembered()) if ran is None else ran
+    groups: dict[str, list[EvidenceEntry]] = {}
     for each in everything[:MOST_ASKED]:
         groups.setdefault(each.kind, []).append(each)
     for kind, rows in groups.items():
@@ -83,7 +83,7 @@ _PLURAL = {"list": "folder listing", "link": "link", "answer": "answer"}
 _ASKED = ("what", "first", "answers kept", "ms at most", "bytes", "outcome")
 
 
-def _asked(each: Asked) -> Iterable[Markup | str]:
+def _asked(each: EvidenceEntry) -> Iterable[Markup | str]:
     outcome = each.worst or (f"exit {each.exit}" if each.exit else "ok")
     return (
         code(each.name),

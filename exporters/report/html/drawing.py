@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from sdstop.core.text import added
 from sdstop.exporters.report.html.markup import Markup, el, join
 
 LABEL = 210
@@ -105,7 +106,7 @@ def _strip(at: int, row: Row, top: float, axis: Axis, shown: Callable[[float], s
         )
     known = [value for value in values if value is not None]
     if known:
-        parts.insert(0, el("title", f"{name}: mean {shown(sum(known) / len(known))}, most {shown(max(known))}"))
+        parts.insert(0, el("title", f"{name}: mean {shown(added(known) / len(known))}, most {shown(max(known))}"))
     return el("g", *parts)
 
 
@@ -182,7 +183,7 @@ def stack(rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
             parts.append(el("rect", x=x, y=y, width=width + 0.3, height=high * share, fill=fill))
     for place, (name, values) in enumerate(rows):
         known = [value for value in values if value is not None]
-        mean = f" {sum(known) / len(known) * 100:.0f} %" if known else ""
+        mean = f" {added(known) / len(known) * 100:.0f} %" if known else ""
         y = bottom - 8 - 18 * place
         parts.append(el("rect", x=4, y=y - 9, width=10, height=10, fill=_PARTS[place]))
         parts.append(word(18, y, f"{name}{mean}"))

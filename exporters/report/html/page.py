@@ -10,14 +10,14 @@ from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked, Value, by_cause
 from sdstop.core.format import NOT_DATED, duration, lasting, percent, quantity, timestamp
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.asked import Asked
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.evidence_log import EvidenceEntry
 from sdstop.exporters.report.html.appendix import evidence_anchor, raw_evidence, readings, sources, what_we_ran
 from sdstop.exporters.report.html.document import document
 from sdstop.exporters.report.html.markup import Markup, block, el, fold, join, table
 from sdstop.exporters.report.html.plots import plots
 from sdstop.exporters.report.html.tree import drawn_topology
+from sdstop.exporters.report.series import ReportSeries
 from sdstop.exporters.report.text import outlook, plural
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
@@ -27,8 +27,8 @@ FIRST = 14
 """Things ruled out, or not checked, that the first sheet names before the rest is folded."""
 
 
-def page(session: Session, course: Course, note: str = "", ran: Sequence[Asked] | None = None) -> str:
-    """Return the whole report; `course` is what was noted of each moment, `ran` what was asked, if that is known.
+def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[EvidenceEntry] | None = None) -> str:
+    """Return the whole report; `series` has the values to plot, `ran` the log of the evidence, if that is known.
 
     LookupError before the first frame.
     """
@@ -43,7 +43,7 @@ def page(session: Session, course: Course, note: str = "", ran: Sequence[Asked] 
         "topology": ("topology", _section("topology", "What hangs on what", drawn_topology(look, in_force))),
         "time": (
             "over time",
-            _section("time", "Over the time that was watched", *plots(session, course, look, episodes)),
+            _section("time", "Over the time that was watched", *plots(session, series, look, episodes)),
         ),
         "findings": (
             "findings",

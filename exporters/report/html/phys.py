@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from sdstop.core.format import number, safe
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.markup import Markup
+from sdstop.exporters.report.series import ReportSeries
 
 MOST = 24
 
@@ -19,10 +19,10 @@ _KINDS = {
 }
 
 
-def phy_errors(course: Course, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
+def phy_errors(series: ReportSeries, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
     """Yield (title, what is said of it, drawing) of each kind of error that was counted meanwhile."""
     for kind, what in _KINDS.items():
-        phys = course.of(kind).get("", {})
+        phys = series.of(kind).get("", {})
         held = {phy: _held(values) for phy, values in phys.items()}
         most = {phy: max((v for v in values if v is not None), default=0.0) for phy, values in held.items()}
         counted = sorted((phy for phy in most if most[phy]), key=lambda phy: (-most[phy], phy))

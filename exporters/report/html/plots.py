@@ -11,12 +11,12 @@ from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
 from sdstop.core.format import bytes_, clock, done, duration, number, percent, safe
 from sdstop.core.session import Look, Session
-from sdstop.exporters.report.course import Course
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.limits import limits
 from sdstop.exporters.report.html.markup import Markup, el, join
 from sdstop.exporters.report.html.phys import phy_errors
-from sdstop.exporters.report.html.sizes import course_of_sizes, sizes
+from sdstop.exporters.report.html.sizes import sizes, sizes_over_time
+from sdstop.exporters.report.series import ReportSeries
 
 MOST_MEMBERS = 64
 MOST_DISKS = 24
@@ -25,18 +25,18 @@ _STATES = ("info", "warning", "critical")
 Values = Sequence[float | None]
 
 
-def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
+def plots(session: Session, series: ReportSeries, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
     """Yield every plot for which there is something to plot."""
-    axis = drawing.Axis.of(course.times, _labels(course))
-    if len(course.times) > 1:
+    axis = drawing.Axis.of(series.times, _labels(series))
+    if len(series.times) > 1:
         yield from _in_force(session, look, episodes)
-        yield from _members(course, look, axis)
-        yield from _rebuilds(course, axis)
-        yield from _caches(course, axis)
-        yield from _disks(course, axis)
-        for title, said, drawn in course_of_sizes(course, look.window, axis):
+        yield from _members(series, look, axis)
+        yield from _rebuilds(series, axis)
+        yield from _caches(series, axis)
+        yield from _disks(series, axis)
+        for title, said, drawn in sizes_over_time(series, look.window, axis):
             yield _figure(title, said, drawn)
-        for title, said, drawn in phy_errors(course, axis):
+        for title, said, drawn in phy_errors(series, axis):
             yield _figure(title, said, drawn)
     for title, said, drawn in sizes(look.window):
         yield _figure(title, said, drawn)
@@ -46,10 +46,10 @@ def plots(session: Session, course: Course, look: Look, episodes: Sequence[Episo
     yield from _dimms(look)
 
 
-def _labels(course: Course) -> list[str]:
-    if not course.times:
+def _labels(series: ReportSeries) -> list[str]:
+    if not series.times:
         return []
-    return _marks(course.times[0], course.times[-1])
+    return _marks(series.times[0], series.times[-1])
 
 
 def _marks(first: float, last: float) -> list[str]:
@@ -99,10 +99,10 @@ def _axis(marks: Sequence[str], height: float) -> Markup:
     )  # fmt: skip
 
 
-def _members(course: Course, look: Look, axis: drawing.Axis) -> Iterator[Markup]:
+def _members(series: ReportSeries, look: Look, axis: drawing.Axis) -> Iterator[Markup]:
     """Yield a heat map for each array: requests outstanding at each member, one scale for all of them."""
     slots = {(m.array, m.device): m.slot if m.slot is not None else 1 << 20 for m in look.window.rows(Member).values()}
-    for array, members in sorted(course.of("queue").items()):
+    for array, members in sorted(series.of("queue").items()):
         ordered = sorted(members, key=lambda d, of=array: (slots.get((of, d), 1 << 20), len(d), d))  # type: ignore[misc]
         shown = ordered[:MOST_MEMBERS]
         known = [value for device in shown for value in members[device] if value is not None]
@@ -122,8 +122,8 @@ def _members(course: Course, look: Look, axis: drawing.Axis) -> Iterator[Markup]
         yield _figure(f"Members of {array}", said, drawn)
 
 
-def _rebuilds(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
-    for array, operations in sorted(course.of("rebuild").items()):
+def _rebuilds(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
+    for array, operations in sorted(series.of("rebuild").items()):
         rows = [(operation, values) for operation, values in sorted(operations.items())]
         known = [value for _, values in rows for value in values if value is not None]
         if not known:
@@ -141,17 +141,17 @@ def _rebuilds(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
         yield _figure(f"Rebuild of {array}", said, drawn)
 
 
-def _caches(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
-    for cache, parts in sorted(course.of("cache").items()):
+def _caches(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
+    for cache, parts in sorted(series.of("cache").items()):
         rows = [(which, parts[which]) for which in ("hit", "miss", "bypass") if which in parts]
         if any(value is not None for _, values in rows for value in values):
             drawn = drawing.stack(rows, axis, title=f"Requests to {cache}")
             yield _figure(f"Cache {cache}", "what became of the requests that came", drawn)
 
 
-def _disks(course: Course, axis: drawing.Axis) -> Iterator[Markup]:
+def _disks(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
     """Yield the busy time of disks that are no members, the busiest first."""
-    disks = course.of("busy").get("", {})
+    disks = series.of("busy").get("", {})
     means = {name: fmean(v) for name, values in disks.items() if (v := [x for x in values if x is not None])}
     chosen = sorted(means, key=lambda name: -means[name])[:MOST_DISKS]
     if not chosen or means[chosen[0]] < 0.02:

@@ -11,9 +11,10 @@ from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.core.format import bytes_, number, percent, safe
 from sdstop.core.history import Window
-from sdstop.exporters.report.course import DATA, Course
+from sdstop.core.text import added
 from sdstop.exporters.report.html import drawing
 from sdstop.exporters.report.html.markup import Markup
+from sdstop.exporters.report.series import DATA, ReportSeries
 from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 
@@ -77,13 +78,13 @@ def _drawn(
     return title, told, drawing.bars(rows, title=title)
 
 
-def course_of_sizes(course: Course, window: Window, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
+def sizes_over_time(series: ReportSeries, window: Window, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
     """Yield (title, what is said of it, drawing) of each counter: how many requests of which size came when."""
-    counters = course.of("size")
+    counters = series.of("size")
     came = {whose: {int(size): _sum(values) for size, values in counters[whose].items()} for whose in counters}
     busy = sorted((whose for whose in came if _sum(came[whose].values())), key=lambda w: (-_sum(came[w].values()), w))
-    bounds = [at * len(course.times) // COLUMNS for at in range(COLUMNS + 1)]
-    bounds = sorted(set(bounds)) if len(course.times) < COLUMNS else bounds
+    bounds = [at * len(series.times) // COLUMNS for at in range(COLUMNS + 1)]
+    bounds = sorted(set(bounds)) if len(series.times) < COLUMNS else bounds
     thin = drawing.Axis([axis.at[end - 1] for end in bounds[1:]], axis.labels)
     for whose in sorted(busy[:MOST_OVER_TIME]):
         counter, _, device = whose.partition(" ")
@@ -134,7 +135,7 @@ def _thinned(values: Sequence[float | None], bounds: Sequence[int]) -> list[floa
 
 
 def _sum(values: Iterable[float | None]) -> float:
-    return sum(value for value in values if value is not None)
+    return added(value for value in values if value is not None)
 
 
 MARKED = "\u25b8 "

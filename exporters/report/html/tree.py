@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from sdstop.core.finding import Finding
 from sdstop.core.session import Look
+from sdstop.core.text import added
+from sdstop.exporters.report.diagram import DiagramBox, StorageDiagram, storage_diagram
 from sdstop.exporters.report.html.drawing import svg, word
 from sdstop.exporters.report.html.markup import Markup, el, join
-from sdstop.exporters.report.topology import Thing, Topology, topology
 
 _BOX, _HIGH, _ROW = 196.0, 32.0, 40.0
 _TITLES = ("HBAs", "disks")
@@ -17,7 +18,7 @@ _SHAPE = {"critical": "\u25b2 ", "warning": "\u25c6 ", "info": "\u25cf "}
 
 def drawn_topology(look: Look, findings: Iterable[Finding]) -> Markup | None:
     """Return the drawing, None where nothing is known of what hangs on what."""
-    known = topology(look.window, findings)
+    known = storage_diagram(look.window, findings)
     if not known.things:
         return None
     columns = _ordered(known)
@@ -44,7 +45,7 @@ def drawn_topology(look: Look, findings: Iterable[Finding]) -> Markup | None:
     return el("div", svg(width, height, *parts, *links, *boxes, title=title), class_="scroll")
 
 
-def _ordered(known: Topology) -> list[list[Thing]]:
+def _ordered(known: StorageDiagram) -> list[list[DiagramBox]]:
     """Return the columns, each in the order of what its boxes hang on, so that few lines cross."""
     columns = known.columns
     place: dict[str, float] = {}
@@ -59,7 +60,7 @@ def _ordered(known: Topology) -> list[list[Thing]]:
 
 
 def _middle(values: list[float]) -> float:
-    return sum(values) / len(values) if values else 1e9
+    return added(values) / len(values) if values else 1e9
 
 
 def _link(low: tuple[float, float], high: tuple[float, float]) -> Markup:
@@ -72,7 +73,7 @@ def _link(low: tuple[float, float], high: tuple[float, float]) -> Markup:
     )
 
 
-def _box(thing: Thing, x: float, y: float) -> Markup:
+def _box(thing: DiagramBox, x: float, y: float) -> Markup:
     severity = thing.severity.value if thing.severity is not None else ""
     name = f"{_SHAPE.get(severity, '')}{thing.name}"
     return join(

@@ -9,7 +9,7 @@ from sdstop.tui.terminal import Options
 def run(watcher: Watcher, url: str, interval: float, options: Options) -> int:
     """Show the fleet until the user quits; return the exit code.
 
-    Raises SettingsError where a file of --http-config can no longer be used, and whatever a bug of ours raised, after
+    Raises ConfigError where a file of --http-config can no longer be used, and whatever a bug of ours raised, after
     the terminal was restored.
     """
     from sdstop.tui.fleet.app import FleetDashboard  # noqa: PLC0415  # costs what a table must not pay

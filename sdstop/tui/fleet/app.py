@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.containers import Container
 from textual.screen import Screen
 
 from sdstop.core.finding import Finding
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.watcher import NodePicture, Watcher
-from sdstop.tui.fleet.asking import Asking, Told
-from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet
+from sdstop.tui.fleet.poller import FleetAnswer, FleetPoller
+from sdstop.tui.fleet.sheets import DifferenceSheet, FleetSheet, KeySheet, NodeSheet, help_lines
 from sdstop.tui.fleet.status import Condition, remark_lines, status_line, tabs_line
-from sdstop.tui.fleet.tables import COLUMNS, EMPTY, TABS, Painted, rows_of
-from sdstop.tui.foot import Foot, Question
-from sdstop.tui.palette import FAINT, Palette, text
-from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.fleet.tables import TABLES, FleetRow, rows_of
 from sdstop.tui.shell import Shell, stepped
-from sdstop.tui.table import LineTable
 from sdstop.tui.terminal import Options
+from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.keys import Hint, Section, bind, explained, hints_of, key_of
+from sdstop.tui.widgets.palette import FAINT, Palette, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable
 
-HINTS = (
-    ("?", "help"), ("Enter", "node"), ("/", "filter"), ("s", "sort"), ("r", "ask now"), ("Space", "pause"),
-    ("+ -", "pace"), ("q", "quit"), ("Tab", "next pane"),
-)  # fmt: skip
 INTERVALS = (5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 _BESIDE = ("2", "3", "4", "5", "6")
 """Tables that stand beside the nodes where there is room."""
@@ -37,14 +35,14 @@ _BESIDE = ("2", "3", "4", "5", "6")
 class FleetMain(Screen[None]):
     """Tables, one at a time; on a wide screen the nodes with all others beside them."""
 
-    def __init__(self) -> None:
-        """Start with the nodes."""
+    def __init__(self, hints: Sequence[Hint]) -> None:
+        """Start with the nodes; `hints` are the keys that the last line names."""
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]
         self.status, self.tabs = Pane(cursor=False, id="status"), Pane(cursor=False, id="tabs")
         self.remarks = Pane(cursor=False, id="remarks")
-        self.tables = {key: LineTable(title, COLUMNS[key], id=f"table-{title.lower()}") for key, title in TABS}
-        self.foot = Foot(HINTS)
+        self.tables = {t.key: LineTable(t.title, t.columns, id=f"table-{t.title.lower()}") for t in TABLES}
+        self.foot = Foot(hints)
         self.shown = "1"
 
     def compose(self) -> ComposeResult:
@@ -87,13 +85,13 @@ class FleetMain(Screen[None]):
         self.remarks.put([Row(line=lambda _, line=line: line) for line in lines], palette)  # type: ignore[misc]
         if picture is None:
             return
-        for key, table in self.tables.items():
+        for key, _, _, empty, _ in TABLES:
             rows = rows_of(key, picture, palette)
-            known = "nothing is known" if picture.failed else EMPTY[key]
+            known = "nothing is known" if picture.failed else empty
             note = (
                 f"the worst {len(rows)} of {picture.total}" if key == "1" and len(rows) < (picture.total or 0) else ""
             )
-            table.put(rows or [words(text((f" {known}", FAINT)))], palette, note)
+            self.tables[key].put(rows or [words(text((f" {known}", FAINT)))], palette, note)
 
 
 class FleetDashboard(Shell):
@@ -117,23 +115,34 @@ class FleetDashboard(Shell):
     .-wide.-overview #others #table-findings { display: none; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(keys, action, show=False)
-        for keys, action in (
-            ("q,f10", "leave"), ("question_mark,f1", "keys"), *((key, f"view('{key}')") for key in "123456"),
-            ("exclamation_mark", "view('!')"), ("enter", "choose"), ("escape,backspace", "away"),
-            ("slash,f3,f4", "filter"), ("n", "match(1)"), ("N", "match(-1)"), ("space", "pause"), ("r", "again"),
-            ("plus,equals_sign", "pace(1)"), ("minus", "pace(-1)"), ("a", "ascii"), ("c", "colour"),
-        )
+        *(bind(key_of(table.key), f"view('{table.key}')") for table in TABLES),
+        *explained(
+            Section.VIEWS, "a node: its findings and their last six hours", bind("enter", "choose"),
+            hint="node", rank=2,
+        ),
+        *explained(Section.VIEWS, "back", bind("escape,backspace", "away")),
+        *explained(Section.VIEWS, "next pane", bind("tab", "app.focus_next"), hint="next pane", rank=9),
+        *explained(Section.ROWS, "filter; Esc clears it", bind("slash,f3,f4", "filter"), hint="filter", rank=3),
+        *explained(Section.ROWS, "next and previous match", bind("n", "match(1)"), bind("N", "match(-1)")),
+        *explained(Section.TIME, "ask now", bind("r", "again"), hint="ask now", rank=5),
+        *explained(Section.TIME, "pause and go on", bind("space", "pause"), hint="pause", rank=6),
+        *explained(
+            Section.TIME, "longer and shorter time between refreshes",
+            bind("plus,equals_sign", "pace(1)"), bind("minus", "pace(-1)"), hint="pace", rank=7,
+        ),
+        *explained(Section.OTHER, "ASCII, colour: on and off", bind("a", "ascii"), bind("c", "colour")),
+        *explained(Section.OTHER, "this page", bind("question_mark,f1", "keys"), hint="help", rank=1),
+        *explained(Section.OTHER, "quit", bind("q,f10,ctrl+c", "leave"), hint="quit", rank=8),
     ]  # fmt: skip
 
     def __init__(self, watcher: Watcher, url: str, interval: float, options: Options) -> None:
         """Watch a server."""
         super().__init__(options)
         self.url = url
-        self.asking = Asking(watcher, interval, self._told)
+        self.poller = FleetPoller(watcher, interval, self._told)
         self.picture: Picture | None = None
         self.trouble = ""
-        self.main = FleetMain()
+        self.main = FleetMain(hints_of(self.BINDINGS, LineTable.BINDINGS))
         self._loop: asyncio.AbstractEventLoop | None = None
 
     # -- life -------------------------------------------------------------------------------------------------
@@ -146,26 +155,26 @@ class FleetDashboard(Shell):
         """Begin to ask, and listen to signals and the terminal."""
         self._loop = asyncio.get_running_loop()
         self.heed_signals()
-        self.asking.start()
+        self.poller.start()
         self.set_interval(1.0, self._watch)
         self.paint()
 
     def on_unmount(self) -> None:
         """Leave the thread behind."""
-        self.asking.end()
+        self.poller.end()
 
     def _watch(self) -> None:
         """Once a second: is the terminal there; and how old is what is shown."""
         if not self.abandoned():
             self.paint()
 
-    def _told(self, told: Told) -> None:
+    def _told(self, told: FleetAnswer) -> None:
         """Hand over an answer from the thread."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self.receive, told)
 
-    def receive(self, told: Told) -> None:
+    def receive(self, told: FleetAnswer) -> None:
         """Take an answer; what is known stays on the screen while the server does not answer."""
         match told:
             case Exception():
@@ -190,7 +199,7 @@ class FleetDashboard(Shell):
         if isinstance(screen, FleetSheet):
             screen.paint(self.palette)
         elif screen is self.main and self.main.is_mounted:
-            condition = Condition(self.url, self.asking.interval, self.asking.paused, self.asking.busy, self.trouble)
+            condition = Condition(self.url, self.poller.interval, self.poller.paused, self.poller.busy, self.trouble)
             self.main.paint(self.picture, condition, self.palette)
 
     @property
@@ -204,7 +213,7 @@ class FleetDashboard(Shell):
     async def action_keys(self) -> None:
         """Show the keys."""
         if not isinstance(self.screen, KeySheet):
-            await self._lay(KeySheet(self.options.version))
+            await self._lay(KeySheet(help_lines(self.BINDINGS), self.options.version))
 
     async def _lay(self, sheet: FleetSheet) -> None:
         sheet.palette = self.palette
@@ -222,10 +231,10 @@ class FleetDashboard(Shell):
         """Open what stands under the cursor: a node, or how it differs."""
         row = self.main.table().chosen if self.screen is self.main else None
         painted = row.item if row is not None else None
-        if not isinstance(painted, Painted):
+        if not isinstance(painted, FleetRow):
             return
         if painted.key is not None:
-            self.asking.node(painted.key)
+            self.poller.node(painted.key)
             await self._lay(NodeSheet(painted.key, painted.name))
         elif isinstance(painted.item, Finding):
             await self._lay(DifferenceSheet(painted.item))
@@ -245,7 +254,7 @@ class FleetDashboard(Shell):
         """Ask what rows must hold."""
         if self.screen is self.main:
             table = self.main.table()
-            self.foot.ask(Question("filter", table.needle, lambda said: table.search(said or ""), table.search))
+            self.foot.ask(Prompt("filter", table.needle, lambda said: table.search(said or ""), table.search))
 
     def action_match(self, step: int) -> None:
         """Go to the next or the previous row that holds what was searched."""
@@ -256,17 +265,17 @@ class FleetDashboard(Shell):
     def action_again(self) -> None:
         """Ask now, of a node that is looked at, too."""
         if isinstance(self.screen, NodeSheet):
-            self.asking.node(self.screen.key)
-        self.asking.now()
+            self.poller.node(self.screen.key)
+        self.poller.now()
         self.foot.say("asked again")
 
     def action_pause(self) -> None:
         """Ask no more, or again."""
-        self.asking.set(paused=not self.asking.paused)
+        self.poller.set(paused=not self.poller.paused)
         self.paint()
 
     def action_pace(self, direction: int) -> None:
         """Ask less or more often."""
-        self.asking.set(interval=stepped(INTERVALS, self.asking.interval, direction))
-        self.foot.say(f"every {self.asking.interval:g} s")
+        self.poller.set(interval=stepped(INTERVALS, self.poller.interval, direction))
+        self.foot.say(f"every {self.poller.interval:g} s")
         self.paint()

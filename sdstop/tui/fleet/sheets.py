@@ -3,37 +3,35 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.screen import Screen
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, quantity, timestamp
 from sdstop.fleet.picture import Picture, short
 from sdstop.fleet.watcher import NODE_SECONDS, NodePicture
-from sdstop.tui.foot import Foot, Hint
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
-from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.strip import spark
+from sdstop.tui.fleet.tables import TABLES
+from sdstop.tui.widgets.foot import Foot
+from sdstop.tui.widgets.keys import Hint, Section, lines_of
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, WORDS, Line, Palette, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.strip import spark
+from sdstop.tui.widgets.table import LineTable
 
 _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "ask again"), ("q", "quit"))
 
-KEYS = (
-    ("1 2 3 4", "nodes, arrays, rebuilds, volumes at their limit"),
-    ("5 6 !", "silent nodes, nodes that differ from their peers, findings by rule"),
-    ("Enter", "a node: its findings and their last six hours"),
-    ("Esc Backspace", "back"),
-    ("Tab", "next pane"),
-    ("j k arrows", "up and down; g G first and last; PgUp PgDn"),
-    ("/", "filter; Esc clears it; n N next and previous match"),
-    ("s S", "sort by the next column; the other way round"),
-    ("r", "ask now"),
-    ("Space", "pause and go on"),
-    ("+ -", "longer and shorter time between refreshes"),
-    ("a c", "ASCII, colour: on and off"),
-    ("q Ctrl-C", "quit"),
-)
+
+def help_lines(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
+    """Return the keys and what each does: tables, then the dashboard's bindings and those of a table."""
+    tables = [(table.key, f"{table.title}: {table.shows}") for table in TABLES]
+    lines = sorted(
+        lines_of(bindings, Pane.BINDINGS, LineTable.BINDINGS).items(),
+        key=lambda item: list(Section).index(item[0].section),
+    )
+    return tables + [(" ".join(names), line.description) for line, names in lines]
 
 
 class FleetSheet(Screen[None]):
@@ -73,15 +71,16 @@ class FleetSheet(Screen[None]):
 class KeySheet(FleetSheet):
     """The keys."""
 
-    def __init__(self, version: str) -> None:
-        """Remember the version that is shown."""
+    def __init__(self, keys: Sequence[tuple[str, str]], version: str) -> None:
+        """Show these keys and the version."""
         super().__init__("Help")
+        self.keys = keys
         self.version = version
 
     def fill(self, palette: Palette, width: int) -> Iterator[Row]:
         """Yield the keys, and what the marks mean."""
         yield words(())
-        for key, what in KEYS:
+        for key, what in self.keys:
             yield from _wrapped(f"  {key:<15}", what, width)
         yield words(())
         yield from _wrapped("  LAST HOUR      ", "critical findings and warnings of a node, over the last hour", width)

@@ -11,8 +11,8 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import clock, duration
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.text import remarks
-from sdstop.tui.fleet.tables import TABS
-from sdstop.tui.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.fleet.tables import TABLES
+from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,9 @@ def status_line(picture: Picture | None, condition: Condition, palette: Palette,
 def tabs_line(current: str) -> Line:
     """Return the line of tables; the one that is shown stands in reverse video."""
     parts: list[Segment] = []
-    for key, title in TABS:
-        parts += [Segment(" "), Segment(f"{key} {title}", BANNER if key == current else PLAIN), Segment(" ")]
+    for table in TABLES:
+        style = BANNER if table.key == current else PLAIN
+        parts += [Segment(" "), Segment(f"{table.key} {table.title}", style), Segment(" ")]
     return tuple(parts)
 
 

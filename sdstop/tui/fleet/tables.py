@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
 from sdstop.fleet.picture import ArrayRow, Claim, Key, Node, Picture, RebuildRow, VolumeRow
-from sdstop.tui.palette import FAINT, STRONG, WORDS, Line, Palette, text
-from sdstop.tui.pane import Row
-from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import bar_cell, pressed, spark_cell
-
-TABS = (
-    ("1", "Nodes"), ("2", "Arrays"), ("3", "Rebuilds"), ("4", "Volumes"), ("5", "Silent"), ("6", "Differ"),
-    ("!", "Findings"),
-)  # fmt: skip
-"""Tables by key."""
+from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 _SPARK = 31
 
 
-class Painted:
+class FleetTable(NamedTuple):
+    """A table: the key that shows it, what it `shows` (for help), what stands in it while it is `empty`."""
+
+    key: str
+    title: str
+    shows: str
+    empty: str
+    columns: tuple[TableColumn, ...]
+
+
+class FleetRow:
     """An item of a row with what its cells need beside it."""
 
     __slots__ = ("item", "key", "name", "palette", "severity")
@@ -33,22 +37,22 @@ class Painted:
         self.severity: Severity | None = getattr(item, "severity", None)
 
 
-def _cell(paint: Callable[[Any, Palette, int], Cell]) -> Callable[[Painted, int], Cell]:
+def _cell(paint: Callable[[Any, Palette, int], Cell]) -> Callable[[FleetRow, int], Cell]:
     return lambda painted, width: paint(painted.item, painted.palette, width)
 
 
-def _word(get: Callable[[Any], object]) -> Callable[[Painted, int], Cell]:
+def _word(get: Callable[[Any], object]) -> Callable[[FleetRow, int], Cell]:
     return lambda painted, _: painted.palette.word(get(painted.item), 200)
 
 
-def _name(painted: Painted, _: int) -> Cell:
+def _name(painted: FleetRow, _: int) -> Cell:
     unknown = isinstance(painted.item, Node) and painted.item.silence
     if unknown and painted.severity is None:
         return text((painted.palette.word(painted.name, 64), painted.palette.severity(None)))
     return pressed(painted.name, painted.severity, painted.palette)
 
 
-def _count(get: Callable[[Node], int]) -> Callable[[Painted, int], Cell]:
+def _count(get: Callable[[Node], int]) -> Callable[[FleetRow, int], Cell]:
     return lambda painted, _: str(count) if (count := get(painted.item)) else painted.palette.dot
 
 
@@ -68,60 +72,116 @@ def _worst(node: Node, palette: Palette, _: int) -> Cell:
     return _claims([node.worst], palette) if node.worst is not None else ""
 
 
-_NODE = Column("node", "NODE", 12, _name, lambda p: p.name, widest=32, rising=True)
+_NODE = TableColumn("node", "NODE", 12, _name, lambda p: p.name, widest=32, rising=True)
 
-COLUMNS: dict[str, tuple[Column, ...]] = {
-    "1": (
-        _NODE,
-        Column("crit", "CRIT", 5, _count(lambda n: n.critical), lambda p: p.item.critical, right=True),
-        Column("warn", "WARN", 5, _count(lambda n: n.warning), lambda p: p.item.warning, right=True),
-        Column("info", "INFO", 5, _count(lambda n: n.info), lambda p: p.item.info, right=True, keep=1),
-        Column("age", "AGE", 8, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True, keep=2),
-        Column("hour", "LAST HOUR", 15, _cell(_course), keep=4, widest=_SPARK),
-        Column("worst", "WORST", 20, _cell(_worst), widest=70, comfort=30),
+TABLES = (
+    FleetTable(
+        "1",
+        "Nodes",
+        "nodes, the worst first",
+        "no node is known",
+        (
+            _NODE,
+            TableColumn("crit", "CRIT", 5, _count(lambda n: n.critical), lambda p: p.item.critical, right=True),
+            TableColumn("warn", "WARN", 5, _count(lambda n: n.warning), lambda p: p.item.warning, right=True),
+            TableColumn("info", "INFO", 5, _count(lambda n: n.info), lambda p: p.item.info, right=True, keep=1),
+            TableColumn("age", "AGE", 8, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True, keep=2),
+            TableColumn("hour", "LAST HOUR", 15, _cell(_course), keep=4, widest=_SPARK),
+            TableColumn("worst", "WORST", 20, _cell(_worst), widest=70, comfort=30),
+        ),
     ),
-    "2": (
-        _NODE,
-        Column("array", "ARRAY", 8, _word(lambda a: a.array), lambda p: p.item.array, widest=24, rising=True),
-        Column("skew", "SKEW", 6, _word(lambda a: number(a.skew)), lambda p: p.item.skew, right=True),
-        Column("members", "MEMBERS", 10, _word(lambda a: " ".join(a.members)), keep=1, widest=30),
-        Column("findings", "FINDINGS", 24, _cell(lambda a, p, _: _claims(a.claims, p)), widest=90),
+    FleetTable(
+        "2",
+        "Arrays",
+        "arrays of which anything is said",
+        "no array that anything is said of",
+        (
+            _NODE,
+            TableColumn("array", "ARRAY", 8, _word(lambda a: a.array), lambda p: p.item.array, widest=24, rising=True),
+            TableColumn("skew", "SKEW", 6, _word(lambda a: number(a.skew)), lambda p: p.item.skew, right=True),
+            TableColumn("members", "MEMBERS", 10, _word(lambda a: " ".join(a.members)), keep=1, widest=30),
+            TableColumn("findings", "FINDINGS", 24, _cell(lambda a, p, _: _claims(a.claims, p)), widest=90),
+        ),
     ),
-    "3": (
-        _NODE,
-        Column("array", "ARRAY", 8, _word(lambda r: r.array), lambda p: p.item.array, widest=24, rising=True),
-        Column("operation", "OPERATION", 10, _word(lambda r: r.operation), keep=2),
-        Column("state", "STATE", 8, _word(lambda r: r.state), keep=1, widest=16),
-        Column("done", "DONE %", 14, _cell(lambda r, p, w: bar_cell(r.done, w, p)), lambda p: p.item.done, widest=40),
-        Column("speed", "SPEED/s", 8, _word(lambda r: rate(r.speed)), lambda p: p.item.speed, right=True, keep=3),
-        Column("left", "LEFT", 8, _word(lambda r: duration(r.remaining)), lambda p: p.item.remaining, right=True),
+    FleetTable(
+        "3",
+        "Rebuilds",
+        "rebuilds",
+        "nothing is rebuilt",
+        (
+            _NODE,
+            TableColumn("array", "ARRAY", 8, _word(lambda r: r.array), lambda p: p.item.array, widest=24, rising=True),
+            TableColumn("operation", "OPERATION", 10, _word(lambda r: r.operation), keep=2),
+            TableColumn("state", "STATE", 8, _word(lambda r: r.state), keep=1, widest=16),
+            TableColumn(
+                "done", "DONE %", 14, _cell(lambda r, p, w: bar_cell(r.done, w, p)), lambda p: p.item.done, widest=40
+            ),
+            TableColumn(
+                "speed", "SPEED/s", 8, _word(lambda r: rate(r.speed)), lambda p: p.item.speed, right=True, keep=3
+            ),
+            TableColumn(
+                "left", "LEFT", 8, _word(lambda r: duration(r.remaining)), lambda p: p.item.remaining, right=True
+            ),
+        ),
     ),
-    "4": (
-        _NODE,
-        Column("volume", "VOLUME", 10, _word(lambda v: v.volume), lambda p: p.item.volume, widest=32, rising=True),
-        Column("owner", "OWNER", 8, _word(lambda v: v.owner), lambda p: p.item.owner, widest=24, keep=2, rising=True),
-        Column("used", "USED %", 14, _cell(lambda v, p, w: bar_cell(v.used, w, p)), lambda p: p.item.used, widest=30),
-        Column("binds", "LIMIT", 10, _word(lambda v: v.binds), keep=3, widest=18),
-        Column("findings", "FINDINGS", 16, _cell(lambda v, p, _: _claims(v.claims, p)), keep=1, widest=70),
+    FleetTable(
+        "4",
+        "Volumes",
+        "volumes at their limit",
+        "no volume at its limit",
+        (
+            _NODE,
+            TableColumn(
+                "volume", "VOLUME", 10, _word(lambda v: v.volume), lambda p: p.item.volume, widest=32, rising=True
+            ),
+            TableColumn(
+                "owner", "OWNER", 8, _word(lambda v: v.owner), lambda p: p.item.owner, widest=24, keep=2, rising=True
+            ),
+            TableColumn(
+                "used", "USED %", 14, _cell(lambda v, p, w: bar_cell(v.used, w, p)), lambda p: p.item.used, widest=30
+            ),
+            TableColumn("binds", "LIMIT", 10, _word(lambda v: v.binds), keep=3, widest=18),
+            TableColumn("findings", "FINDINGS", 16, _cell(lambda v, p, _: _claims(v.claims, p)), keep=1, widest=70),
+        ),
     ),
-    "5": (
-        _NODE,
-        Column("for", "FOR", 9, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True),
-        Column("why", "WHY", 24, _word(lambda n: n.silence), widest=70),
-        Column("job", "JOB", 8, _word(lambda n: n.key[0]), keep=1, widest=24),
+    FleetTable(
+        "5",
+        "Silent",
+        "nodes that are silent",
+        "no node is silent",
+        (
+            _NODE,
+            TableColumn("for", "FOR", 9, _word(lambda n: duration(n.age)), lambda p: p.item.age, right=True),
+            TableColumn("why", "WHY", 24, _word(lambda n: n.silence), widest=70),
+            TableColumn("job", "JOB", 8, _word(lambda n: n.key[0]), keep=1, widest=24),
+        ),
     ),
-    "6": (
-        Column("what", "WHAT", 16, _name, lambda p: p.name, widest=40, rising=True),
-        Column("rule", "RULE", 13, _word(lambda f: f.rule), lambda p: p.item.rule, keep=1, rising=True),
-        Column("differs", "HOW IT DIFFERS", 30, _word(lambda f: f.summary), widest=110, comfort=45),
+    FleetTable(
+        "6",
+        "Differ",
+        "nodes that differ from their peers",
+        "no node differs from its peers (or there are too few to tell)",
+        (
+            TableColumn("what", "WHAT", 16, _name, lambda p: p.name, widest=40, rising=True),
+            TableColumn("rule", "RULE", 13, _word(lambda f: f.rule), lambda p: p.item.rule, keep=1, rising=True),
+            TableColumn("differs", "HOW IT DIFFERS", 30, _word(lambda f: f.summary), widest=110, comfort=45),
+        ),
     ),
-    "!": (
-        _NODE,
-        Column("rule", "RULE", 20, _word(lambda c: c.rule), lambda p: p.item.rule, widest=26, rising=True),
-        Column("subject", "SUBJECT", 20, _word(lambda c: c.subject), lambda p: p.item.subject, widest=70, rising=True),
+    FleetTable(
+        "!",
+        "Findings",
+        "findings by rule",
+        "no finding",
+        (
+            _NODE,
+            TableColumn("rule", "RULE", 20, _word(lambda c: c.rule), lambda p: p.item.rule, widest=26, rising=True),
+            TableColumn(
+                "subject", "SUBJECT", 20, _word(lambda c: c.subject), lambda p: p.item.subject, widest=70, rising=True
+            ),
+        ),
     ),
-}
-"""Columns of each table."""
+)
+"""In the order of tabs."""
 
 
 def rows_of(key: str, picture: Picture, palette: Palette) -> list[Row]:
@@ -151,11 +211,11 @@ def _row(
     claims = (item,) if isinstance(item, Claim) else getattr(item, "claims", (worst,) if worst else ())
     found = " ".join(f"{c.rule} {c.subject}" for c in claims)
     more = " ".join(str(getattr(item, field, "")) for field in ("array", "operation", "volume", "owner", "state"))
-    return Row(row, Painted(item, key, name, palette), None, f"{name} {key[0]} {key[1]} {found} {more} {why}")
+    return Row(row, FleetRow(item, key, name, palette), None, f"{name} {key[0]} {key[1]} {found} {more} {why}")
 
 
 def _differs(finding: Finding, palette: Palette) -> Row:
-    painted = Painted(finding, None, finding.subject, palette)
+    painted = FleetRow(finding, None, finding.subject, palette)
     return Row((finding.id, finding.summary), painted, None, f"{finding.subject} {finding.rule} {finding.summary}")
 
 
@@ -179,15 +239,3 @@ def _heading(rule: str, severity: Severity, nodes: int, palette: Palette) -> Cal
         (count, FAINT),
     )  # fmt: skip
     return lambda _: line
-
-
-EMPTY = {
-    "1": "no node is known",
-    "2": "no array that anything is said of",
-    "3": "nothing is rebuilt",
-    "4": "no volume at its limit",
-    "5": "no node is silent",
-    "6": "no node differs from its peers (or there are too few to tell)",
-    "!": "no finding",
-}
-"""What stands in a table without rows."""

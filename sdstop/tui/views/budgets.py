@@ -3,45 +3,47 @@
 from __future__ import annotations
 
 from sdstop.analysis.fabric import Load
+from sdstop.analysis.fabric_state import FabricState
+from sdstop.analysis.fabric_tree import FabricNode
 from sdstop.core.format import percent, rate
-from sdstop.tui.fabrics import Fabric
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Row, words
-from sdstop.tui.strip import bar
-from sdstop.tui.topology import Knot
+from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 _FIXED = 80
 """Cells of a line without its two bars."""
 
 
-def budget_rows(shown: Fabric, width: int) -> list[Row]:
+def budget_rows(shown: FabricState, scene: Scene, width: int) -> list[Row]:
     """Return a line for each HBA that many disks may hang on, by address."""
-    knots = {knot.hba.hba: knot for knot in shown.topology.roots if knot.hba is not None}
+    nodes = {node.hba.hba: node for node in shown.tree.roots if node.hba is not None}
     listed = sorted(shown.loads.values(), key=lambda load: load.hba.hba)
     top = max([1.0, *(load.share for load in listed if load.share is not None)])
-    return [words(_line(load, knots.get(load.hba.hba), shown, top, max((width - _FIXED) // 2, 6))) for load in listed]
+    return [
+        words(_line(load, nodes.get(load.hba.hba), shown, scene, top, max((width - _FIXED) // 2, 6))) for load in listed
+    ]
 
 
-def _line(load: Load, knot: Knot | None, shown: Fabric, top: float, room: int) -> Line:
-    palette = shown.scene.palette
+def _line(load: Load, node: FabricNode | None, shown: FabricState, scene: Scene, top: float, room: int) -> Line:
+    palette = scene.palette
     severity = shown.own.get(f"hba:{load.hba.hba}")
-    node = "-" if load.hba.node is None else f"node{load.hba.node}"
+    near = "-" if load.hba.node is None else f"node{load.hba.node}"
     disks = f"{load.disks:g} disk{'s' * (load.disks != 1)}"
-    now = shown.share(knot) if knot is not None else None
+    now = shown.share(node) if node is not None else None
     style = PLAIN if severity is None else palette.severity(severity)
     return (
-        *text((f" {load.hba.hba:<13}", style), (f"{node:<6}", FAINT), f"{disks:>9}"),
+        *text((f" {load.hba.hba:<13}", style), (f"{near:<6}", FAINT), f"{disks:>9}"),
         *text(("  could move ", FAINT), f"{rate(load.wants):>6}", (" of ", FAINT), f"{rate(load.carries):<6}"),
         *text(f"{percent(load.share):>5} % "),
-        *_bar(load.share, top, room, shown),
+        *_bar(load.share, top, room, palette),
         *text(("  now ", FAINT), f"{percent(now):>5} % "),
-        *_bar(now, 1.0, room, shown),
+        *_bar(now, 1.0, room, palette),
     )
 
 
-def _bar(share: float | None, top: float, room: int, shown: Fabric) -> Line:
+def _bar(share: float | None, top: float, room: int, palette: Palette) -> Line:
     """Return a bar from 0 to `top`, with a tick where the links are full if that is not its end."""
-    palette = shown.scene.palette
     full, rest = bar(None if share is None else share / top, room, ascii=palette.ascii)
     if top <= 1.0 or share is None:
         return text(full, (rest, FAINT))

@@ -9,56 +9,53 @@ from typing import Any
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from sdstop.analysis.cache_state import caches, complete_split, split
+from sdstop.analysis.mtu_change import CacheSide, PayloadChange, PayloadHistory
+from sdstop.analysis.request_sizes import Framing, SizeHistogram, framings, size_histograms, sizes_of
 from sdstop.core.format import bytes_, duration, number, percent, utc
-from sdstop.readings.cache import Cache
+from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.iosize import RequestSizes
-from sdstop.tui.cached import Cached, caches, split, told, why_none
-from sdstop.tui.drives import rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
-from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.reframed import Change, Reframed, Side
-from sdstop.tui.scene import Claim, Scene
-from sdstop.tui.sizing import Framing, Sizes, framings, sized, sizes_of
-from sdstop.tui.table import Cell, Column, LineTable
+from sdstop.tui.facts import FactSubject
+from sdstop.tui.scene import FindingEntry, Scene
+from sdstop.tui.views.cache_row import CacheRow, cache_row
 from sdstop.tui.views.cells import bar_cell, gauge, pressed
-from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.histogram import histogram_note, histogram_rows, histogram_title
 from sdstop.tui.views.mixture import HIGHEST, chart_width, mixed, mixture_rows, mixture_title
 from sdstop.tui.views.view import View
 from sdstop.tui.why import why_rows
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class SizesRow:
     """A device that is no cache, of which request sizes are counted."""
 
-    sizes: Sizes
+    sizes: SizeHistogram
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
         parts = tuple((RequestSizes, (r.counter, r.device, r.direction)) for r in self.sizes.rows)
-        return Thing(self.sizes.device or self.sizes.counter, parts)
+        return FactSubject(self.sizes.device or self.sizes.counter, parts)
 
 
-def _name(item: Cached, width: int) -> Line:
-    del width
+def _name(item: CacheRow, _: int) -> Line:
     return pressed(item.cache.cache, item.severity, item.scene.palette, stale=item.stale)
 
 
-def _word(field: str) -> Callable[[Cached, int], Cell]:
-    def cell(item: Cached, width: int) -> Cell:
-        del width
+def _word(field: str) -> Callable[[CacheRow, int], Cell]:
+    def cell(item: CacheRow, _: int) -> Cell:
         value = getattr(item.cache, field)
         return item.scene.palette.word(value, 40) if value is not None else text(("-", FAINT))
 
     return cell
 
 
-def _state(item: Cached, width: int) -> Cell:
-    del width
+def _state(item: CacheRow, _: int) -> Cell:
     style = FAINT if item.cache.state in {None, "ok", "clean"} else PLAIN
     return text((item.scene.palette.word(item.cache.state or "-", 40), style))
 
@@ -66,91 +63,88 @@ def _state(item: Cached, width: int) -> Cell:
 def _part(field: str) -> dict[str, Any]:
     """Return what paints and sorts a share of the cache's room, as a bar where there is room for one."""
 
-    def value(item: Cached) -> float | None:
+    def value(item: CacheRow) -> float | None:
         part, size = getattr(item.cache, field), item.cache.size
         return part / size if part is not None and size else None
 
-    def cell(item: Cached, width: int) -> Cell:
+    def cell(item: CacheRow, width: int) -> Cell:
         found = value(item)
         return text(("-".rjust(5), FAINT)) if found is None else bar_cell(found, width, item.scene.palette)
 
     return {"cell": cell, "value": value}
 
 
-def _figure(read: Callable[[Cached], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
-    def cell(item: Cached, width: int) -> Cell:
-        del width
+def _figure(read: Callable[[CacheRow], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    def cell(item: CacheRow, _: int) -> Cell:
         said = shown(read(item))
         return text((said, FAINT)) if item.stale or said in {"0", "-"} else said
 
     return {"cell": cell, "value": read, "right": True}
 
 
-def _did(field: str) -> Callable[[Cached], float | None]:
-    def read(item: Cached) -> float | None:
+def _did(field: str) -> Callable[[CacheRow], float | None]:
+    def read(item: CacheRow) -> float | None:
         found: float | None = getattr(item.activity, field) if item.activity is not None else None
         return found
 
     return read
 
 
-def _share(at: int) -> Callable[[Cached], float | None]:
-    def read(item: Cached) -> float | None:
-        return told(item.activity)[at] if item.activity is not None else None
+def _share(at: int) -> Callable[[CacheRow], float | None]:
+    def read(item: CacheRow) -> float | None:
+        return complete_split(item.activity)[at] if item.activity is not None else None
 
     return read
 
 
-def _bypass(item: Cached, width: int) -> Cell:
-    del width
+def _bypass(item: CacheRow, _: int) -> Cell:
     said = percent(_share(2)(item))
     if item.bypassed is not None and said != "-":
         return text((said, item.scene.palette.severity(item.bypassed)))
     return text((said, FAINT)) if item.stale or said in {"0", "-"} else said
 
 
-def _errors(item: Cached, width: int) -> Cell:
-    del width
+def _errors(item: CacheRow, _: int) -> Cell:
     count = item.errors
     style = item.scene.palette.severity(item.severity) if count and item.severity else PLAIN if count else FAINT
     return text((number(count), style))
 
 
-def _mix(item: Cached, width: int) -> Cell:
+def _mix(item: CacheRow, width: int) -> Cell:
     return mixed(split(item.activity) if item.activity is not None else None, width, item)
 
 
 _COLUMNS = (
-    Column("cache", "CACHE", 11, _name, lambda i: i.cache.cache, widest=28, rising=True),
-    Column("kind", "KIND", 11, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True, widest=13),
-    Column("mode", "MODE", 12, _word("mode"), lambda i: i.cache.mode or "", keep=4, rising=True),
-    Column("state", "STATE", 7, _state, lambda i: i.cache.state or "", keep=6, rising=True, widest=12),
-    Column("size", "SIZE", 5, keep=5, **_figure(lambda i: i.cache.size, bytes_)),
-    Column("used", "%USED", 5, keep=7, widest=16, **_part("used")),
-    Column("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
-    Column("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
-    Column("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
-    Column("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
-    Column("hit", "%HIT", 5, **_figure(_share(0), percent)),
-    Column("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13,
-           **_figure(_did("cacheable_hit_share"), percent)),
-    Column("bypass", "%BYPASS", 7, _bypass, _share(2), right=True),
-    Column("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
-    Column("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
-    Column("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
-    Column("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
+    TableColumn("cache", "CACHE", 11, _name, lambda i: i.cache.cache, widest=28, rising=True),
+    TableColumn("kind", "KIND", 11, _word("kind"), lambda i: i.cache.kind, keep=8, rising=True, widest=13),
+    TableColumn("mode", "MODE", 12, _word("mode"), lambda i: i.cache.mode or "", keep=4, rising=True),
+    TableColumn("state", "STATE", 7, _state, lambda i: i.cache.state or "", keep=6, rising=True, widest=12),
+    TableColumn("size", "SIZE", 5, keep=5, **_figure(lambda i: i.cache.size, bytes_)),
+    TableColumn("used", "%USED", 5, keep=7, widest=16, **_part("used")),
+    TableColumn("dirty", "%DIRTY", 6, keep=9, widest=16, **_part("dirty")),
+    TableColumn("block", "BLOCK", 5, keep=3, **_figure(lambda i: i.cache.block_size, bytes_)),
+    TableColumn("reads", "r/s", 6, keep=2, **_figure(_did("reads"), number)),
+    TableColumn("writes", "w/s", 6, keep=2, **_figure(_did("writes"), number)),
+    TableColumn("hit", "%HIT", 5, **_figure(_share(0), percent)),
+    TableColumn("cacheable", lambda w: "%OF CACHEABLE" if w >= 13 else "%CACHBL", 7, widest=13,
+                **_figure(_did("cacheable_hit_share"), percent)),
+    TableColumn("bypass", "%BYPASS", 7, _bypass, _share(2), right=True),
+    TableColumn("mix", "HIT MISS BYPASS", 15, _mix, keep=1, widest=24),
+    TableColumn("evicted", "EVICT/s", 7, keep=7, **_figure(_did("evicted"), number)),
+    TableColumn("promoted", "PROMO/s", 7, keep=5, **_figure(_did("promotions"), number)),
+    TableColumn("errors", "ERR", 4, _errors, lambda i: i.errors, right=True, keep=9),
 )  # fmt: skip
 
 
 class Caches(View):
     """Caches above; below, the one under the cursor over time, and the sizes of its requests."""
 
-    key = "3"
+    families = (Cache, CacheActivity, RequestSizes)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
         self.scene: Scene | None = None
-        self.reframed = Reframed()
+        self.changes = PayloadHistory()
         self.main = LineTable("Caches", _COLUMNS, id="caches")
         self.mixture = Pane("Over time", id="cache-mixture", cursor=False)
         self.compared = Pane("Compared", id="cache-compared", cursor=False)
@@ -169,7 +163,7 @@ class Caches(View):
         """Paint a moment."""
         self.scene = scene
         listed = _rows(scene)
-        count = len(caches(scene))
+        count = len(caches(scene.window, scene.in_force))
         self.main.put(listed, scene.palette, f"{count} cache{'s' * (count != 1)}" if count else "")
         self._show_chosen()
 
@@ -185,22 +179,24 @@ class Caches(View):
             return
         row = self.main.chosen
         item = row.item if row is not None else None
-        cached = item if isinstance(item, Cached) else None
-        framed = framings(scene, cached.cache if cached is not None else item.sizes) if item is not None else []
-        change = self.reframed.change(scene, [f.where for f in framed]) if cached is not None else None
+        cached = item if isinstance(item, CacheRow) else None
+        framed = framings(scene.window, cached.cache if cached is not None else item.sizes) if item is not None else []
+        change = (
+            self.changes.change(scene.session, scene.look, [f.where for f in framed]) if cached is not None else None
+        )
         since = change.monotonic if change is not None else 0.0
-        sizes = item.sizes if isinstance(item, Counted) else None
+        sizes = item.sizes if isinstance(item, SizesRow) else None
         if cached is not None:
-            sizes = sizes_of(cached.cache, sized(scene, since))
+            sizes = sizes_of(cached.cache, size_histograms(scene.window, since))
         compared = self._compared(change, cached, sizes, scene)
         wide = self.app.size.width >= 160
         width = self.app.size.width // 2 - 1 if wide else self.app.size.width
         listed = _size_rows(sizes, cached, framed, scene, width)
-        claim = _claim(cached, scene) if cached is not None else None
+        entry = _entry_of(cached, scene) if cached is not None else None
         height = self._arrange(cached is not None, len(compared), len(listed), wide=wide)
-        self.why.display = claim is not None and wide
-        if claim is not None:
-            self.why.put(why_rows(claim, scene, width), scene.palette)
+        self.why.display = entry is not None and wide
+        if entry is not None:
+            self.why.put(why_rows(entry, scene, width), scene.palette)
         if cached is not None:
             self.mixture.title = mixture_title(cached)
             self.mixture.put(
@@ -210,10 +206,13 @@ class Caches(View):
         self.sizes.title = histogram_title(sizes, scene.palette) if sizes is not None else "Request sizes"
         self.sizes.put(listed, scene.palette, histogram_note(sizes, since) if sizes is not None else "")
 
-    def _compared(self, change: Change | None, cached: Cached | None, sizes: Sizes | None, scene: Scene) -> list[Row]:
+    def _compared(
+        self, change: PayloadChange | None, cached: CacheRow | None, sizes: SizeHistogram | None, scene: Scene
+    ) -> list[Row]:
         if change is None or cached is None:
             return []
-        sides = self.reframed.sides(change, cached.cache, sizes.rows if sizes is not None else (), scene)
+        rows = sizes.rows if sizes is not None else ()
+        sides = self.changes.sides(change, cached.cache, rows, scene.session, scene.window)
         if sides is None:
             return []
         self.compared.title = _changed(change, scene)
@@ -248,47 +247,55 @@ _ENOUGH = 6
 
 
 def _rows(scene: Scene) -> list[Row]:
+    known = [cache_row(state, scene) for state in caches(scene.window, scene.in_force)]
     listed = [
         Row(c.key, c, None, " ".join(w for w in (c.cache.cache, c.cache.kind, c.cache.mode, c.cache.device) if w))
-        for c in caches(scene)
+        for c in known
     ]
     if not listed:
         listed.append(note_row(why_none(scene), scene))
-    taken = {id(s) for c in caches(scene) if (s := sizes_of(c.cache, sized(scene))) is not None}
-    others = [s for s in sized(scene) if id(s) not in taken]
+    counted = size_histograms(scene.window)
+    taken = {id(s) for c in known if (s := sizes_of(c.cache, counted)) is not None}
+    others = [s for s in counted if id(s) not in taken]
     if others:
         listed.append(words(text(("Request sizes are counted of", STRONG), (f"  {len(others)}", FAINT))))
     for s in others:
         name = scene.palette.word(s.device or "all devices", 60)
         counter = scene.palette.word(s.counter, 20)
         line = text(f"{name:<16} ", (f"counted by {counter}, {number(sum(s.counts.values()))} requests", FAINT))
-        listed.append(words(line, ("sizes", s.counter, s.device), Counted(s), f"{s.device} {s.counter}"))
+        listed.append(words(line, ("sizes", s.counter, s.device), SizesRow(s), f"{s.device} {s.counter}"))
     return listed
 
 
-def _claim(cached: Cached, scene: Scene) -> Claim | None:
+def why_none(scene: Scene) -> str:
+    """Return in one line why no cache is shown: sources that were not seen; what has no such cache is no reason."""
+    said = scene.unseen(c.name for c in scene.session.collectors if Cache in c.families)
+    return f"no cache is seen; {said}" if said else "no cache is seen on this node"
+
+
+def _entry_of(cached: CacheRow, scene: Scene) -> FindingEntry | None:
     """Return the worst that is said of a cache, or what explains it."""
-    claims = scene.findings()
-    worst = next((c for c in claims if c.subject in cached.names), None)
+    entries = scene.findings()
+    worst = next((c for c in entries if c.subject in cached.names), None)
     if worst is None:
         return None
-    return next((c for c in claims if c.finding is not None and worst.key in c.finding.explains), worst)
+    return next((c for c in entries if c.finding is not None and worst.key in c.finding.explains), worst)
 
 
 def _size_rows(
-    sizes: Sizes | None, cached: Cached | None, framed: list[Framing], scene: Scene, width: int
+    sizes: SizeHistogram | None, cached: CacheRow | None, framed: list[Framing], scene: Scene, width: int
 ) -> list[Row]:
     if sizes is not None:
         return histogram_rows(sizes, cached, framed, scene, width)
     return [words(text((f" {_average(cached, scene)}", FAINT)))] if cached is not None else []
 
 
-def _average(cached: Cached, scene: Scene) -> str:
+def _average(cached: CacheRow, scene: Scene) -> str:
     """Return what is known where nothing counts sizes."""
-    row = rows(scene, DiskActivity)[0].get(cached.cache.device or "")
+    row = scene.rows(DiskActivity)[0].get(cached.cache.device or "")
     word = scene.palette.word
-    pools = [word(s.device, 30) for s in sized(scene) if s.counter == "zpool"] if cached.cache.kind in _OF_POOLS else []
-    if pools:
+    pools = [word(s.device, 30) for s in size_histograms(scene.window) if s.counter == "zpool"]
+    if pools and cached.cache.kind in _OF_POOLS:
         return f"{word(cached.cache.cache, 30)} does not count sizes; what goes on to the pool: see {', '.join(pools)}"
     said = "request sizes are not counted here"
     means = ((name, size) for name, size in (("reads", row.read_size), ("writes", row.write_size))) if row else ()
@@ -300,14 +307,14 @@ _OF_POOLS = frozenset({"arc", "l2arc"})
 """Kinds of caches that lie before every pool: requests are counted by size below them."""
 
 
-def _changed(change: Change, scene: Scene) -> str:
+def _changed(change: PayloadChange, scene: Scene) -> str:
     watched = change.watched
     said = f"{'MTU' if watched.mtu else 'Payload'} of {scene.palette.word(watched.name, 30)}"
     carried = f", frames carry {watched.carried(change.old)} -> {watched.carried(change.new)}" if watched.mtu else ""
     return f"{said} {change.old} -> {change.new} at {utc(change.taken)}{carried}"
 
 
-def compared_lines(sides: tuple[Side, Side], cache: Cache, scene: Scene) -> list[Line]:
+def compared_lines(sides: tuple[CacheSide, CacheSide], cache: Cache, scene: Scene) -> list[Line]:
     """Return what a cache did before a change and since, side by side."""
     heads = [f"{title} {duration(s.seconds)}" for title, s in zip(("before,", "since,"), sides, strict=True)]
     lines: list[Line] = [text((f"{'':<19}{heads[0]:<22}{heads[1]}", FAINT))]
@@ -329,8 +336,8 @@ def compared_lines(sides: tuple[Side, Side], cache: Cache, scene: Scene) -> list
     return lines
 
 
-def _of(field: str) -> Callable[[Side], float | None]:
-    def read(side: Side) -> float | None:
+def _of(field: str) -> Callable[[CacheSide], float | None]:
+    def read(side: CacheSide) -> float | None:
         found: float | None = getattr(side.activity, field) if side.activity is not None else None
         return found
 

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from rich.segment import Segment
 
+from sdstop.analysis.cluster_tree import about, pools, rebuilds
 from sdstop.analysis.rebuilding import rebuildings
 from sdstop.collectors.pacemaker.cluster import ClusterResource
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, done, duration, number, quantity
+from sdstop.core.format import bytes_, done, duration, natural, number, quantity
 from sdstop.readings.cluster import Cluster, ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.clusters import about, pools, rebuilds
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
-from sdstop.tui.pane import Row, words
+from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import counted, gauge
-from sdstop.tui.why import claim_mark
+from sdstop.tui.why import entry_mark
+from sdstop.tui.widgets.palette import FAINT, MARKS, PLAIN, STRONG, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 _NAME = 12
 _SHADES = ("█", "░", "▒"), ("=", ".", "#")
@@ -31,37 +29,30 @@ _SURE = 0.5
 _RULE = "spare-below-fault-set"
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """A line, with what a choice of it leads to."""
-
-    opens: Thing
-
-
 def summary_rows(scene: Scene, width: int) -> list[Row]:
     """Return the lines of every cluster, its pools and rebuilds."""
     found: list[Row] = []
-    known = sorted(rows(scene, Cluster)[0].values(), key=lambda row: natural(row.cluster))
+    known = sorted(scene.rows(Cluster)[0].values(), key=lambda row: natural(row.cluster))
     for cluster in known:
-        own = [pool for pool in pools(scene) if pool.cluster == cluster.cluster]
+        own = [pool for pool in pools(scene.window) if pool.cluster == cluster.cluster]
         found += _cluster(cluster, scene)
         for pool in own:
             found += _pool(pool, scene, width)
         names = {cluster.cluster, *(pool.name for pool in own)}
         names |= {f"{row.cluster}/{row.resource}" for row in _resources_of(cluster, scene)}
-        found += _claims(names, scene)
-    for rebuild in rebuilds(scene):
+        found += _entries(names, scene)
+    for rebuild in rebuilds(scene.window):
         found += _rebuild(rebuild, scene, width)
     return found
 
 
-def _claims(names: set[str], scene: Scene) -> Iterator[Row]:
+def _entries(names: set[str], scene: Scene) -> Iterator[Row]:
     """Yield what is said of a cluster and its pools, but for what is quiet."""
     palette = scene.palette
-    for claim in scene.findings():
-        if claim.subject in names and claim.severity in MARKS:
-            said = text((f" {palette.word(claim.subject, 30)} ", STRONG), palette.word(claim.summary, 400))
-            yield words((*text(" "), *claim_mark(claim, palette), *said), claim.key, claim)
+    for entry in scene.findings():
+        if entry.subject in names and entry.severity in MARKS:
+            said = text((f" {palette.word(entry.subject, 30)} ", STRONG), palette.word(entry.summary, 400))
+            yield words((*text(" "), *entry_mark(entry, palette), *said), entry.key, entry)
 
 
 def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
@@ -69,7 +60,7 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
     word = palette.word
     severity = scene.worst().get(cluster.cluster) or (Severity.WARNING if cluster.healthy == 0 else None)
     style = PLAIN if severity is None else palette.severity(severity)
-    thing = Seen(Thing(cluster.cluster, ((Cluster, cluster.cluster),)))
+    thing = FactLink(FactSubject(cluster.cluster, ((Cluster, cluster.cluster),)))
     facts = [word(fact, 60) for fact in (cluster.version or cluster.kind, cluster.state) if fact]
     if cluster.nodes is not None:
         facts.append(f"{_of(cluster.nodes_up, cluster.nodes)} nodes")
@@ -85,7 +76,7 @@ def _cluster(cluster: Cluster, scene: Scene) -> Iterator[Row]:
             said += f", led by {word(cluster.leader, 30)}"
         if cluster.tolerates is not None:
             said += f", may lose {cluster.tolerates or 'none'} more"
-        bad = next(iter(about(scene, cluster.cluster, "mdm-")), None)
+        bad = next(iter(about(scene.in_force, cluster.cluster, "mdm-")), None)
         mark = PLAIN if bad is None else palette.severity(bad.severity)
         yield words(text((f" {'quorum':<{_NAME}} ", FAINT), (said, mark)), ("quorum", cluster.cluster), thing)
     if cluster.degraded or cluster.failed:
@@ -107,7 +98,9 @@ def _resources(cluster: Cluster, scene: Scene) -> Iterator[Row]:
         own = scene.worst().get(f"{cluster.cluster}/{row.resource}")
         style = PLAIN if own is None else palette.severity(own)
         name = palette.word(row.resource, 30)
-        thing = Seen(Thing(f"{cluster.cluster}/{row.resource}", ((ClusterResource, (row.cluster, row.resource)),)))
+        thing = FactLink(
+            FactSubject(f"{cluster.cluster}/{row.resource}", ((ClusterResource, (row.cluster, row.resource)),))
+        )
         where = f" {palette.word(row.where, 60)}" if row.where else ""
         line = text((f" {palette.fit(name, _NAME)} ", FAINT), (row.state, style), where)
         yield words(line, ("resource", row.cluster, row.resource), thing, name)
@@ -123,7 +116,7 @@ def _pool(pool: ClusterPool, scene: Scene, width: int) -> Iterator[Row]:
     style = PLAIN if own is None else palette.severity(own)
     key = (pool.cluster, pool.pool)
     domain = ((FailureDomain, (pool.cluster, pool.pool, pool.largest_domain)),) if pool.largest_domain else ()
-    thing = Seen(Thing(pool.name, ((ClusterPool, key), *domain)))
+    thing = FactLink(FactSubject(pool.name, ((ClusterPool, key), *domain)))
     name = f" {palette.fit(palette.word(pool.pool, 30), _NAME)} "
     said = f" {bytes_(pool.used)} of {bytes_(pool.capacity)} in use"
     said += f", spare {bytes_(pool.spare)}" if pool.spare is not None else ""
@@ -155,7 +148,7 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
     palette = scene.palette
     lost = min(max(round((pool.largest or 0) / (pool.capacity or 1) * room), 1), room)
     drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
-    found = next(iter(about(scene, pool.name, _RULE)), None)
+    found = next(iter(about(scene.in_force, pool.name, _RULE)), None)
     good = any(r.rule == _RULE and r.subject == pool.name for r in scene.look.judgement.ruled_out)
     said = "survives its loss" if good else "whether it survives is not known"
     style = FAINT
@@ -174,10 +167,10 @@ def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
 
 def _rebuild(rebuild: Rebuild, scene: Scene, width: int) -> Iterator[Row]:
     palette = scene.palette
-    said = about(scene, rebuild.array, "rebuild-")
+    said = about(scene.in_force, rebuild.array, "rebuild-")
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = PLAIN if worst is None else palette.severity(worst)
-    thing = Seen(Thing(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
+    thing = FactLink(FactSubject(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
     key = ("rebuild", rebuild.array, rebuild.operation)
     where = palette.word(rebuild.array, 30)
     head = f" {palette.fit(palette.word(rebuild.operation, 20), _NAME)} "
@@ -209,6 +202,6 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
 
 def headline(scene: Scene) -> str:
     """Return how many clusters and what they bring."""
-    known = list(rows(scene, Cluster)[0].values())
+    known = list(scene.rows(Cluster)[0].values())
     facts = [counted(len(known), "cluster")] if len(known) != 1 else []
     return f" {scene.palette.dot} ".join(facts)

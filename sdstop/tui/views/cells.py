@@ -9,8 +9,9 @@ from rich.style import Style
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import bytes_, percent
-from sdstop.tui.palette import FAINT, PLAIN, Line, Palette, text
-from sdstop.tui.strip import HOT, bar, heat, level, spark
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
+from sdstop.tui.widgets.strip import HOT, heat, level, spark
 
 
 def bar_cell(ratio: float | None, width: int, palette: Palette) -> Line:

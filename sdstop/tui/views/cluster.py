@@ -2,158 +2,153 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from typing import NamedTuple
 
 from textual.app import ComposeResult
 
+from sdstop.analysis.cluster_tree import ClusterEntity, forest
+from sdstop.collectors.pacemaker.cluster import ClusterResource
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, number, wait
+from sdstop.core.format import bytes_, natural, number, wait
 from sdstop.core.model import Reading
-from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, FailureDomain
-from sdstop.tui.clusters import Twig, forest
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row
+from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool, FailureDomain
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import Cell, Column
-from sdstop.tui.tree import Branch, TreeTable, severe
 from sdstop.tui.views.capacity import headline, summary_rows
 from sdstop.tui.views.cells import bar_cell, counted, pressed
-from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import Cell, TableColumn
+from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
 """Collectors of clusters."""
 
 
-class Stem(NamedTuple):
+class ClusterRow(NamedTuple):
     """A row of the tree of nodes."""
 
-    twig: Twig
+    entity: ClusterEntity
     scene: Scene
     lead: str = ""
 
     @property
     def severity(self) -> Severity | None:
         """The worst that is said of it and of all below."""
-        return self.twig.severity
+        return self.entity.severity
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
-        twig = self.twig
+        entity = self.entity
         parts: list[tuple[type[Reading], Hashable]] = []
-        if twig.cluster is not None:
-            parts.append((Cluster, twig.cluster.cluster))
-        parts += [(FailureDomain, (row.cluster, row.pool, row.domain)) for row in twig.domains]
-        parts += [(ClusterNode, (row.cluster, row.role, row.node)) for row in twig.nodes]
-        if twig.device is not None:
-            parts.append((ClusterDevice, (twig.device.cluster, twig.device.node, twig.device.device)))
-        return Thing(twig.name, tuple(parts))
+        if entity.cluster is not None:
+            parts.append((Cluster, entity.cluster.cluster))
+        parts += [(FailureDomain, (row.cluster, row.pool, row.domain)) for row in entity.domains]
+        parts += [(ClusterNode, (row.cluster, row.role, row.node)) for row in entity.nodes]
+        if entity.device is not None:
+            parts.append((ClusterDevice, (entity.device.cluster, entity.device.node, entity.device.device)))
+        return FactSubject(entity.name, tuple(parts))
 
 
-def _name(item: Stem, width: int) -> Line:
-    del width
-    return (*text((item.lead, FAINT)), *pressed(item.twig.name, item.severity, item.scene.palette))
+def _name(item: ClusterRow, _: int) -> Line:
+    return (*text((item.lead, FAINT)), *pressed(item.entity.name, item.severity, item.scene.palette))
 
 
-def _role(item: Stem, width: int) -> Cell:
-    del width
-    twig = item.twig
-    if twig.kind == "domain":
-        return text((item.scene.palette.word(twig.domains[0].of if twig.domains else "together", 16), FAINT))
-    if twig.device is not None:
-        return text((item.scene.palette.word(twig.device.media or "device", 12), FAINT))
-    said = " ".join(row.role + (" leads" if row.leads else "") for row in twig.nodes)
+def _role(item: ClusterRow, _: int) -> Cell:
+    entity = item.entity
+    if entity.kind == "domain":
+        return text((item.scene.palette.word(entity.domains[0].of if entity.domains else "together", 16), FAINT))
+    if entity.device is not None:
+        return text((item.scene.palette.word(entity.device.media or "device", 12), FAINT))
+    said = " ".join(row.role + (" leads" if row.leads else "") for row in entity.nodes)
     return item.scene.palette.word(said, 24)
 
 
-def _state(item: Stem, width: int) -> Cell:
-    del width
+def _state(item: ClusterRow, _: int) -> Cell:
     palette = item.scene.palette
-    twig = item.twig
-    if twig.device is not None:
-        said, good = twig.device.state, twig.device.healthy != 0
-    elif twig.nodes:
-        worst = min(twig.nodes, key=lambda row: row.healthy if row.healthy is not None else 1)
+    entity = item.entity
+    if entity.device is not None:
+        said, good = entity.device.state, entity.device.healthy != 0
+    elif entity.nodes:
+        worst = min(entity.nodes, key=lambda row: row.healthy if row.healthy is not None else 1)
         said, good = worst.maintenance or worst.state, worst.healthy != 0
-    elif twig.cluster is not None:
-        said, good = twig.cluster.state, twig.cluster.healthy != 0
+    elif entity.cluster is not None:
+        said, good = entity.cluster.state, entity.cluster.healthy != 0
     else:
-        down = _down(twig)
-        said, good = (f"{down} not well" if down else f"{counted(len(twig.below), 'node')}"), not down
-    style = FAINT if good else palette.severity(twig.severity or Severity.WARNING)
+        down = _down(entity)
+        said, good = (f"{down} not well" if down else f"{counted(len(entity.below), 'node')}"), not down
+    style = FAINT if good else palette.severity(entity.severity or Severity.WARNING)
     return text((palette.word(said or "-", 40), style))
 
 
-def _down(twig: Twig) -> int:
-    return sum(any(row.healthy == 0 for row in part.nodes) for part in twig.below)
+def _down(entity: ClusterEntity) -> int:
+    return sum(any(row.healthy == 0 for row in part.nodes) for part in entity.below)
 
 
 def _figure(said: str) -> Cell:
     return text((said, FAINT)) if said in {"-", "0"} else said
 
 
-def _devices(item: Stem, width: int) -> Cell:
-    del width
-    return "" if item.twig.kind in {"device", "manager", "managers"} else _figure(number(item.twig.devices))
+def _devices(item: ClusterRow, _: int) -> Cell:
+    return "" if item.entity.kind in {"device", "manager", "managers"} else _figure(number(item.entity.devices))
 
 
-def _size(item: Stem, width: int) -> Cell:
-    del width
-    return "" if item.twig.kind in {"manager", "managers"} else _figure(bytes_(item.twig.capacity))
+def _size(item: ClusterRow, _: int) -> Cell:
+    return "" if item.entity.kind in {"manager", "managers"} else _figure(bytes_(item.entity.capacity))
 
 
-def _used(item: Stem, width: int) -> Cell:
-    used = item.twig.used
+def _used(item: ClusterRow, width: int) -> Cell:
+    used = item.entity.used
     return "" if used is None else bar_cell(used, width, item.scene.palette)
 
 
 def _waits(field: str) -> partial[Cell]:
-    def cell(name: str, item: Stem, width: int) -> Cell:
-        del width
-        device = item.twig.device
+    def cell(name: str, item: ClusterRow, _: int) -> Cell:
+        device = item.entity.device
         return "" if device is None else _figure(wait(getattr(device, name)))
 
     return partial(cell, field)
 
 
-def _where(item: Stem, width: int) -> Cell:
+def _waited(field: str) -> Callable[[ClusterRow], float | None]:
+    return lambda item: getattr(item.entity.device, field) if item.entity.device is not None else None
+
+
+def _where(item: ClusterRow, _: int) -> Cell:
     """Say the pool of a device and which of this node's disks it is; of a node its addresses."""
-    del width
-    twig, word = item.twig, item.scene.palette.word
-    if twig.device is not None:
-        path = twig.device.path or twig.device.device
-        facts = [twig.device.pool or "-", path if twig.device.local else "", twig.device.model or ""]
-        here = f"here: {word(twig.device.local, 20)} " if twig.device.local else ""
+    entity, word = item.entity, item.scene.palette.word
+    if entity.device is not None:
+        path = entity.device.path or entity.device.device
+        facts = [entity.device.pool or "-", path if entity.device.local else "", entity.device.model or ""]
+        here = f"here: {word(entity.device.local, 20)} " if entity.device.local else ""
         return text((here, PLAIN), (" ".join(word(fact, 60) for fact in facts if fact), FAINT))
-    here = "this node " if twig.here else ""
-    address = next((row.address for row in twig.nodes if row.address), "")
+    here = "this node " if entity.here else ""
+    address = next((row.address for row in entity.nodes if row.address), "")
     return text((here, PLAIN), (word(address, 60), FAINT))
 
 
 _COLUMNS = (
-    Column("node", "NODE", 17, _name, lambda i: natural(i.twig.name), widest=34, rising=True),
-    Column("role", "IS", 10, _role, keep=4, widest=16),
-    Column("state", "STATE", 12, _state, keep=9, widest=24),
-    Column("devices", "DEV", 4, _devices, lambda i: i.twig.devices, right=True, keep=5),
-    Column("size", "SIZE", 5, _size, lambda i: i.twig.capacity, right=True, keep=7),
-    Column("used", "%USED", 5, _used, lambda i: i.twig.used, keep=8, widest=20),
-    Column("rwait", "r_ms", 5, _waits("read_wait"), lambda i: i.twig.device and i.twig.device.read_wait, right=True,
-           keep=2),
-    Column("wwait", "w_ms", 5, _waits("write_wait"), lambda i: i.twig.device and i.twig.device.write_wait, right=True,
-           keep=2),
-    Column("where", "POOL, ADDRESS", 14, _where, keep=6, widest=60),
+    TableColumn("node", "NODE", 17, _name, lambda i: natural(i.entity.name), widest=34, rising=True),
+    TableColumn("role", "IS", 10, _role, keep=4, widest=16),
+    TableColumn("state", "STATE", 12, _state, keep=9, widest=24),
+    TableColumn("devices", "DEV", 4, _devices, lambda i: i.entity.devices, right=True, keep=5),
+    TableColumn("size", "SIZE", 5, _size, lambda i: i.entity.capacity, right=True, keep=7),
+    TableColumn("used", "%USED", 5, _used, lambda i: i.entity.used, keep=8, widest=20),
+    TableColumn("rwait", "r_ms", 5, _waits("read_wait"), _waited("read_wait"), right=True, keep=2),
+    TableColumn("wwait", "w_ms", 5, _waits("write_wait"), _waited("write_wait"), right=True, keep=2),
+    TableColumn("where", "POOL, ADDRESS", 14, _where, keep=6, widest=60),
 )  # fmt: skip
 
 
 class ClusterView(View):
     """The clusters at a glance above, the tree of nodes below."""
 
-    key = "7"
+    families = (Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource, FailureDomain)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -169,48 +164,48 @@ class ClusterView(View):
         self.glance.display = bool(lines)
         self.glance.styles.height = min(len(lines) + 1, max(height * 3 // 5, height - 12, 3))
         self.glance.put(lines, scene.palette, headline(scene))
-        twigs = forest(scene)
+        entities = forest(scene.window, scene.in_force)
         notes = [] if lines else [note_row(nothing(scene), scene)]
-        self.hanging.grow(branches(twigs, scene), scene.palette, _note(scene), notes)
+        self.hanging.grow(branches(entities, scene), scene.palette, _note(scene), notes)
 
 
 def _note(scene: Scene) -> str:
-    nodes = {(row.cluster, row.node) for row in rows(scene, ClusterNode)[0].values()}
-    devices = rows(scene, ClusterDevice)[0]
+    nodes = {(row.cluster, row.node) for row in scene.rows(ClusterNode)[0].values()}
+    devices = scene.rows(ClusterDevice)[0]
     facts = [counted(len(nodes), "node")] if nodes else []
     facts += [counted(len(devices), "device")] if devices else []
     return f" {scene.palette.dot} ".join(facts)
 
 
-def branches(twigs: Sequence[Twig], scene: Scene) -> list[Branch]:
+def branches(entities: Sequence[ClusterEntity], scene: Scene) -> list[Branch]:
     """Return twigs as branches of the table, the worst first."""
 
-    def below(twig: Twig) -> list[Branch]:
-        return branches(twig.below, scene)
+    def below(entity: ClusterEntity) -> list[Branch]:
+        return branches(entity.below, scene)
 
-    def marked(twig: Twig) -> list[Branch]:
-        return branches([part for part in twig.below if severe(part) or part.here], scene)
+    def marked(entity: ClusterEntity) -> list[Branch]:
+        return branches([part for part in entity.below if severe(part) or part.here], scene)
 
-    ordered = sorted(twigs, key=lambda twig: 1 if twig.severity is None else -twig.severity.rank)
+    ordered = sorted(entities, key=lambda entity: 1 if entity.severity is None else -entity.severity.rank)
     return [
         Branch(
-            Row(twig.key, Stem(twig, scene), None, partial(_searchable, twig)), partial(below, twig),
-            partial(marked, twig), _count(twig), sum(not part.below for part in twig.below),
+            Row(entity.key, ClusterRow(entity, scene), None, partial(_searchable, entity)), partial(below, entity),
+            partial(marked, entity), _count(entity), sum(not part.below for part in entity.below),
         )
-        for twig in ordered
+        for entity in ordered
     ]  # fmt: skip
 
 
-def _count(twig: Twig) -> int:
-    return sum(1 + _count(part) for part in twig.below)
+def _count(entity: ClusterEntity) -> int:
+    return sum(1 + _count(part) for part in entity.below)
 
 
-def _searchable(twig: Twig) -> str:
-    facts = [twig.name, twig.kind, "this node" if twig.here else ""]
-    for row in twig.nodes:
+def _searchable(entity: ClusterEntity) -> str:
+    facts = [entity.name, entity.kind, "this node" if entity.here else ""]
+    for row in entity.nodes:
         facts += [row.role, row.state or "", row.address or "", row.area or ""]
-    if twig.device is not None:
-        d = twig.device
+    if entity.device is not None:
+        d = entity.device
         facts += [d.device, d.pool or "", d.state or "", d.path or "", d.model or "", d.serial or ""]
     return " ".join(facts)
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sdstop.analysis.drives import DriveState
+from sdstop.analysis.membership import memberships
 from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.system.processes import ProcessActivity, ProcessSummary
-from sdstop.core.format import bytes_, rate
-from sdstop.tui.drives import Drive, natural, rows
-from sdstop.tui.fabrics import parts
-from sdstop.tui.palette import FAINT, Line, Palette, text
-from sdstop.tui.pane import Row, words
+from sdstop.core.format import bytes_, natural, rate
 from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.palette import FAINT, Line, Palette, text
+from sdstop.tui.widgets.pane import Row, words
 
 
-def detail_rows(drive: Drive, scene: Scene) -> list[Row]:
+def detail_rows(drive: DriveState, scene: Scene) -> list[Row]:
     """Return a few lines about a device."""
     palette = scene.palette
     lines = [
@@ -33,7 +33,7 @@ def _line(name: str, facts: Sequence[str], palette: Palette) -> Line:
     return text((f" {name:<8}", FAINT), shown)
 
 
-def _make(drive: Drive, palette: Palette) -> list[str]:
+def _make(drive: DriveState, palette: Palette) -> list[str]:
     d = drive.device
     if d is None:
         return [drive.kind]
@@ -56,7 +56,7 @@ def _make(drive: Drive, palette: Palette) -> list[str]:
     return facts
 
 
-def _place(drive: Drive, palette: Palette) -> list[str]:
+def _place(drive: DriveState, palette: Palette) -> list[str]:
     d = drive.device
     if d is None:
         return []
@@ -64,15 +64,15 @@ def _place(drive: Drive, palette: Palette) -> list[str]:
     return [f"{title}{palette.word(value, 90)}" for title, value in named if value]
 
 
-def _relations(drive: Drive, scene: Scene) -> list[str]:
-    links, _ = rows(scene, BlockLink)
+def _relations(drive: DriveState, scene: Scene) -> list[str]:
+    links, _ = scene.rows(BlockLink)
     word = scene.palette.word
     facts = []
     for member in drive.members:
         slot = "no slot" if member.slot is None else f"slot {member.slot}"
         errors = f", {member.errors} corrected errors" if member.errors else ""
         facts.append(f"{word(member.array, 40)} {slot}, {word(member.state, 20)}{errors}")
-    given = [part for part in parts(scene, drive.name) if part.clustered]
+    given = [part for part in memberships(scene.window, drive.name) if part.clustered]
     facts += [f"device of {word(p.whole, 60)}" + (f", {word(p.part, 40)}" if p.part else "") for p in given]
     arrays = {member.array for member in drive.members}
     above = sorted({link.device for link in links.values() if link.below == drive.name} - arrays, key=natural)
@@ -112,12 +112,12 @@ def _queue(d: BlockDevice | None) -> list[str]:
 
 def busy_processes(scene: Scene) -> list[ProcessActivity]:
     """Return processes that do I/O, the busiest first."""
-    activity, _ = rows(scene, ProcessActivity)
+    activity, _ = scene.rows(ProcessActivity)
     busy = [p for p in activity.values() if p.read_bytes_per_second + p.write_bytes_per_second > 0]
     return sorted(busy, key=lambda p: -(p.read_bytes_per_second + p.write_bytes_per_second))
 
 
-def _idle(drive: Drive) -> bool:
+def _idle(drive: DriveState) -> bool:
     """Whether nobody did I/O to a device of late: who does some elsewhere says nothing of it."""
     row = drive.activity
     return row is not None and not drive.stale and not row.completed_per_second and not row.in_flight and not row.queue
@@ -134,7 +134,7 @@ def busiest(scene: Scene, most: int) -> Iterator[str]:
     for p in busy_processes(scene)[:most]:
         read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
-    for summary in rows(scene, ProcessSummary)[0].values():
+    for summary in scene.rows(ProcessSummary)[0].values():
         if hidden := hiding(summary):
             yield hidden
 

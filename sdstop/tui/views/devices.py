@@ -6,31 +6,31 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import Any, NamedTuple
 
+from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Member
 from sdstop.core.finding import Severity
 from sdstop.core.format import number, percent, rate, wait
 from sdstop.readings.disk import Disk, DiskActivity
-from sdstop.tui.drives import PAST, Drive, Group, moments, queues
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, Line, text, width_of
-from sdstop.tui.pane import Row
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.strip import cells, spark
-from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import fold, gauge, heat_cell, pressed
-from sdstop.tui.views.view import Place
+from sdstop.tui.views.view import ViewPlace
+from sdstop.tui.widgets.palette import FAINT, Line, text, width_of
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.strip import cells, spark
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 
-class Spindle(NamedTuple):
+class DeviceRow(NamedTuple):
     """A row of such a table: a device at a moment, and in an array its place, peers and the array's heat scale.
 
     A named tuple: thousands are made every second.
     """
 
-    drive: Drive
+    drive: DriveState
     scene: Scene
-    group: Group | None = None
+    group: ArrayState | None = None
     member: Member | None = None
     top: float = 1.0
     abroad: bool = False
@@ -39,12 +39,12 @@ class Spindle(NamedTuple):
     """Cells before its name that show what it is a part of; fewer where the name needs them."""
 
     @property
-    def opens(self) -> Thing | Place:
+    def opens(self) -> FactSubject | ViewPlace:
         """What a choice of the row leads to."""
         name, members = self.drive.name, self.drive.members
         if self.abroad:
-            return Place("2", (members[0].array if members else "", name))
-        return Thing(
+            return ViewPlace("2", (members[0].array if members else "", name))
+        return FactSubject(
             name,
             (
                 (DiskActivity, name),
@@ -69,20 +69,19 @@ class Spindle(NamedTuple):
 
 def past(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
     """Return a device's queue, one value per second, the newest last."""
-    runs = moments(scene)
+    runs = moments(scene.window)
     if not runs:
         return [None] * width
-    return cells(queues(scene, name), runs[-1].started, width)
+    return cells(queues(scene.window, name), runs[-1].started, width)
 
 
 def figure(read: Callable[[DiskActivity], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
     """Return what paints and sorts a column of one number of the activity."""
 
-    def value(item: Spindle) -> float | None:
+    def value(item: DeviceRow) -> float | None:
         return None if item.drive.activity is None else read(item.drive.activity)
 
-    def cell(item: Spindle, width: int) -> Cell:
-        del width
+    def cell(item: DeviceRow, _: int) -> Cell:
         said = shown(value(item))
         return text((said, FAINT)) if item.drive.stale or said in {"0", "-", "0.00"} else said
 
@@ -93,33 +92,31 @@ def _megabytes(value: float | None) -> str:
     return number(None if value is None else value / (1 << 20))
 
 
-def _bar(item: Spindle, width: int) -> Line:
+def _bar(item: DeviceRow, width: int) -> Line:
     a = item.drive.activity
     return gauge(None if a is None else a.busy, width, item.scene.palette)
 
 
-def _spark(item: Spindle, width: int) -> Line:
+def _spark(item: DeviceRow, width: int) -> Line:
     values = past(item.scene, item.drive.name, width)
     top = max(1.0, *(v for v in values if v is not None), 1.0)
     style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
     return text((spark(values, top, ascii=item.scene.palette.ascii), style))
 
 
-def _heat(item: Spindle, width: int) -> Line:
+def _heat(item: DeviceRow, width: int) -> Line:
     return heat_cell(past(item.scene, item.drive.name, width), item.top, item.scene.palette, item.hot)
 
 
-def _queue_fold(item: Spindle, width: int) -> Cell:
-    del width
+def _queue_fold(item: DeviceRow, _: int) -> Cell:
     return _fold(_own(item, "queue"), item.group.peers.queue if item.group else None)
 
 
-def _wait_fold(item: Spindle, width: int) -> Cell:
-    del width
+def _wait_fold(item: DeviceRow, _: int) -> Cell:
     return _fold(_own(item, "wait"), item.group.peers.wait if item.group else None)
 
 
-def _own(item: Spindle, field: str) -> float | None:
+def _own(item: DeviceRow, field: str) -> float | None:
     found: float | None = getattr(item.drive.activity, field) if item.drive.activity else None
     return found
 
@@ -130,13 +127,12 @@ def _fold(own: float | None, middle: float | None) -> Cell:
     return said if far else text((said, FAINT))
 
 
-def _flag(item: Spindle, width: int) -> Line:
-    del width
+def _flag(item: DeviceRow, _: int) -> Line:
     style = item.scene.palette.severity(item.drive.severity) if item.drive.severity else FAINT
     return text((item.drive.flag, style))
 
 
-def _name(item: Spindle, width: int) -> Line:
+def _name(item: DeviceRow, width: int) -> Line:
     drive, palette = item.drive, item.scene.palette
     shown = pressed(drive.volume or drive.name, drive.severity, palette, stale=drive.stale)
     if item.inset:
@@ -144,37 +140,35 @@ def _name(item: Spindle, width: int) -> Line:
     return (*shown, *text((f" {palette.word(drive.name, 64)}", FAINT))) if drive.volume else shown
 
 
-def _of(item: Spindle, width: int) -> Cell:
-    del width
+def _of(item: DeviceRow, _: int) -> Cell:
     names = dict.fromkeys((*(m.array for m in item.drive.members), *item.drive.pools))
     return text((item.scene.palette.word(",".join(names)), FAINT))
 
 
-def _slot(item: Spindle, width: int) -> Cell:
-    del width
+def _slot(item: DeviceRow, _: int) -> Cell:
     if item.member is None:
         return ""
     return text((str(item.member.slot) if item.member.slot is not None else item.member.state[:3], FAINT))
 
 
-DEVICE = Column("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
-ARRAY = Column("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
-SLOT = Column("slot", "SLOT", 4, _slot, right=True, keep=5)
-READS = Column("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
-WRITES = Column("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
-READ = Column("read", "rMB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _megabytes))
-WRITE = Column("write", "wMB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _megabytes))
-SIZE = Column("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
-QUEUE = Column("queue", "aqu", 6, **figure(lambda a: a.queue, number))
-READ_WAIT = Column("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait))
-WRITE_WAIT = Column("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait))
-WAIT = Column("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait))
-IN_FLIGHT = Column("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
-BUSY = Column("busy", "%util", 5, **figure(lambda a: a.busy, percent))
-BAR = Column("bar", "", 6, _bar, keep=1, widest=10)
-QUEUE_FOLD = Column("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
-WAIT_FOLD = Column("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
-FLAG = Column("flag", "FLAG", 9, _flag, keep=10, widest=10)
+DEVICE = TableColumn("device", "DEVICE", 12, _name, lambda i: (len(i.drive.name), i.drive.name), widest=20, rising=True)
+ARRAY = TableColumn("array", "OF", 6, _of, lambda i: tuple(m.array for m in i.drive.members), keep=4)
+SLOT = TableColumn("slot", "SLOT", 4, _slot, right=True, keep=5)
+READS = TableColumn("reads", "r/s", 6, keep=6, **figure(lambda a: a.reads_per_second, number))
+WRITES = TableColumn("writes", "w/s", 6, keep=6, **figure(lambda a: a.writes_per_second, number))
+READ = TableColumn("read", "rMB/s", 6, keep=7, **figure(lambda a: a.read_bytes_per_second, _megabytes))
+WRITE = TableColumn("write", "wMB/s", 6, keep=7, **figure(lambda a: a.write_bytes_per_second, _megabytes))
+SIZE = TableColumn("size", "areq", 5, keep=2, **figure(lambda a: a.size, rate))
+QUEUE = TableColumn("queue", "aqu", 6, **figure(lambda a: a.queue, number))
+READ_WAIT = TableColumn("rwait", "r_ms", 6, keep=8, **figure(lambda a: a.read_wait, wait))
+WRITE_WAIT = TableColumn("wwait", "w_ms", 6, keep=8, **figure(lambda a: a.write_wait, wait))
+WAIT = TableColumn("wait", "await", 6, keep=9, **figure(lambda a: a.wait, wait))
+IN_FLIGHT = TableColumn("inflight", "infl", 4, keep=1, **figure(lambda a: a.in_flight, number))
+BUSY = TableColumn("busy", "%util", 5, **figure(lambda a: a.busy, percent))
+BAR = TableColumn("bar", "", 6, _bar, keep=1, widest=10)
+QUEUE_FOLD = TableColumn("xqueue", "xpeer", 5, _queue_fold, lambda i: _own(i, "queue"), right=True, keep=9)
+WAIT_FOLD = TableColumn("xwait", "xpeer", 5, _wait_fold, lambda i: _own(i, "wait"), right=True, keep=9)
+FLAG = TableColumn("flag", "FLAG", 9, _flag, keep=10, widest=10)
 
 
 def _ruler(width: int) -> str:
@@ -184,18 +178,18 @@ def _ruler(width: int) -> str:
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
-HEAT = Column("pain", _ruler, 30, _heat, lambda i: i.drive.pain, widest=PAST, comfort=PAST)
+HEAT = TableColumn("pain", _ruler, 30, _heat, lambda i: i.drive.urgency, widest=PAST, comfort=PAST)
 """The last minute in shades, on the scale of the array."""
-SPARK = Column("pain", _ruler, 10, _spark, lambda i: i.drive.pain, keep=5, widest=PAST, comfort=30)
+SPARK = TableColumn("pain", _ruler, 10, _spark, lambda i: i.drive.urgency, keep=5, widest=PAST, comfort=30)
 """The last minute as a line, on the device's own scale."""
 
 
-def row(key: Hashable, item: Spindle) -> Row:
+def row(key: Hashable, item: DeviceRow) -> Row:
     """Return a device's row; what a filter looks in is put together only if there is a filter."""
     return Row(key, item, None, partial(_searchable, item.drive))
 
 
-def _searchable(drive: Drive) -> str:
+def _searchable(drive: DriveState) -> str:
     d = drive.device
     facts = (d.model, d.serial, d.wwn, d.by_path, d.dm_name, drive.volume) if d is not None else ()
     arrays = (*(m.array for m in drive.members), *drive.pools)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from textual.app import ComposeResult
 
-from sdstop.collectors.block.devices import BlockDevice
-from sdstop.collectors.md.readings import Array
+from sdstop.analysis.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
+from sdstop.analysis.pool_tree import PoolTree, VdevNode, pool_trees
+from sdstop.collectors.block.devices import BlockDevice, BlockLink
+from sdstop.collectors.md.readings import Array, Member
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev, VdevLoad
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, number, percent, quantity, wait
-from sdstop.readings.disk import DiskActivity
+from sdstop.core.format import bytes_, natural, number, percent, quantity, wait
+from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.drives import USABLE, Drive, Group, drives, groups, natural, queue_top, shown
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, text
-from sdstop.tui.pane import Pane, Row, words
-from sdstop.tui.pools import Leaf, Tree, trees
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import LineTable, fitted
 from sdstop.tui.views.cells import counted, pressed
 from sdstop.tui.views.detail import detail_rows
 from sdstop.tui.views.devices import (
@@ -42,11 +40,15 @@ from sdstop.tui.views.devices import (
     WRITE,
     WRITE_WAIT,
     WRITES,
-    Spindle,
+    DeviceRow,
     row,
 )
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.strip import heat_top
+from sdstop.tui.widgets.table import LineTable, fitted
 
 _COLUMNS = (
     SLOT, DEVICE, READS, WRITES, READ, WRITE, SIZE, IN_FLIGHT, QUEUE, QUEUE_FOLD, READ_WAIT, WRITE_WAIT, WAIT,
@@ -55,10 +57,10 @@ _COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class ArrayRow:
+class ArrayHeading:
     """An array's heading."""
 
-    group: Group
+    group: ArrayState
 
     @property
     def severity(self) -> Severity | None:
@@ -66,24 +68,24 @@ class ArrayRow:
         return self.group.severity
 
     @property
-    def drive(self) -> Drive | None:
+    def drive(self) -> DriveState | None:
         """The array as a block device."""
         return self.group.drive
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
         name = self.group.array.array
         rebuilds = ((Rebuild, (r.array, r.operation)) for r in self.group.rebuilds)
-        return Thing(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
+        return FactSubject(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
 
 
 @dataclass(frozen=True, slots=True)
-class PoolRow:
+class PoolHeading:
     """A pool's heading."""
 
-    tree: Tree
-    drive: Drive | None = None
+    tree: PoolTree
+    drive: DriveState | None = None
 
     @property
     def severity(self) -> Severity | None:
@@ -91,19 +93,19 @@ class PoolRow:
         return self.tree.severity
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
         name = self.tree.name
         rebuilds = ((Rebuild, (r.array, r.operation)) for r in self.tree.rebuilds)
-        return Thing(name, ((PoolState, name), (Pool, name), *rebuilds, (VdevLoad, (name, name))))
+        return FactSubject(name, ((PoolState, name), (Pool, name), *rebuilds, (VdevLoad, (name, name))))
 
 
 @dataclass(frozen=True, slots=True)
 class VdevRow:
     """An inner vdev, or a spare that is no device."""
 
-    line: Leaf
-    drive: Drive | None = None
+    line: VdevNode
+    drive: DriveState | None = None
 
     @property
     def severity(self) -> Severity | None:
@@ -111,16 +113,16 @@ class VdevRow:
         return self.line.severity
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
         vdev = self.line.vdev
-        return Thing(vdev.vdev, ((Vdev, (vdev.pool, vdev.vdev)), (VdevLoad, (vdev.pool, vdev.vdev))))
+        return FactSubject(vdev.vdev, ((Vdev, (vdev.pool, vdev.vdev)), (VdevLoad, (vdev.pool, vdev.vdev))))
 
 
 class Disks(View):
     """Arrays and pools with their members, then all other devices; below, what is known of the one under the cursor."""
 
-    key = "2"
+    families = (Array, BlockDevice, BlockLink, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
 
     def compose(self) -> ComposeResult:
         """Lay out the table and the detail."""
@@ -146,7 +148,7 @@ class Disks(View):
         row = self.main.chosen
         scene = self.scene
         item = row.item if row is not None else None
-        drive = item.drive if isinstance(item, Spindle | ArrayRow | PoolRow | VdevRow) else None
+        drive = item.drive if isinstance(item, DeviceRow | ArrayHeading | PoolHeading | VdevRow) else None
         if drive is None:
             self.detail.put((), scene.palette)
             return
@@ -155,9 +157,10 @@ class Disks(View):
 
 
 def _note(scene: Scene) -> str:
-    listed = [d for d in drives(scene).values() if d.whole]
-    pools = f", {counted(len(trees(scene)), 'pool')}" if trees(scene) else ""
-    return f"{counted(len(listed), 'disk')}, {counted(len(groups(scene)), 'array')}{pools}"
+    listed = [d for d in scene.drives().values() if d.whole]
+    arrays, pools = array_states(scene.window, scene.in_force), pool_trees(scene.window, scene.in_force)
+    said = f", {counted(len(pools), 'pool')}" if pools else ""
+    return f"{counted(len(listed), 'disk')}, {counted(len(arrays), 'array')}{said}"
 
 
 def _rows(scene: Scene) -> list[Row]:
@@ -167,27 +170,28 @@ def _rows(scene: Scene) -> list[Row]:
     if elsewhere:
         rows.append(words(text(("Rebuilds of what has no device here", STRONG), (f"  {len(elsewhere)}", FAINT))))
         rows.extend(rebuild_row(rebuild, scene, named=True) for rebuild in elsewhere)
-    for group in groups(scene):
+    for group in array_states(scene.window, scene.in_force):
         grouped.add(group.array.array)
-        top = queue_top(scene, group.array.array, [drive.name for _, drive in group.members])
+        top = _scale(scene, group.array.array, [drive.name for _, drive in group.members])
         rows.append(_heading(group, scene))
         rows.extend(rebuild_row(rebuild, scene, named=False) for rebuild in group.rebuilds)
         for member, drive in group.members:
             grouped.add(drive.name)
-            rows.append(row((group.array.array, drive.name), Spindle(drive, scene, group, member, top)))
-    for tree in trees(scene):
+            rows.append(row((group.array.array, drive.name), DeviceRow(drive, scene, group, member, top)))
+    pools = pool_trees(scene.window, scene.in_force)
+    for tree in pools:
         rows.extend(_pool_rows(tree, scene, grouped))
-    others = [d for d in drives(scene).values() if d.name not in grouped and shown(d)]
+    others = [d for d in scene.drives().values() if d.name not in grouped and shown(d)]
     for title, chosen in (
-        ("Disks in no array or pool" if trees(scene) else "Disks in no array", [d for d in others if d.whole]),
+        ("Disks in no array or pool" if pools else "Disks in no array", [d for d in others if d.whole]),
         ("Built upon others", [d for d in others if not d.whole]),
     ):
         if not chosen:
             continue
-        top = queue_top(scene, f" {title}", [drive.name for drive in chosen])
+        top = _scale(scene, f" {title}", [drive.name for drive in chosen])
         rows.append(words(text((title, STRONG), (f"  {len(chosen)}", FAINT))))
         rows.extend(
-            row(("", drive.name), Spindle(drive, scene, None, None, top))
+            row(("", drive.name), DeviceRow(drive, scene, None, None, top))
             for drive in sorted(chosen, key=lambda d: natural(d.name))
         )
     if not rows:
@@ -195,11 +199,16 @@ def _rows(scene: Scene) -> list[Row]:
     return rows
 
 
-def _pool_rows(tree: Tree, scene: Scene, grouped: set[str]) -> list[Row]:
+def _scale(scene: Scene, group: str, names: Sequence[str]) -> float:
+    """Return the end of the scale of some devices' strips; `group` names them."""
+    return heat_top(*queue_extent(scene.window, group, names))
+
+
+def _pool_rows(tree: PoolTree, scene: Scene, grouped: set[str]) -> list[Row]:
     found = [_pool_heading(tree, scene)]
     found += [rebuild_row(rebuild, scene, named=rebuild.array != tree.name) for rebuild in tree.rebuilds]
     names = [line.drive.name for line in tree.lines if line.drive is not None]
-    top = queue_top(scene, f"pool {tree.name}", names)
+    top = _scale(scene, f"pool {tree.name}", names)
     for line in tree.lines:
         key = (tree.name, line.vdev.vdev)
         if line.drive is None or line.vdev.kind == "draid-spare":
@@ -207,11 +216,11 @@ def _pool_rows(tree: Tree, scene: Scene, grouped: set[str]) -> list[Row]:
             found.append(Row(key, VdevRow(line), paint, f"{tree.name} {line.vdev.vdev}"))
             continue
         grouped.add(line.drive.name)
-        found.append(row(key, Spindle(line.drive, scene, None, None, top, inset=_inset(line))))
+        found.append(row(key, DeviceRow(line.drive, scene, None, None, top, inset=_inset(line))))
     return found
 
 
-def _pool_heading(tree: Tree, scene: Scene) -> Row:
+def _pool_heading(tree: PoolTree, scene: Scene) -> Row:
     pool, word = tree.whole.pool, scene.palette.word
     facts = [f"pool of {counted(len(tree.whole.leaves), 'device')}" if tree.whole.vdevs else "pool"]
     state = word(tree.whole.state, 30)
@@ -231,10 +240,10 @@ def _pool_heading(tree: Tree, scene: Scene) -> Row:
         *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {head}  ", (state, bad), shown),
         *text((scan, FAINT)),
     )
-    return Row((tree.name, ""), PoolRow(tree), lambda _: painted, f"{tree.name} {head} {state} {shown}")
+    return Row((tree.name, ""), PoolHeading(tree), lambda _: painted, f"{tree.name} {head} {state} {shown}")
 
 
-def _inset(line: Leaf) -> int:
+def _inset(line: VdevNode) -> int:
     return 1 + 2 * line.vdev.depth
 
 
@@ -244,7 +253,7 @@ def _before_names(width: int) -> int:
     return SLOT.width + 1 if any(column is SLOT for column, _ in fitted(_COLUMNS, width)) else 0
 
 
-def _vdev_line(line: Leaf, scene: Scene, width: int) -> Line:
+def _vdev_line(line: VdevNode, scene: Scene, width: int) -> Line:
     vdev, palette = line.vdev, scene.palette
     group = "" if vdev.group == "data" else f"{vdev.group} "
     short = vdev.vdev.rpartition("/")[2]
@@ -260,7 +269,7 @@ def _vdev_line(line: Leaf, scene: Scene, width: int) -> Line:
     return text((head, style), (f"  {state}", palette.severity(Severity.WARNING) if bad else FAINT), errors)
 
 
-def _heading(group: Group, scene: Scene) -> Row:
+def _heading(group: ArrayState, scene: Scene) -> Row:
     array = group.array
     name = pressed(array.array, group.severity, scene.palette)
     facts = "  ".join(_facts(array, scene))
@@ -278,7 +287,7 @@ def _heading(group: Group, scene: Scene) -> Row:
         *text(*((s.text, STRONG + (s.style or PLAIN)) for s in name), f"  {facts}"),
         *text((work + peers, FAINT)),
     )
-    return Row((array.array, ""), ArrayRow(group), lambda _: painted, f"{array.array} {facts}")
+    return Row((array.array, ""), ArrayHeading(group), lambda _: painted, f"{array.array} {facts}")
 
 
 def _flow(value: float) -> str:

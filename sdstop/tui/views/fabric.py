@@ -9,160 +9,152 @@ from typing import NamedTuple
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
+from sdstop.analysis.fabric_state import FabricState, FabricTreeCache, fabric
+from sdstop.analysis.fabric_tree import FabricNode
+from sdstop.analysis.membership import memberships
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasDevice, SasPhy, SasPhyActivity, SasPort
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, number, percent, rate, utc
+from sdstop.core.format import duration, natural, number, percent, rate, utc
 from sdstop.core.model import Reading
 from sdstop.readings.disk import DiskActivity
-from sdstop.tui.drives import drives, natural, rows
-from sdstop.tui.fabrics import Fabric, Known, fabric, parts
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row
+from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.table import Cell, Column
-from sdstop.tui.topology import Knot
-from sdstop.tui.tree import Branch, TreeTable, severe
 from sdstop.tui.views.budgets import budget_rows
 from sdstop.tui.views.cells import bar_cell, counted, pressed
-from sdstop.tui.views.claims import note_row
-from sdstop.tui.views.knot import knot_rows, linked, made
+from sdstop.tui.views.fabric_node import fabric_node_rows, linked, made
+from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import Cell, TableColumn
+from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
-class Limb(NamedTuple):
+class FabricRow(NamedTuple):
     """A row of the tree. A named tuple: thousands may be made every second."""
 
-    knot: Knot
-    fabric: Fabric
+    node: FabricNode
+    fabric: FabricState
+    scene: Scene
     lead: str = ""
 
     @property
     def severity(self) -> Severity | None:
         """The worst that is said of it and of all below."""
-        return self.fabric.worst.get(self.knot.key)
+        return self.fabric.worst.get(self.node.key)
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
-        return Thing(self.knot.name, tuple(_readings(self.knot)))
+        return FactSubject(self.node.name, tuple(_readings(self.node)))
 
 
-def _readings(knot: Knot) -> Iterable[tuple[type[Reading], str]]:
-    if knot.hba is not None:
-        yield Hba, knot.hba.hba
-    if knot.path is not None:
-        yield DiskActivity, knot.path.device
-        yield DiskPath, knot.path.device
-        yield BlockDevice, knot.path.device
-    if knot.device is not None:
-        yield SasDevice, knot.device.device
-        if knot.device.port is not None:
-            yield SasPort, knot.device.port
-    for phy in knot.phys:
+def _readings(node: FabricNode) -> Iterable[tuple[type[Reading], str]]:
+    if node.hba is not None:
+        yield Hba, node.hba.hba
+    if node.path is not None:
+        yield DiskActivity, node.path.device
+        yield DiskPath, node.path.device
+        yield BlockDevice, node.path.device
+    if node.device is not None:
+        yield SasDevice, node.device.device
+        if node.device.port is not None:
+            yield SasPort, node.device.port
+    for phy in node.phys:
         yield SasPhy, phy.phy
         yield SasPhyActivity, phy.phy
 
 
-def _name(item: Limb, width: int) -> Line:
-    del width
-    own = item.fabric.own.get(item.knot.key)
-    palette = item.fabric.scene.palette
-    return (*text((item.lead, FAINT)), *pressed(item.knot.name, own, palette, stale=item.fabric.stale))
+def _name(item: FabricRow, _: int) -> Line:
+    own = item.fabric.own.get(item.node.key)
+    palette = item.scene.palette
+    return (*text((item.lead, FAINT)), *pressed(item.node.name, own, palette, stale=item.fabric.stale))
 
 
-def _made(item: Limb, width: int) -> Cell:
-    del width
-    return text((" ".join(made(item.knot, item.fabric.scene)) or "-", FAINT))
+def _made(item: FabricRow, _: int) -> Cell:
+    return text((" ".join(made(item.node, item.scene)) or "-", FAINT))
 
 
-def _place(item: Limb, width: int) -> Cell:
-    del width
-    knot = item.knot
-    if knot.hba is not None:
-        return text(("-", FAINT)) if knot.hba.node is None else f"node{knot.hba.node}"
-    bay = bay_of(knot)
+def _place(item: FabricRow, _: int) -> Cell:
+    node = item.node
+    if node.hba is not None:
+        return text(("-", FAINT)) if node.hba.node is None else f"node{node.hba.node}"
+    bay = bay_of(node)
     if bay is not None:
         return f"bay {bay}"
-    if knot.kind == "expander":
+    if node.kind == "expander":
         return ""
-    number_ = knot.phys[0].number if knot.phys and knot.kind != "host" else None
+    number_ = node.phys[0].number if node.phys and node.kind != "host" else None
     return text(("-" if number_ is None else f"phy {number_}", FAINT))
 
 
-def bay_of(knot: Knot) -> int | None:
+def bay_of(node: FabricNode) -> int | None:
     """Return the number of the bay that a disk sits in, None where nobody says."""
-    told = [row.bay for row in (knot.path, knot.device) if row is not None and row.bay is not None]
+    told = [row.bay for row in (node.path, node.device) if row is not None and row.bay is not None]
     return told[0] if told else None
 
 
-def _link(item: Limb, width: int) -> Cell:
-    del width
-    now, can = linked(item.knot)
+def _link(item: FabricRow, _: int) -> Cell:
+    now, can = linked(item.node)
     if not now and not can:
         return text(("-", FAINT))
     return text((f"{now or '-'}/{can or '-'}", FAINT if now == can else PLAIN))
 
 
-def _disks(item: Limb, width: int) -> Cell:
-    del width
-    return text((str(len(item.knot.disks)), FAINT)) if item.knot.kind in {"hba", "host", "expander"} else ""
+def _disks(item: FabricRow, _: int) -> Cell:
+    return text((str(len(item.node.disks)), FAINT)) if item.node.kind in {"hba", "host", "expander"} else ""
 
 
-def _moves(item: Limb, width: int) -> Cell:
-    del width
-    said = rate(item.fabric.moves(item.knot))
+def _moves(item: FabricRow, _: int) -> Cell:
+    said = rate(item.fabric.moves(item.node))
     return text((said, FAINT)) if said in {"0", "-"} else said
 
 
-def _share(item: Limb, width: int) -> Cell:
-    share = item.fabric.share(item.knot)
-    return text(("-".rjust(5), FAINT)) if share is None else bar_cell(share, width, item.fabric.scene.palette)
+def _share(item: FabricRow, width: int) -> Cell:
+    share = item.fabric.share(item.node)
+    return text(("-".rjust(5), FAINT)) if share is None else bar_cell(share, width, item.scene.palette)
 
 
-def _new(item: Limb, width: int) -> Cell:
-    del width
-    return _errors(item, item.fabric.new(item.knot))
+def _new(item: FabricRow, _: int) -> Cell:
+    return _errors(item, item.fabric.new(item.node))
 
 
-def _total(item: Limb, width: int) -> Cell:
-    del width
-    return _errors(item, item.fabric.total(item.knot))
+def _total(item: FabricRow, _: int) -> Cell:
+    return _errors(item, item.fabric.total(item.node))
 
 
-def _errors(item: Limb, count: int | None) -> Cell:
-    severity = item.fabric.own.get(item.knot.key)
+def _errors(item: FabricRow, count: int | None) -> Cell:
+    severity = item.fabric.own.get(item.node.key)
     if not count:
         return text((number(count), FAINT))
-    return text((number(count), PLAIN if severity is None else item.fabric.scene.palette.severity(severity)))
+    return text((number(count), PLAIN if severity is None else item.scene.palette.severity(severity)))
 
 
-def _part(item: Limb, width: int) -> Cell:
+def _part(item: FabricRow, _: int) -> Cell:
     """Say what a disk is part of; of an HBA, what its disks could move of what its links carry."""
-    del width
-    palette = item.fabric.scene.palette
-    if item.knot.kind == "hba":
-        load = item.fabric.loads.get(item.knot.name)
+    palette = item.scene.palette
+    if item.node.kind == "hba":
+        load = item.fabric.loads.get(item.node.name)
         share = load.share if load is not None else None
         return text((f"could {percent(share)}%" if share else "", FAINT))
-    if item.knot.kind == "disk":
-        shown = ", ".join(f"{p.whole} {p.part}".rstrip() for p in parts(item.fabric.scene, item.knot.name))
+    if item.node.kind == "disk":
+        shown = ", ".join(f"{p.whole} {p.part}".rstrip() for p in memberships(item.scene.window, item.node.name))
         return palette.word(shown, 60)
-    if item.knot.kind == "phy":
-        return palette.word(item.knot.phys[0].state or "-", 40)
+    if item.node.kind == "phy":
+        return palette.word(item.node.phys[0].state or "-", 40)
     return ""
 
 
-def _flag(item: Limb, width: int) -> Cell:
-    del width
-    severity = item.fabric.own.get(item.knot.key)
+def _flag(item: FabricRow, _: int) -> Cell:
+    severity = item.fabric.own.get(item.node.key)
     if severity is None:
         return ""
-    names = set(item.knot.names)
-    said = (f.rule for f in item.fabric.scene.look.judgement.findings if names & {f.subject, _last(f.subject)})
-    return text((next(said, ""), item.fabric.scene.palette.severity(severity)))
+    names = set(item.node.names)
+    said = (f.rule for f in item.scene.in_force if names & {f.subject, _last(f.subject)})
+    return text((next(said, ""), item.scene.palette.severity(severity)))
 
 
 def _last(subject: str) -> str:
@@ -170,29 +162,29 @@ def _last(subject: str) -> str:
 
 
 _COLUMNS = (
-    Column("device", "DEVICE", 17, _name, lambda i: natural(i.knot.name), widest=28, rising=True),
-    Column("made", "IS", 12, _made, keep=1, widest=30),
-    Column("place", "PLACE", 6, _place, keep=8),
-    Column("link", "LINK/CAN", 13, _link, lambda i: i.fabric.carries(i.knot), widest=15, rising=True),
-    Column("disks", "DISKS", 5, _disks, lambda i: len(i.knot.disks), right=True, keep=5),
-    Column("moves", "B/s", 5, _moves, lambda i: i.fabric.moves(i.knot), right=True),
-    Column("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.knot), keep=7, widest=16),
-    Column("new", "NEW", 4, _new, lambda i: i.fabric.new(i.knot), right=True, keep=9),
-    Column("errors", "ERR", 5, _total, lambda i: i.fabric.total(i.knot), right=True),
-    Column("part", "PART OF", 11, _part, keep=6, widest=24),
-    Column("flag", "FLAG", 10, _flag, keep=2, widest=18),
+    TableColumn("device", "DEVICE", 17, _name, lambda i: natural(i.node.name), widest=28, rising=True),
+    TableColumn("made", "IS", 12, _made, keep=1, widest=30),
+    TableColumn("place", "PLACE", 6, _place, keep=8),
+    TableColumn("link", "LINK/CAN", 13, _link, lambda i: i.fabric.carries(i.node), widest=15, rising=True),
+    TableColumn("disks", "DISKS", 5, _disks, lambda i: len(i.node.disks), right=True, keep=5),
+    TableColumn("moves", "B/s", 5, _moves, lambda i: i.fabric.moves(i.node), right=True),
+    TableColumn("share", "%LINK", 5, _share, lambda i: i.fabric.share(i.node), keep=7, widest=16),
+    TableColumn("new", "NEW", 4, _new, lambda i: i.fabric.new(i.node), right=True, keep=9),
+    TableColumn("errors", "ERR", 5, _total, lambda i: i.fabric.total(i.node), right=True),
+    TableColumn("part", "PART OF", 11, _part, keep=6, widest=24),
+    TableColumn("flag", "FLAG", 10, _flag, keep=2, widest=18),
 )
 
 
 class FabricView(View):
     """The tree; beside or below it what is known of the row under the cursor; on a large screen HBAs' budgets above."""
 
-    key = "5"
+    families = (DiskPath, Hba, SasDevice, SasPhy, SasPhyActivity, SasPort)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
-        self.known = Known()
-        self.shown: Fabric | None = None
+        self.known = FabricTreeCache()
+        self.shown: FabricState | None = None
         self.main = self.hanging = TreeTable("Fabric", _COLUMNS, id="fabric")
         self.budgets = Pane("HBAs against what their links carry", id="budgets", cursor=False)
         self.detail = Pane("Device", id="fabric-detail")
@@ -203,11 +195,14 @@ class FabricView(View):
 
     def show(self, scene: Scene) -> None:
         """Paint a moment."""
-        self.shown = fabric(self.known, scene)
-        roots = branches(self.shown.topology.roots, self.shown)
-        self.hanging.grow(roots, scene.palette, _note(self.shown), [] if roots else [note_row(_nothing(scene), scene)])
+        limits = HBA_OVERSUBSCRIBED.limits(scene.session.diagnosis.configured.get(HBA_OVERSUBSCRIBED.id))
+        self.shown = fabric(self.known, scene.window, scene.in_force, limits)
+        roots = branches(self.shown.tree.roots, self.shown, scene)
+        self.hanging.grow(
+            roots, scene.palette, _note(self.shown, scene), [] if roots else [note_row(_nothing(scene), scene)]
+        )
         tall, wide = self.app.size.height >= 36, self.app.size.width >= 160
-        lines = budget_rows(self.shown, self.app.size.width) if tall else []
+        lines = budget_rows(self.shown, scene, self.app.size.width) if tall else []
         self.budgets.display = len(lines) > 1
         self.budgets.styles.height = min(len(lines) + 1, 12)
         self.budgets.put(lines, scene.palette)
@@ -229,62 +224,65 @@ class FabricView(View):
     def _show_chosen(self) -> None:
         row = self.main.chosen
         item = row.item if row is not None else None
-        if not isinstance(item, Limb) or not self.detail.display:
+        if not isinstance(item, FabricRow) or not self.detail.display:
             return
-        palette = item.fabric.scene.palette
-        self.detail.title = palette.word(item.knot.name, 60)
-        self.detail.put(knot_rows(item.knot, item.fabric, self._wide()), palette, "Tab Enter: evidence")
+        palette = item.scene.palette
+        self.detail.title = palette.word(item.node.name, 60)
+        self.detail.put(
+            fabric_node_rows(item.node, item.fabric, item.scene, self._wide()), palette, "Tab Enter: evidence"
+        )
 
 
-def branches(knots: Sequence[Knot], shown: Fabric) -> list[Branch]:
-    """Return knots as branches, the worst first."""
+def branches(nodes: Sequence[FabricNode], shown: FabricState, scene: Scene) -> list[Branch]:
+    """Return nodes as branches, the worst first."""
     worst = shown.worst
 
-    def below(knot: Knot) -> list[Branch]:
-        return branches(knot.below, shown)
+    def below(node: FabricNode) -> list[Branch]:
+        return branches(node.below, shown, scene)
 
-    def marked(knot: Knot) -> list[Branch]:
-        return branches([part for part in knot.below if severe(Limb(part, shown))], shown)
+    def marked(node: FabricNode) -> list[Branch]:
+        return branches([part for part in node.below if severe(FabricRow(part, shown, scene))], shown, scene)
 
-    ordered = sorted(knots, key=lambda knot: -worst[knot.key].rank if knot.key in worst else 1)
+    ordered = sorted(nodes, key=lambda node: -worst[node.key].rank if node.key in worst else 1)
     return [
         Branch(
-            Row(knot.key, Limb(knot, shown), None, partial(_searchable, knot, shown.scene)),
-            partial(below, knot), partial(marked, knot), *shown.topology.once(knot.key, partial(_size, knot)),
+            Row(node.key, FabricRow(node, shown, scene), None, partial(_searchable, node, scene)),
+            partial(below, node), partial(marked, node), *shown.tree.once(node.key, partial(_size, node)),
         )
-        for knot in ordered
+        for node in ordered
     ]  # fmt: skip
 
 
-def _size(knot: Knot) -> tuple[int, int]:
-    """Return how many knots are below, and how many of them directly and with nothing below."""
-    return sum(1 + _size(part)[0] for part in knot.below), sum(not part.below for part in knot.below)
+def _size(node: FabricNode) -> tuple[int, int]:
+    """Return how many nodes are below, and how many of them directly and with nothing below."""
+    return sum(1 + _size(part)[0] for part in node.below), sum(not part.below for part in node.below)
 
 
-def _searchable(knot: Knot, scene: Scene) -> str:
-    bay = bay_of(knot)
-    words = [knot.name, knot.kind, *knot.names, *made(knot, scene), "" if bay is None else f"bay {bay}"]
-    if knot.kind == "disk":
-        words += [f"{part.whole} {part.part}" for part in parts(scene, knot.name)]
-        device = drives(scene)[knot.name].device if knot.name in drives(scene) else None
+def _searchable(node: FabricNode, scene: Scene) -> str:
+    bay = bay_of(node)
+    words = [node.name, node.kind, *node.names, *made(node, scene), "" if bay is None else f"bay {bay}"]
+    if node.kind == "disk":
+        words += [f"{part.whole} {part.part}" for part in memberships(scene.window, node.name)]
+        drive = scene.drives().get(node.name)
+        device = drive.device if drive is not None else None
         words += [word for word in (device.serial, device.wwn) if word] if device is not None else []
     return " ".join(words)
 
 
-def _note(shown: Fabric) -> str:
-    topology, scene = shown.topology, shown.scene
-    hbas = sum(knot.kind in {"hba", "host"} for knot in topology.roots)
-    disks = sum(len(knot.disks) for knot in topology.roots)
+def _note(shown: FabricState, scene: Scene) -> str:
+    tree = shown.tree
+    hbas = sum(node.kind in {"hba", "host"} for node in tree.roots)
+    disks = sum(len(node.disks) for node in tree.roots)
     facts = [counted(hbas, "HBA")] if hbas else []
-    facts += [counted(topology.expanders, "expander")] if topology.expanders else []
-    facts += [counted(disks, "disk")] if topology.roots else []
+    facts += [counted(tree.expanders, "expander")] if tree.expanders else []
+    facts += [counted(disks, "disk")] if tree.roots else []
     spans = [row.seconds for row in list(shown.fresh.values())[:1]]
     run = scene.now.run_of(SasPhy)
     if spans:
         facts.append(f"NEW in {duration(spans[0])}")
-    elif run is not None and rows(scene, SasPhy)[0]:
+    elif run is not None and scene.rows(SasPhy)[0]:
         facts.append(f"phys read {utc(run.taken)}, NEW after the next reading")
-    elif topology.roots:
+    elif tree.roots:
         facts.append("no SAS phys here")
     return f" {scene.palette.dot} ".join(facts)
 

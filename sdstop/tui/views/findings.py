@@ -5,18 +5,16 @@ from __future__ import annotations
 from textual.app import ComposeResult
 
 from sdstop.core.finding import RuledOut
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import LineTable
-from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, heading, note_row, told_rows
+from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, entry_rows, heading, note_row, told_rows
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable
 
 
 class Findings(View):
     """One long list."""
-
-    key = "!"
 
     def compose(self) -> ComposeResult:
         """Lay out the list."""
@@ -31,20 +29,20 @@ class Findings(View):
         rows: list[Row] = []
         in_force = scene.findings()
         rows.append(heading("In force", len(in_force)))
-        rows.extend(claim_rows(in_force, scene) or [note_row("  none", scene)])
+        rows.extend(entry_rows(in_force, scene) or [note_row("  none", scene)])
         unknown = scene.unknown()
         bad, calm = [c for c in unknown if not c.calm], [c for c in unknown if c.calm]
-        for title, claims in (("Could not be seen", bad), ("Ended", scene.ended())):
-            if claims:
-                rows.append(heading(title, len(claims)))
-                rows.extend(claim_rows(claims, scene))
+        for title, entries in (("Could not be seen", bad), ("Ended", scene.ended())):
+            if entries:
+                rows.append(heading(title, len(entries)))
+                rows.extend(entry_rows(entries, scene))
         ruled_out = scene.look.judgement.ruled_out
         if ruled_out:
             rows.append(heading("Looked at and found good", len(ruled_out)))
             rows.extend(words(_good(r, scene)) for r in ruled_out)
         if calm:
             rows.append(heading("Not to be seen here, and nothing is at fault", len(calm)))
-            rows.extend(claim_rows(calm, scene))
+            rows.extend(entry_rows(calm, scene))
         self.main.put(rows, scene.palette, f"{len(scene.session.rules)} rules")
         self._tell()
 
@@ -55,7 +53,7 @@ class Findings(View):
 
     def _tell(self) -> None:
         row = self.main.chosen
-        item = row.item if row is not None and isinstance(row.item, Said) else None
+        item = row.item if row is not None and isinstance(row.item, FindingRow) else None
         self.told.display = self.app.size.height >= 20
         self.told.put(told_rows(item, self.app.size.width, _MOST), self.scene.palette)
 

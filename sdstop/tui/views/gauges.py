@@ -7,12 +7,11 @@ import math
 from rich.segment import Segment
 
 from sdstop.collectors.system.node import CpuActivity, Pressure
-from sdstop.core.format import bytes_, number, percent
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.palette import FAINT, PLAIN, Line, pairs, text
+from sdstop.core.format import bytes_, natural, number, percent
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
 from sdstop.tui.views.vitals import memory_used, node
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, pairs, text
 
 _CPU = 22
 """Cells of one processor."""
@@ -47,7 +46,7 @@ def gauge_lines(scene: Scene, width: int) -> list[Line]:
                 number(n.tasks_blocked),
             )
         )
-    for row in sorted(rows(scene, Pressure)[0].values(), key=lambda p: p.resource):
+    for row in sorted(scene.rows(Pressure)[0].values(), key=lambda p: p.resource):
         some = " ".join(f"{percent(v):>5}" for v in (row.some_avg10, row.some_avg60, row.some_avg300))
         full = " ".join(f"{percent(v):>5}" for v in (row.full_avg10, row.full_avg60, row.full_avg300))
         name = scene.palette.word(row.resource, 7)
@@ -58,7 +57,7 @@ def gauge_lines(scene: Scene, width: int) -> list[Line]:
 
 
 def _cpu_lines(scene: Scene, width: int) -> list[Line]:
-    cpus = sorted((c for c in rows(scene, CpuActivity)[0].values() if c.cpu != "all"), key=lambda c: natural(c.cpu))
+    cpus = sorted((c for c in scene.rows(CpuActivity)[0].values() if c.cpu != "all"), key=lambda c: natural(c.cpu))
     most = max(1, (width - 1) // _CPU)
     across = max(1, math.ceil(len(cpus) / math.ceil(len(cpus) / most))) if cpus else most
     lines: list[Line] = []

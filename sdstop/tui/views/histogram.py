@@ -6,17 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from rich.style import Style
 
+from sdstop.analysis.drives import PAST
 from sdstop.analysis.jumbo import right_mtus
+from sdstop.analysis.request_sizes import LENGTH, Framing, SizeBin, SizeHistogram, binned
 from sdstop.core.format import bytes_, duration, number, percent
-from sdstop.tui.cached import Cached
-from sdstop.tui.drives import PAST
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
-from sdstop.tui.pane import Row, words
 from sdstop.tui.scene import Scene
-from sdstop.tui.sizing import LENGTH, Bin, Framing, Sizes, binned
-from sdstop.tui.strip import bar
+from sdstop.tui.views.cache_row import CacheRow
 from sdstop.tui.views.cells import block_of
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.graph import bar
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+from sdstop.tui.widgets.pane import Row, words
 
 _WIDEST = 48
 """Cells of a bar."""
@@ -24,14 +24,14 @@ _BESIDE = 27
 """Cells of a size, a share and a count."""
 
 
-def histogram_title(sizes: Sizes, palette: Palette) -> str:
+def histogram_title(sizes: SizeHistogram, palette: Palette) -> str:
     """Return whose requests they are."""
     if sizes.counter == "flashcache":
         return "Request sizes, all flashcaches together"
     return f"Request sizes of {palette.word(sizes.device or 'all devices', 40)}"
 
 
-def histogram_note(sizes: Sizes, since: float) -> str:
+def histogram_note(sizes: SizeHistogram, since: float) -> str:
     """Return when they came; `since`: where they are only those that came since frames carry other payloads, or 0."""
     if sizes.seconds is None:
         return "totals: none came of late" if sizes.idle else "totals since the counter began"
@@ -40,7 +40,7 @@ def histogram_note(sizes: Sizes, since: float) -> str:
 
 
 def histogram_rows(
-    sizes: Sizes, cached: Cached | None, framings: Sequence[Framing], scene: Scene, width: int
+    sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], scene: Scene, width: int
 ) -> list[Row]:
     """Return the lines of the pane."""
     block = cached.cache.block_size if cached is not None else None
@@ -71,11 +71,11 @@ def histogram_rows(
     return rows
 
 
-def _seen(b: Bin, total: int) -> float:
+def _seen(b: SizeBin, total: int) -> float:
     return b.count / total if total else 0.0
 
 
-def _ticks(bins: Sequence[Bin], framings: Sequence[Framing]) -> list[float | None]:
+def _ticks(bins: Sequence[SizeBin], framings: Sequence[Framing]) -> list[float | None]:
     """Return which share each range would have if all requests were pieces of long ones; None where it would none.
 
     What an initiator's frames become is seen at the target alone.
@@ -104,7 +104,7 @@ def _bar(share: float, tick: float | None, room: int, style: Style, palette: Pal
 
 
 def _heading(
-    sizes: Sizes, cached: Cached | None, framings: Sequence[Framing], palette: Palette, width: int
+    sizes: SizeHistogram, cached: CacheRow | None, framings: Sequence[Framing], palette: Palette, width: int
 ) -> Iterator[Line]:
     block = cached.cache.block_size if cached is not None else None
     share = sizes.not_whole(block)
@@ -127,7 +127,7 @@ def _heading(
         yield text((said, palette.severity(None)))
 
 
-def _label(b: Bin, sizes: Sizes, palette: Palette) -> str:
+def _label(b: SizeBin, sizes: SizeHistogram, palette: Palette) -> str:
     if not sizes.exact:
         return f"to {bytes_(b.high)}" if palette.ascii else f"≤ {bytes_(b.high)}"
     return _size(b.low) if b.low == b.high else f"{_size(b.low)}-{_size(b.high)}"
@@ -138,7 +138,7 @@ def _size(value: int) -> str:
     return str(value) if value < 10_000 or value % 1024 else bytes_(value)
 
 
-def _marks(b: Bin, framings: Sequence[Framing], palette: Palette) -> list[str | tuple[str, Style]]:
+def _marks(b: SizeBin, framings: Sequence[Framing], palette: Palette) -> list[str | tuple[str, Style]]:
     marks: list[str | tuple[str, Style]] = []
     if b.block:
         marks.append((f"  {palette.back} cache block", STRONG))
@@ -150,7 +150,7 @@ def _marks(b: Bin, framings: Sequence[Framing], palette: Palette) -> list[str | 
     return marks
 
 
-def _quote(sizes: Sizes, b: Bin, scene: Scene) -> Quote | None:
+def _quote(sizes: SizeHistogram, b: SizeBin, scene: Scene) -> Quote | None:
     source = sizes.rows[0].source("sizes")
     if source is None:
         return None

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
-from sdstop.collectors.fabric.numa import NumaNode
-from sdstop.collectors.memory.dimms import Dimm
+from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
+from sdstop.collectors.memory.dimms import Dimm, MemorySocket
+from sdstop.collectors.system.node import CpuActivity, Node, Pressure
 from sdstop.core.finding import Severity
-from sdstop.tui.drives import rows
-from sdstop.tui.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text
-from sdstop.tui.pane import Pane, Row, words
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import LineTable
 from sdstop.tui.views.gauges import gauge_lines
 from sdstop.tui.views.modules import module_rows
 from sdstop.tui.views.nodes import COLUMNS, node_rows
 from sdstop.tui.views.overview import PROCESSES, process_rows
 from sdstop.tui.views.sources import SOURCES, source_rows
 from sdstop.tui.views.view import View
+from sdstop.tui.widgets.palette import BANNER, FAINT, MARKS, PLAIN, UNKNOWN_WORD, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import LineTable
 
 PAGES = ("Load", "Hardware", "Sources")
 """Pages of a screen that has no room for all."""
@@ -28,10 +28,10 @@ _FEWEST = 8
 """Lines of a table that are worth to be shown."""
 
 
-class Host(View):
+class HostView(View):
     """Two columns where there is room for them, else one of three pages, turned by the view's key."""
 
-    key = "6"
+    families = (CpuActivity, Dimm, InterfaceNode, MemorySocket, Node, NumaActivity, NumaNode, Pressure)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -85,7 +85,7 @@ class Host(View):
     def _arrange(self, scene: Scene, wanted: Sequence[int], height: int, *, wide: bool) -> Pane:
         """Share out the lines; return the pane that has the keys."""
         gauges, modules, nodes, processes = wanted
-        known = any(rows(scene, family)[0] for family in (Dimm, NumaNode))
+        known = any(scene.rows(family)[0] for family in (Dimm, NumaNode))
         left = gauges + modules + nodes
         whole = height >= gauges + nodes + _FEWEST if wide else height >= left + 2 * _FEWEST
         shown: dict[Pane, int | None]
@@ -134,7 +134,7 @@ class Host(View):
 
 
 def _slot(scene: Scene, name: str) -> bool:
-    return rows(scene, Dimm)[0].get(name) is not None
+    return scene.rows(Dimm)[0].get(name) is not None
 
 
 def _mark(severity: Severity | None, scene: Scene) -> Line:

@@ -7,14 +7,17 @@ from collections.abc import Callable, Sequence
 from rich.segment import Segment
 from rich.style import Style
 
+from sdstop.analysis.cache_state import RequestSplit, split
+from sdstop.analysis.drives import PAST
+from sdstop.analysis.latest import past_rows
 from sdstop.core.format import bytes_, number, percent
 from sdstop.readings.cache import Cache, CacheActivity
-from sdstop.tui.cached import Cached, Split, past, split
-from sdstop.tui.drives import PAST
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Row, words
-from sdstop.tui.strip import Sample, cells, layers, scale, spark, stacked
+from sdstop.tui.views.cache_row import CacheRow
 from sdstop.tui.views.cells import block_of
+from sdstop.tui.widgets.graph import layers, scale, stacked
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Row, words
+from sdstop.tui.widgets.strip import Sample, cells, spark
 
 _AXIS = 6
 """Cells before a chart."""
@@ -25,13 +28,13 @@ HIGHEST = 20
 _NAMES = ("hit", "miss", "bypass")
 
 
-def styles(cached: Cached) -> tuple[Style, Style, Style]:
+def styles(cached: CacheRow) -> tuple[Style, Style, Style]:
     """Return how hits, misses and bypassed requests are drawn; what is wrong stands in its colour."""
     wrong = cached.bypassed
     return FAINT, FAINT, FAINT if wrong is None else cached.scene.palette.severity(wrong)
 
 
-def mixed(parts: Split | None, width: int, cached: Cached) -> Line:
+def mixed(parts: RequestSplit | None, width: int, cached: CacheRow) -> Line:
     """Return one bar of hits, misses and what went past."""
     if parts is None:
         return ()
@@ -40,7 +43,7 @@ def mixed(parts: Split | None, width: int, cached: Cached) -> Line:
     return text(*((glyph * count, style) for glyph, count, style in zip(glyphs, taken, styles(cached), strict=True)))
 
 
-def mixture_rows(cached: Cached, width: int, height: int) -> list[Row]:
+def mixture_rows(cached: CacheRow, width: int, height: int) -> list[Row]:
     """Return the lines of a pane: facts where there is room, the stack with its legend, dirty data, what came."""
     seconds = chart_width(width)
     tail = [_strip(title, cached, seconds, read, shown) for title, read, shown in _TAIL]
@@ -51,7 +54,7 @@ def mixture_rows(cached: Cached, width: int, height: int) -> list[Row]:
     return [words(line) for line in (*lead, *_stack(cached, seconds, min(room, HIGHEST), width), *tail)]
 
 
-def mixture_title(cached: Cached) -> str:
+def mixture_title(cached: CacheRow) -> str:
     """Return the cache's name, how it caches and in which blocks."""
     cache, word = cached.cache, cached.scene.palette.word
     facts = [word(f, 40) for f in (cache.cache, cache.mode) if f]
@@ -65,7 +68,7 @@ def chart_width(width: int) -> int:
     return max(min(width - _AXIS - _LEGEND - 3, PAST), 8)
 
 
-def _facts(cached: Cached) -> Line:
+def _facts(cached: CacheRow) -> Line:
     cache, word = cached.cache, cached.scene.palette.word
     facts = [word(f, 40) for f in (cache.kind, cache.policy) if f]
     if cache.fast or cache.slow:
@@ -79,7 +82,7 @@ def _facts(cached: Cached) -> Line:
     return text((" " + f" {cached.scene.palette.dot} ".join(facts), FAINT))
 
 
-def _stack(cached: Cached, seconds: int, height: int, width: int) -> list[Line]:
+def _stack(cached: CacheRow, seconds: int, height: int, width: int) -> list[Line]:
     """Return the highest line first, each with its part of the legend."""
     columns = _columns(cached, seconds, height)
     glyphs, painted = layers(ascii=cached.scene.palette.ascii), styles(cached)
@@ -101,9 +104,9 @@ def _stack(cached: Cached, seconds: int, height: int, width: int) -> list[Line]:
     return lines
 
 
-def _columns(cached: Cached, seconds: int, height: int) -> list[list[int]]:
+def _columns(cached: CacheRow, seconds: int, height: int) -> list[list[int]]:
     """Return for each second which part stands at which height, the lowest first; nothing where none is known."""
-    runs = past(cached.scene.window, CacheActivity, cached.key)
+    runs = past_rows(cached.scene.window, CacheActivity, cached.key)
     if not runs:
         return [[] for _ in range(seconds)]
     samples: list[Sample] = [(ends, lasted, float(at)) for at, (ends, lasted, _) in enumerate(runs)]
@@ -116,7 +119,7 @@ def _columns(cached: Cached, seconds: int, height: int) -> list[list[int]]:
     return [[] if at is None else drawn[int(at)] for at in shown]
 
 
-def _legend(cached: Cached, height: int) -> list[Line]:
+def _legend(cached: CacheRow, height: int) -> list[Line]:
     """Return what the shades mean, and how much it is now; the highest part first, then what else there is room for."""
     palette, did = cached.scene.palette, cached.activity
     parts = split(did) if did is not None else None
@@ -145,10 +148,10 @@ def _entry(mark: tuple[str, Style], name: str, share: str, flow: float | None) -
 
 def _strip(
     title: str,
-    cached: Cached,
+    cached: CacheRow,
     seconds: int,
-    read: Callable[[Cached], list[Sample]],
-    shown: Callable[[Cached, Sequence[float | None]], tuple[float, str]],
+    read: Callable[[CacheRow], list[Sample]],
+    shown: Callable[[CacheRow, Sequence[float | None]], tuple[float, str]],
 ) -> Line:
     samples = read(cached)
     values = cells(samples, samples[-1][0], seconds) if samples else [None] * seconds
@@ -156,13 +159,13 @@ def _strip(
     return text((f"{title:>5} ", FAINT), (spark(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
 
 
-def _dirty(cached: Cached) -> list[Sample]:
-    runs = past(cached.scene.window, Cache, cached.key)
+def _dirty(cached: CacheRow) -> list[Sample]:
+    runs = past_rows(cached.scene.window, Cache, cached.key)
     usual = next((lasted for _, lasted, _ in reversed(runs) if lasted), cached.scene.interval)
     return [(ends, lasted or usual, row.dirty) for ends, lasted, row in runs]
 
 
-def _dirty_said(cached: Cached, values: Sequence[float | None]) -> tuple[float, str]:
+def _dirty_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float, str]:
     top = scale(max((v for v in values if v is not None), default=0.0))
     cache = cached.cache
     if cache.dirty is None:
@@ -171,8 +174,10 @@ def _dirty_said(cached: Cached, values: Sequence[float | None]) -> tuple[float, 
     return top, f"{bytes_(cache.dirty)}{share}"
 
 
-def _came(cached: Cached) -> list[Sample]:
-    return [(ends, lasted, _flow(row)) for ends, lasted, row in past(cached.scene.window, CacheActivity, cached.key)]
+def _came(cached: CacheRow) -> list[Sample]:
+    return [
+        (ends, lasted, _flow(row)) for ends, lasted, row in past_rows(cached.scene.window, CacheActivity, cached.key)
+    ]
 
 
 def _flow(row: CacheActivity) -> float | None:
@@ -182,7 +187,7 @@ def _flow(row: CacheActivity) -> float | None:
     return sum(flows) if flows else None
 
 
-def _came_said(cached: Cached, values: Sequence[float | None]) -> tuple[float, str]:
+def _came_said(cached: CacheRow, values: Sequence[float | None]) -> tuple[float, str]:
     top = scale(max((v for v in values if v is not None), default=0.0))
     return top, f"{number(_flow(cached.activity) if cached.activity else None)}/s"
 

@@ -10,13 +10,12 @@ from textual.strip import Strip
 
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, decimal_rate, number
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
-from sdstop.tui.pane import Row, words
+from sdstop.core.format import bytes_, decimal_rate, natural, number
+from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.cells import counted, gauge
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
+from sdstop.tui.widgets.pane import Row, words
 
 _LEAST = 2
 """Sockets that stand beside each other at least, if the words of a slot can be cut for it."""
@@ -46,19 +45,12 @@ class Board:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Looked:
-    """A line of the picture leads to what stands in it."""
-
-    opens: Thing
-
-
 def boards(scene: Scene) -> list[Board]:
     """Return the sockets in order, then the slots of which nobody knows the socket."""
     slots: dict[str | None, list[Dimm]] = {}
-    for dimm in rows(scene, Dimm)[0].values():
+    for dimm in scene.rows(Dimm)[0].values():
         slots.setdefault(dimm.socket, []).append(dimm)
-    sockets = {row.socket: row for row in rows(scene, MemorySocket)[0].values()}
+    sockets = {row.socket: row for row in scene.rows(MemorySocket)[0].values()}
     names = sorted({*sockets, *(name for name in slots if name is not None)}, key=natural)
     found = [Board(sockets.get(name), f"socket {name}", banks(slots.get(name, ()))) for name in names]
     if None in slots:
@@ -114,7 +106,7 @@ def _width(detail: int) -> int:
     return (7, 12, 15)[detail]
 
 
-Drawn = tuple[list[Line], list[Thing]]
+Drawn = tuple[list[Line], list[FactSubject]]
 
 
 def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
@@ -127,7 +119,7 @@ def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
         title = (*title, *text((f"  {palette.word(_model(row.cpu), max(room - len(board.title) - 2, 8))}", FAINT)))
     lines = [title]
     parts = ((MemorySocket, row.socket),) if row is not None else ()
-    things = [Thing(board.title, parts)]
+    things = [FactSubject(board.title, parts)]
     if row is not None and board.banks:
         lines.append(_channels(row, severity, palette, room))
         things.append(things[0])
@@ -144,7 +136,7 @@ def _draw(board: Board, detail: int, room: int, scene: Scene) -> Drawn:
         lines.append(tuple(cells))
         named = " ".join(f"channel {bank.channel}" if not bank.named else bank.slots[0].slot for bank in together)
         keys = tuple((Dimm, slot.slot) for bank in together for slot in bank.slots)
-        things.append(Thing(f"{board.title}, {named}", keys))
+        things.append(FactSubject(f"{board.title}, {named}", keys))
     if not board.banks and row is not None:
         lines.append(text(("which slots are its own is not known", FAINT)))
         things.append(things[0])
@@ -199,27 +191,27 @@ def _beside(drawn: Sequence[Drawn], width: int) -> list[Row]:
     found = []
     for at in range(max(len(lines) for lines, _ in drawn)):
         parts: list[Segment] = [Segment(" ", PLAIN)]
-        things: list[Thing] = []
+        things: list[FactSubject] = []
         for lines, known in drawn:
             line = lines[at] if at < len(lines) else ()
             if at < len(known):
                 things.append(known[at])
             parts += Strip(line).adjust_cell_length(width, PLAIN)
         name = ", ".join(dict.fromkeys(thing.name for thing in things))
-        thing = Thing(name, tuple(part for thing in things for part in thing.parts))
-        found.append(words(tuple(parts), ("memory", name, at), Looked(thing), name))
+        thing = FactSubject(name, tuple(part for thing in things for part in thing.parts))
+        found.append(words(tuple(parts), ("memory", name, at), FactLink(thing), name))
     return found
 
 
 def _note(scene: Scene) -> str:
-    slots = list(rows(scene, Dimm)[0].values())
+    slots = list(scene.rows(Dimm)[0].values())
     filled = [slot for slot in slots if slot.size]
     facts = [f"{len(filled)} of {counted(len(slots), 'slot')} filled"] if slots else []
     if filled:
         facts.append(bytes_(sum(slot.size or 0 for slot in filled)))
     facts += _kinds(slot.type for slot in filled)
     facts += [f"{said} MT/s" for said in _kinds(_speed(slot) for slot in filled)]
-    if any(row.virtual for row in rows(scene, MemorySocket)[0].values()):
+    if any(row.virtual for row in scene.rows(MemorySocket)[0].values()):
         facts.append("as a hypervisor tells it")
     return f" {scene.palette.dot} ".join(scene.palette.word(fact, 40) for fact in facts)
 

@@ -12,21 +12,20 @@ from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, T
 from sdstop.collectors.network.links import Bond, InterfaceLink
 from sdstop.collectors.network.paths import PathMtu, Softnet, Tcp, TcpActivity
 from sdstop.core.finding import Severity
-from sdstop.core.format import duration, number, percent, rate
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, PLAIN, Line, text
-from sdstop.tui.pane import Pane, Row, words
+from sdstop.core.format import duration, natural, number, percent, rate
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
-from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, pressed
-from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
 from sdstop.tui.why import Quote
+from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class InterfaceRow:
     """An interface at a moment, `lead` draws what it hangs on."""
 
     name: str
@@ -39,30 +38,27 @@ class Port:
     stale: bool = False
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
-        return Thing(self.name, tuple((f, self.name) for f in (InterfaceActivity, Interface, Bond, Traffic)))
+        return FactSubject(self.name, tuple((f, self.name) for f in (InterfaceActivity, Interface, Bond, Traffic)))
 
 
-def _name(item: Port, width: int) -> Line:
-    del width
+def _name(item: InterfaceRow, _: int) -> Line:
     return (
         *text((item.lead, FAINT)),
         *pressed(item.name, item.severity, item.scene.palette, stale=item.stale),
     )
 
 
-def _fact(field: str) -> Callable[[Port, int], Cell]:
-    def cell(item: Port, width: int) -> Cell:
-        del width
+def _fact(field: str) -> Callable[[InterfaceRow, int], Cell]:
+    def cell(item: InterfaceRow, _: int) -> Cell:
         value = getattr(item.interface, field) if item.interface is not None else None
         return item.scene.palette.word(value, 24) if value is not None else text(("-", FAINT))
 
     return cell
 
 
-def _state(item: Port, width: int) -> Cell:
-    del width
+def _state(item: InterfaceRow, _: int) -> Cell:
     i = item.interface
     if i is None:
         return "-"
@@ -70,26 +66,24 @@ def _state(item: Port, width: int) -> Cell:
     return text((item.scene.palette.word(shown, 16), PLAIN if i.active else FAINT))
 
 
-def _speed(item: Port, width: int) -> Cell:
-    del width
+def _speed(item: InterfaceRow, _: int) -> Cell:
     if item.interface is None or item.interface.speed is None:
         return text(("-", FAINT))
     return f"{number(item.interface.speed * 8 / 1e9)}G"
 
 
-def _share(item: Port) -> float | None:
+def _share(item: InterfaceRow) -> float | None:
     if item.interface is None or not item.interface.speed or item.activity is None:
         return None
     return max(item.activity.rx_bytes_per_second, item.activity.tx_bytes_per_second) / item.interface.speed
 
 
 def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any]:
-    def value(item: Port) -> float | None:
+    def value(item: InterfaceRow) -> float | None:
         found: float | None = getattr(item.activity, field) if item.activity is not None else None
         return found
 
-    def cell(item: Port, width: int) -> Cell:
-        del width
+    def cell(item: InterfaceRow, _: int) -> Cell:
         said = shown(value(item))
         return text((said, FAINT)) if item.stale or said in {"0", "-"} else said
 
@@ -99,11 +93,10 @@ def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any
 def _per_second(*fields: str) -> dict[str, Any]:
     """Return what paints a rate that is bad as such."""
 
-    def value(item: Port) -> float | None:
+    def value(item: InterfaceRow) -> float | None:
         return sum(getattr(item.activity, field) for field in fields) if item.activity is not None else None
 
-    def cell(item: Port, width: int) -> Cell:
-        del width
+    def cell(item: InterfaceRow, _: int) -> Cell:
         found = value(item)
         said = number(found)
         return (
@@ -118,49 +111,47 @@ def _per_second(*fields: str) -> dict[str, Any]:
 def _counted(*fields: str) -> dict[str, Any]:
     """Return what paints a count since boot."""
 
-    def value(item: Port) -> int | None:
+    def value(item: InterfaceRow) -> int | None:
         known = [getattr(item.interface, f) for f in fields] if item.interface is not None else []
         told = [v for v in known if v is not None]
         return sum(told) if told else None
 
-    def cell(item: Port, width: int) -> Cell:
-        del width
+    def cell(item: InterfaceRow, _: int) -> Cell:
         found = value(item)
         return number(found) if found else text((number(found), FAINT))
 
     return {"cell": cell, "value": value, "right": True}
 
 
-def _note(item: Port, width: int) -> Cell:
-    del width
+def _note(item: InterfaceRow, _: int) -> Cell:
     return text((item.note, FAINT))
 
 
 _COLUMNS = (
-    Column("interface", "INTERFACE", 14, _name, lambda i: natural(i.name), widest=26, rising=True),
-    Column("kind", "KIND", 8, _fact("kind"), keep=3),
-    Column("state", "STATE", 7, _state, keep=8),
-    Column("mtu", "MTU", 5, _fact("mtu"), lambda i: i.interface.mtu if i.interface else None, right=True),
-    Column("speed", "bit/s", 6, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6),
-    Column("duplex", "DUPLEX", 6, _fact("duplex"), keep=2),
-    Column("rx", "RX B/s", 7, **_activity("rx_bytes_per_second", rate)),
-    Column("tx", "TX B/s", 7, **_activity("tx_bytes_per_second", rate)),
-    Column("share", "%LINE", 5, lambda i, w: bar_cell(_share(i), w, i.scene.palette), _share, keep=7, widest=16),
-    Column("rxp", "RX p/s", 7, keep=4, **_activity("rx_packets_per_second", number)),
-    Column("txp", "TX p/s", 7, keep=4, **_activity("tx_packets_per_second", number)),
-    Column("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
-    Column("errors", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
-    Column("dropped", "DROPPED", 7, keep=5, **_counted("rx_dropped", "rx_missed", "tx_dropped")),
-    Column("bad", "ERRORS", 7, keep=5, **_counted("rx_errors", "tx_errors")),
-    Column("flaps", "LINKS", 5, keep=1, **_counted("carrier_changes")),
-    Column("note", "", 12, _note, keep=1, widest=60),
+    TableColumn("interface", "INTERFACE", 14, _name, lambda i: natural(i.name), widest=26, rising=True),
+    TableColumn("kind", "KIND", 8, _fact("kind"), keep=3),
+    TableColumn("state", "STATE", 7, _state, keep=8),
+    TableColumn("mtu", "MTU", 5, _fact("mtu"), lambda i: i.interface.mtu if i.interface else None, right=True),
+    TableColumn("speed", "bit/s", 6, _speed, lambda i: i.interface.speed if i.interface else None, right=True, keep=6),
+    TableColumn("duplex", "DUPLEX", 6, _fact("duplex"), keep=2),
+    TableColumn("rx", "RX B/s", 7, **_activity("rx_bytes_per_second", rate)),
+    TableColumn("tx", "TX B/s", 7, **_activity("tx_bytes_per_second", rate)),
+    TableColumn("share", "%LINE", 5, lambda i, w: bar_cell(_share(i), w, i.scene.palette), _share, keep=7, widest=16),
+    TableColumn("rxp", "RX p/s", 7, keep=4, **_activity("rx_packets_per_second", number)),
+    TableColumn("txp", "TX p/s", 7, keep=4, **_activity("tx_packets_per_second", number)),
+    TableColumn("drops", "DROP/s", 6, keep=9, **_per_second("rx_dropped_per_second", "tx_dropped_per_second")),
+    TableColumn("errors", "ERR/s", 6, keep=9, **_per_second("rx_errors_per_second", "tx_errors_per_second")),
+    TableColumn("dropped", "DROPPED", 7, keep=5, **_counted("rx_dropped", "rx_missed", "tx_dropped")),
+    TableColumn("bad", "ERRORS", 7, keep=5, **_counted("rx_errors", "tx_errors")),
+    TableColumn("flaps", "LINKS", 5, keep=1, **_counted("carrier_changes")),
+    TableColumn("note", "", 12, _note, keep=1, widest=60),
 )  # fmt: skip
 
 
 class Network(View):
     """Interfaces above, the IP stack below."""
 
-    key = "4"
+    families = (Bond, Interface, InterfaceActivity, InterfaceLink, PathMtu, Tcp, TcpActivity, Traffic)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -192,13 +183,13 @@ def _nothing(scene: Scene, collector: str, what: str) -> str:
 
 
 def _ports(scene: Scene) -> list[Row]:
-    interfaces, stale = rows(scene, Interface)
-    activities, stale_activity = rows(scene, InterfaceActivity)
+    interfaces, stale = scene.rows(Interface)
+    activities, stale_activity = scene.rows(InterfaceActivity)
     worst = scene.worst()
     return [
         Row(
             name,
-            Port(
+            InterfaceRow(
                 name, lead, interfaces.get(name), activities.get(name), scene, _about(name, scene), worst.get(name),
                 stale or stale_activity,
             ),
@@ -211,10 +202,10 @@ def _ports(scene: Scene) -> list[Row]:
 
 def tree(scene: Scene) -> Iterator[tuple[str, str]]:
     """Yield every interface once, below what is built upon it: a bridge, its bond, the bond's slaves."""
-    names = sorted({*map(str, rows(scene, Interface)[0]), *map(str, rows(scene, InterfaceActivity)[0])}, key=natural)
+    names = sorted({*map(str, scene.rows(Interface)[0]), *map(str, scene.rows(InterfaceActivity)[0])}, key=natural)
     lowers: dict[str, list[str]] = {}
     carried: set[str] = set()
-    for link in rows(scene, InterfaceLink)[0].values():
+    for link in scene.rows(InterfaceLink)[0].values():
         if link.relation != "veth" and link.interface != link.upper:
             lowers.setdefault(link.upper, []).append(link.interface)
             carried.add(link.interface)
@@ -237,24 +228,24 @@ def tree(scene: Scene) -> Iterator[tuple[str, str]]:
 
 def _about(name: str, scene: Scene) -> str:
     word = scene.palette.word
-    bond = rows(scene, Bond)[0].get(name)
+    bond = scene.rows(Bond)[0].get(name)
     facts: list[str] = []
     if bond is not None:
         facts.extend(word(f, 40) for f in (bond.mode, bond.hash_policy, bond.active_slave) if f)
     facts.extend(
         f"veth to {word(link.upper if link.interface == name else link.interface, 20)}"
-        for link in rows(scene, InterfaceLink)[0].values()
+        for link in scene.rows(InterfaceLink)[0].values()
         if link.relation == "veth" and name in {link.interface, link.upper}
     )
-    interface = rows(scene, Interface)[0].get(name)
+    interface = scene.rows(Interface)[0].get(name)
     if interface is not None and interface.driver:
         facts.append(word(interface.driver, 20))
     return "  ".join(facts)
 
 
 def _stack(scene: Scene) -> Iterator[Row]:
-    activity = next(iter(rows(scene, TcpActivity)[0].values()), None)
-    tcp = next(iter(rows(scene, Tcp)[0].values()), None)
+    activity = next(iter(scene.rows(TcpActivity)[0].values()), None)
+    tcp = next(iter(scene.rows(Tcp)[0].values()), None)
     if activity is not None or tcp is not None:
         sent = number(activity.out_per_second) if activity else "-"
         again = number(activity.retransmitted_per_second) if activity else "-"
@@ -264,14 +255,14 @@ def _stack(scene: Scene) -> Iterator[Row]:
     if tcp is not None:
         more = f"{number(tcp.established)} connections, {number(tcp.timeouts)} timeouts since boot"
         yield words(text(" " * 10, more), "tcp totals", Quote("/proc/net/netstat", scene.now.number, "TcpExt:"))
-    dropped = sum(s.dropped for s in rows(scene, Softnet)[0].values())
-    squeezed = sum(s.squeezed for s in rows(scene, Softnet)[0].values())
-    if rows(scene, Softnet)[0]:
+    dropped = sum(s.dropped for s in scene.rows(Softnet)[0].values())
+    squeezed = sum(s.squeezed for s in scene.rows(Softnet)[0].values())
+    if scene.rows(Softnet)[0]:
         said = f"{number(dropped)} packets dropped, {number(squeezed)} times out of budget since boot"
         line = text((" backlog  ", FAINT), said)
         yield words(line, "softnet", Quote("/proc/net/softnet_stat", scene.now.number))
     run = scene.now.run_of(PathMtu)
-    for path in rows(scene, PathMtu)[0].values():
+    for path in scene.rows(PathMtu)[0].values():
         source = path.source()
         facts = f"{number(path.mtu)} on the path, {number(path.interface_mtu)} on {path.interface or '-'}"
         line = text(
@@ -280,5 +271,5 @@ def _stack(scene: Scene) -> Iterator[Row]:
         line = (*line, *text((f"   forgotten in {duration(path.expires)}", FAINT)))
         quote = Quote(source.key, scene.now.number, source.needle) if source is not None else None
         yield words(line, ("path", path.destination), quote)
-    if run is not None and not rows(scene, PathMtu)[0]:
+    if run is not None and not scene.rows(PathMtu)[0]:
         yield words(text((" path mtu ", FAINT), "no path is known to be narrower than its interface"))

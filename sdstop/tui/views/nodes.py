@@ -13,23 +13,22 @@ from sdstop.collectors.fabric.numa import InterfaceNode, NumaActivity, NumaNode
 from sdstop.collectors.network.interfaces import Interface
 from sdstop.collectors.system.node import CpuActivity
 from sdstop.core.finding import Severity
-from sdstop.core.format import bytes_, number, percent
+from sdstop.core.format import bytes_, natural, number, percent
 from sdstop.core.model import Reading
-from sdstop.tui.drives import natural, rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, Line, text
-from sdstop.tui.pane import Row
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import Cell, Column
 from sdstop.tui.views.cells import bar_cell, counted, pressed
-from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.finding_rows import note_row
+from sdstop.tui.widgets.palette import FAINT, Line, text
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 _MOST_CPUS = 1 << 14
 """Processors of a list that are believed."""
 
 
 @dataclass(frozen=True, slots=True)
-class Near:
+class NumaRow:
     """A node and what is near to it; `node` None: what the firmware does not place, or places at an unknown node."""
 
     name: str
@@ -55,14 +54,14 @@ class Near:
         return 1 - self.node.free / self.node.memory
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
         parts: list[tuple[type[Reading], str]] = []
         if self.node is not None:
             parts += [(NumaNode, self.name), (NumaActivity, self.name)]
         parts += [(Hba, row.hba) for row in self.hbas]
         parts += [(Hba, path.hba) for path in self.drives]
-        return Thing(self.name, (*parts, *((InterfaceNode, row.interface) for row in self.cards)))
+        return FactSubject(self.name, (*parts, *((InterfaceNode, row.interface) for row in self.cards)))
 
 
 def cpus(said: str | None) -> list[int] | None:
@@ -78,21 +77,21 @@ def cpus(said: str | None) -> list[int] | None:
     return None if said is None else found
 
 
-def near(scene: Scene) -> list[Near]:
+def numa_rows(scene: Scene) -> list[NumaRow]:
     """Return the nodes by number; last, where there is any, what is near no known one."""
-    nodes = {row.number: row for row in rows(scene, NumaNode)[0].values()}
-    activities, _ = rows(scene, NumaActivity)
-    busy = rows(scene, CpuActivity)[0]
-    paths = list(rows(scene, DiskPath)[0].values())
+    nodes = {row.number: row for row in scene.rows(NumaNode)[0].values()}
+    activities, _ = scene.rows(NumaActivity)
+    busy = scene.rows(CpuActivity)[0]
+    paths = list(scene.rows(DiskPath)[0].values())
     disks = Counter(path.hba for path in paths)
-    hbas = {row.hba: row for row in rows(scene, Hba)[0].values()}
-    cards = sorted(rows(scene, InterfaceNode)[0].values(), key=lambda row: natural(row.interface))
+    hbas = {row.hba: row for row in scene.rows(Hba)[0].values()}
+    cards = sorted(scene.rows(InterfaceNode)[0].values(), key=lambda row: natural(row.interface))
 
-    def at(number_: int | None) -> Near:
+    def at(number_: int | None) -> NumaRow:
         row = nodes.get(number_) if number_ is not None else None
         here = [h for h in hbas.values() if h.node == number_ and (disks[h.hba] or h.kind in KINDS)]
         shares = [busy[str(cpu)].busy for cpu in (cpus(row.cpus) or ()) if str(cpu) in busy] if row else []
-        return Near(
+        return NumaRow(
             "not known" if number_ is None else f"node{number_}",
             scene,
             row,
@@ -111,32 +110,32 @@ def near(scene: Scene) -> list[Near]:
     return [*found, unknown] if unknown.hbas or unknown.drives or unknown.cards else found
 
 
-def _name(item: Near, width: int) -> Line:
-    del width
+def _name(item: NumaRow, _: int) -> Line:
     return pressed(item.name, item.severity, item.scene.palette)
 
 
-def _share(read: Callable[[Near], float | None]) -> dict[str, Any]:
-    def cell(item: Near, width: int) -> Cell:
+def _share(read: Callable[[NumaRow], float | None]) -> dict[str, Any]:
+    def cell(item: NumaRow, width: int) -> Cell:
         found = read(item)
         return text(("-".rjust(5), FAINT)) if found is None else bar_cell(found, width, item.scene.palette)
 
     return {"cell": cell, "value": read}
 
 
-def _figure(read: Callable[[Near], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
-    def cell(item: Near, width: int) -> Cell:
-        del width
+def _figure(read: Callable[[NumaRow], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
+    def cell(item: NumaRow, _: int) -> Cell:
         said = shown(read(item))
         return text((said, FAINT)) if said in {"0", "-"} else said
 
     return {"cell": cell, "value": read, "right": True}
 
 
-def _listed(names: Callable[[Near], Iterator[str]], brief: Callable[[Near], str]) -> Callable[[Near, int], Cell]:
+def _listed(
+    names: Callable[[NumaRow], Iterator[str]], brief: Callable[[NumaRow], str]
+) -> Callable[[NumaRow, int], Cell]:
     """Return what paints names, or how many there are where they do not fit."""
 
-    def cell(item: Near, width: int) -> Cell:
+    def cell(item: NumaRow, width: int) -> Cell:
         said = " ".join(item.scene.palette.word(name, 40) for name in names(item))
         if not said:
             return text(("-", FAINT))
@@ -145,51 +144,51 @@ def _listed(names: Callable[[Near], Iterator[str]], brief: Callable[[Near], str]
     return cell
 
 
-def _hbas(item: Near) -> Iterator[str]:
+def _hbas(item: NumaRow) -> Iterator[str]:
     for hba in item.hbas:
         count = item.disks[hba.hba]
         yield f"{hba.hba.removeprefix('0000:')}{f'({count})' if count else ''}"
 
 
-def _few_hbas(item: Near) -> str:
+def _few_hbas(item: NumaRow) -> str:
     return f"{counted(len(item.hbas), 'HBA')}, {counted(sum(item.disks[hba.hba] for hba in item.hbas), 'disk')}"
 
 
-def _drives(item: Near) -> Iterator[str]:
+def _drives(item: NumaRow) -> Iterator[str]:
     yield from (path.device for path in item.drives)
 
 
-def _cards(item: Near) -> Iterator[str]:
+def _cards(item: NumaRow) -> Iterator[str]:
     for card in item.cards:
-        row = rows(item.scene, Interface)[0].get(card.interface)
+        row = item.scene.rows(Interface)[0].get(card.interface)
         speed = f"({number(row.speed * 8 / 1e9)}G)" if row is not None and row.speed and row.carrier else ""
         yield f"{card.interface}{speed}"
 
 
-def _cpus(item: Near, width: int) -> Cell:
-    del width
+def _cpus(item: NumaRow, _: int) -> Cell:
     said = item.node.cpus if item.node is not None else None
     return text((item.scene.palette.word(said or "-", 60), FAINT))
 
 
 COLUMNS = (
-    Column("node", "NODE", 9, _name, lambda i: natural(i.name), rising=True),
-    Column("busy", "%CPU", 5, keep=9, widest=11, **_share(lambda i: i.busy)),
-    Column("memory", "MEM", 5, keep=6, **_figure(lambda i: i.node.memory if i.node else None, bytes_)),
-    Column("used", "%USED", 5, keep=7, widest=11, **_share(lambda i: i.used)),
-    Column("remote", "%REMOTE", 7, keep=5, **_figure(lambda i: i.activity.remote if i.activity else None, percent)),
-    Column("missed", "MISS/s", 6, keep=1,
-           **_figure(lambda i: i.activity.missed_per_second if i.activity else None, number)),
-    Column("hbas", "HBAs (DISKS)", 18, _listed(_hbas, _few_hbas), widest=60),
-    Column("cards", "NETWORK", 14, _listed(_cards, lambda i: counted(len(i.cards), "card")), widest=40),
-    Column("drives", "NVMe", 9, _listed(_drives, lambda i: counted(len(i.drives), "drive")), widest=60),
-    Column("cpus", "CPUS", 9, _cpus, keep=2, widest=24),
+    TableColumn("node", "NODE", 9, _name, lambda i: natural(i.name), rising=True),
+    TableColumn("busy", "%CPU", 5, keep=9, widest=11, **_share(lambda i: i.busy)),
+    TableColumn("memory", "MEM", 5, keep=6, **_figure(lambda i: i.node.memory if i.node else None, bytes_)),
+    TableColumn("used", "%USED", 5, keep=7, widest=11, **_share(lambda i: i.used)),
+    TableColumn("remote", "%REMOTE", 7, keep=5,
+                **_figure(lambda i: i.activity.remote if i.activity else None, percent)),
+    TableColumn("missed", "MISS/s", 6, keep=1,
+                **_figure(lambda i: i.activity.missed_per_second if i.activity else None, number)),
+    TableColumn("hbas", "HBAs (DISKS)", 18, _listed(_hbas, _few_hbas), widest=60),
+    TableColumn("cards", "NETWORK", 14, _listed(_cards, lambda i: counted(len(i.cards), "card")), widest=40),
+    TableColumn("drives", "NVMe", 9, _listed(_drives, lambda i: counted(len(i.drives), "drive")), widest=60),
+    TableColumn("cpus", "CPUS", 9, _cpus, keep=2, widest=24),
 )  # fmt: skip
 
 
 def node_rows(scene: Scene) -> Sequence[Row]:
     """Return a row for each node."""
-    found = near(scene)
+    found = numa_rows(scene)
     if found and any(item.node is not None for item in found):
         return [Row(item.name, item, None, f"{item.name} {' '.join((*_hbas(item), *_cards(item)))}") for item in found]
     if scene.now.runs.get("numa") is None:

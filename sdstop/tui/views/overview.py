@@ -7,15 +7,11 @@ from dataclasses import dataclass
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
+from sdstop.analysis.drives import shown
 from sdstop.collectors.system.processes import ProcessActivity, ProcessIo, ProcessSummary
 from sdstop.core.format import rate
-from sdstop.tui.drives import drives, rows, shown
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, text
-from sdstop.tui.pane import Pane, Row
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.table import Cell, Column, LineTable
-from sdstop.tui.views.claims import COLUMNS, Said, claim_rows, cut, note_row, told_rows
 from sdstop.tui.views.detail import busy_processes, hiding
 from sdstop.tui.views.devices import (
     ARRAY,
@@ -31,13 +27,17 @@ from sdstop.tui.views.devices import (
     WRITE,
     WRITE_WAIT,
     WRITES,
-    Spindle,
+    DeviceRow,
     row,
 )
+from sdstop.tui.views.finding_rows import COLUMNS, FindingRow, cut, entry_rows, note_row, told_rows
 from sdstop.tui.views.rebuilds import all_rebuilds, rebuild_row
 from sdstop.tui.views.view import View
 from sdstop.tui.views.vitals import CHART, brief_rows, wide_rows
 from sdstop.tui.why import why_rows
+from sdstop.tui.widgets.palette import FAINT, text
+from sdstop.tui.widgets.pane import Pane, Row
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 _DEVICES = (
     DEVICE, ARRAY, READS, WRITES, READ, WRITE, QUEUE, READ_WAIT, WRITE_WAIT, BUSY, BAR,
@@ -46,43 +46,40 @@ _DEVICES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Doer:
+class ProcessRow:
     """A process at a moment."""
 
     process: ProcessActivity
     scene: Scene
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
         key = (self.process.pid, self.process.started)
-        return Thing(self.process.name, ((ProcessActivity, key), (ProcessIo, key)))
+        return FactSubject(self.process.name, ((ProcessActivity, key), (ProcessIo, key)))
 
 
-def _name(item: Doer, width: int) -> Cell:
-    del width
+def _name(item: ProcessRow, _: int) -> Cell:
     return item.scene.palette.word(item.process.name, 40)
 
 
-def _user(item: Doer, width: int) -> Cell:
-    del width
+def _user(item: ProcessRow, _: int) -> Cell:
     return text((item.scene.palette.word(item.process.user or "-", 20), FAINT))
 
 
-def _command(item: Doer, width: int) -> Cell:
-    del width
+def _command(item: ProcessRow, _: int) -> Cell:
     return text((item.scene.palette.word(item.process.cmdline or "", 300), FAINT))
 
 
 PROCESSES = (
-    Column("process", "PROCESS", 16, _name, lambda i: i.process.name, widest=20, rising=True),
-    Column("pid", "PID", 7, lambda i, _: str(i.process.pid), lambda i: i.process.pid, right=True, keep=4),
-    Column("user", "USER", 8, _user, lambda i: i.process.user or "", keep=3, rising=True),
-    Column("read", "READ/s", 7, lambda i, _: rate(i.process.read_bytes_per_second),
-           lambda i: i.process.read_bytes_per_second, right=True),
-    Column("write", "WRITE/s", 7, lambda i, _: rate(i.process.write_bytes_per_second),
-           lambda i: i.process.write_bytes_per_second, right=True),
-    Column("command", "COMMAND", 16, _command, keep=2, widest=120),
+    TableColumn("process", "PROCESS", 16, _name, lambda i: i.process.name, widest=20, rising=True),
+    TableColumn("pid", "PID", 7, lambda i, _: str(i.process.pid), lambda i: i.process.pid, right=True, keep=4),
+    TableColumn("user", "USER", 8, _user, lambda i: i.process.user or "", keep=3, rising=True),
+    TableColumn("read", "READ/s", 7, lambda i, _: rate(i.process.read_bytes_per_second),
+                lambda i: i.process.read_bytes_per_second, right=True),
+    TableColumn("write", "WRITE/s", 7, lambda i, _: rate(i.process.write_bytes_per_second),
+                lambda i: i.process.write_bytes_per_second, right=True),
+    TableColumn("command", "COMMAND", 16, _command, keep=2, widest=120),
 )  # fmt: skip
 
 
@@ -94,10 +91,10 @@ def hidden_to(scene: Scene) -> str:
 def process_rows(scene: Scene) -> tuple[list[Row], str]:
     """Return the rows of who does the I/O, and a note about those that are hidden."""
     listed = [
-        Row(("process", p.pid, p.started), Doer(p, scene), None, f"{p.name} {p.pid} {p.user} {p.cmdline}")
+        Row(("process", p.pid, p.started), ProcessRow(p, scene), None, f"{p.name} {p.pid} {p.user} {p.cmdline}")
         for p in busy_processes(scene)
     ]
-    summary = next(iter(rows(scene, ProcessSummary)[0].values()), None)
+    summary = next(iter(scene.rows(ProcessSummary)[0].values()), None)
     hidden = hiding(summary) if summary is not None else ""
     note = f"{hidden}: {hidden_to(scene)}" if hidden else ""
     if not listed:
@@ -116,7 +113,7 @@ _MOST = 3
 class Overview(View):
     """The first view."""
 
-    key = "1"
+    families = (ProcessActivity, ProcessIo, ProcessSummary)
     main: LineTable
 
     def compose(self) -> ComposeResult:
@@ -146,8 +143,8 @@ class Overview(View):
         vitals = wide_rows(scene, self.app.size.width) if wide else brief_rows(scene)
         self.vitals.put([*vitals, *running], scene.palette)
         self._show_findings(scene)
-        listed = [d for d in drives(scene).values() if shown(d)]
-        rows_ = [row(d.name, Spindle(d, scene, abroad=True)) for d in listed]
+        listed = [d for d in scene.drives().values() if shown(d)]
+        rows_ = [row(d.name, DeviceRow(d, scene, abroad=True)) for d in listed]
         self.devices.put(rows_ or [note_row("no block device is known yet", scene)], scene.palette)
         if self.processes.display:
             doers, note = process_rows(scene)
@@ -156,7 +153,7 @@ class Overview(View):
 
     def _show_findings(self, scene: Scene) -> None:
         unknown = scene.unknown()
-        rows_ = claim_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
+        rows_ = entry_rows([*scene.findings(), *(c for c in unknown if not c.calm)], scene)
         if not scene.findings():
             good = len(scene.look.judgement.ruled_out)
             things = f"nothing wrong found; {good} thing{'s' * (good != 1)} looked at and found good (!)"
@@ -170,8 +167,8 @@ class Overview(View):
         height = self.app.size.height
         # As many lines as the longest of them needs, so that nothing moves when the cursor does; words of a shorter
         # one may break worse.
-        long = [row.item for row in rows_ if isinstance(row.item, Said) and cut(row.item, self.main)]
-        longest = max(long, key=lambda item: len(item.claim.subject) + len(item.claim.summary), default=None)
+        long = [row.item for row in rows_ if isinstance(row.item, FindingRow) and cut(row.item, self.main)]
+        longest = max(long, key=lambda item: len(item.entry.subject) + len(item.entry.summary), default=None)
         needed = len(told_rows(longest, self.app.size.width, _MOST))
         needed = min(needed + 1, _MOST + 1) if len(long) > 1 else needed
         self.told.display = needed > 0 and height >= 20 and not self.why.display
@@ -188,12 +185,13 @@ class Overview(View):
     def _show_why(self) -> None:
         row = self.main.chosen
         item = row.item if row is not None else None
-        self.why.title = "Why" if isinstance(item, Said) else ""
+        self.why.title = "Why" if isinstance(item, FindingRow) else ""
         if not self.why.display:
             self.told.put(
-                told_rows(item if isinstance(item, Said) else None, self.app.size.width, _MOST), self.scene.palette
+                told_rows(item if isinstance(item, FindingRow) else None, self.app.size.width, _MOST),
+                self.scene.palette,
             )
-        elif isinstance(item, Said):
-            self.why.put(why_rows(item.claim, self.scene, self.why.size.width), self.scene.palette, "Enter opens")
+        elif isinstance(item, FindingRow):
+            self.why.put(why_rows(item.entry, self.scene, self.why.size.width), self.scene.palette, "Enter opens")
         else:
             self.why.put((), self.scene.palette)

@@ -9,12 +9,11 @@ from sdstop.analysis.rebuilding import Rebuilding, rebuildings
 from sdstop.core.finding import Finding
 from sdstop.core.format import bytes_, done, duration, quantity
 from sdstop.readings.rebuild import Rebuild
-from sdstop.tui.drives import rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import PLAIN, Line, text, width_of
-from sdstop.tui.pane import Row
+from sdstop.tui.facts import FactLink, FactSubject
 from sdstop.tui.scene import Scene
 from sdstop.tui.views.cells import gauge
+from sdstop.tui.widgets.palette import PLAIN, Line, text, width_of
+from sdstop.tui.widgets.pane import Row
 
 _BAR, _SHORT = 24, 10
 _NAME, _FEWEST = 30, 12
@@ -24,26 +23,16 @@ _SURE = 0.5
 
 def all_rebuilds(scene: Scene) -> list[Rebuild]:
     """Return every rebuild, by what is rebuilt."""
-    return sorted(rows(scene, Rebuild)[0].values(), key=lambda row: (row.array, row.operation))
+    return sorted(scene.rows(Rebuild)[0].values(), key=lambda row: (row.array, row.operation))
 
 
 def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
     """Return the row of a rebuild; `named` where it does not stand below what is rebuilt. Enter shows all of it."""
     known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
-    thing = _Opened(rebuild)
+    thing = FactLink(FactSubject(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
     key = ("rebuild", rebuild.array, rebuild.operation)
     search = f"{rebuild.array} {rebuild.operation} rebuild"
     return Row(key, thing, lambda width: _line(rebuild, known, scene, width, named=named), search)
-
-
-class _Opened:
-    """A rebuild's row: what a choice of it leads to."""
-
-    __slots__ = ("opens",)
-
-    def __init__(self, rebuild: Rebuild) -> None:
-        """Lead to all fields of the rebuild."""
-        self.opens = Thing(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),))
 
 
 def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, *, named: bool) -> Line:
@@ -52,7 +41,7 @@ def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, 
     When it is done is told last and matters most.
     """
     palette = scene.palette
-    said = [f for f in scene.look.judgement.findings if _about(f, rebuild)]
+    said = [f for f in scene.in_force if _about(f, rebuild)]
     worst = max((f.severity for f in said), key=lambda s: s.rank, default=None)
     style = palette.severity(worst) if worst is not None else PLAIN
     flag = said[0].rule if said else ""

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from sdstop.core.evidence import Outcome
 from sdstop.core.format import clock, wait
 from sdstop.core.snapshot import Run
-from sdstop.tui.palette import FAINT, PLAIN, text
-from sdstop.tui.pane import Row
-from sdstop.tui.scene import BAD, Claim, Scene
-from sdstop.tui.table import Cell, Column
+from sdstop.tui.scene import BAD, FindingEntry, Scene
+from sdstop.tui.widgets.palette import FAINT, PLAIN, text
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import Cell, TableColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceRow:
     """A collector's latest run at a moment."""
 
     run: Run
@@ -23,16 +23,15 @@ class Source:
     pace: float
 
     @property
-    def opens(self) -> Claim:
+    def opens(self) -> FindingEntry:
         """What a choice of the row leads to."""
         bad = self.run.outcome in BAD
         said = f"{self.run.word}: {self.run.reason}" if self.run.reason else self.run.word
-        return Claim(f"{'run' if bad else 'source'}:{self.run.collector}", None, said, self.run.collector,
+        return FindingEntry(f"{'run' if bad else 'source'}:{self.run.collector}", None, said, self.run.collector,
                      self.run.since, run=self.run, began=self.run.began)  # fmt: skip
 
 
-def _outcome(item: Source, width: int) -> Cell:
-    del width
+def _outcome(item: SourceRow, _: int) -> Cell:
     run, palette = item.run, item.scene.palette
     if run.outcome in BAD:
         return text((f"?{run.outcome.value}", palette.severity(None)))
@@ -40,29 +39,27 @@ def _outcome(item: Source, width: int) -> Cell:
     return text(("not recorded" if unrecorded else run.word, PLAIN if run.outcome is Outcome.OK else FAINT))
 
 
-def _badness(item: Source) -> int:
+def _badness(item: SourceRow) -> int:
     """Return the place in the order from bad to good."""
     return BAD.index(item.run.outcome) if item.run.outcome in BAD else len(BAD) + (not item.run.partial)
 
 
-def _reason(item: Source, width: int) -> Cell:
-    del width
+def _reason(item: SourceRow, _: int) -> Cell:
     return text((item.scene.palette.word(item.run.reason, 300), FAINT))
 
 
-def _pace(item: Source, width: int) -> Cell:
-    del width
+def _pace(item: SourceRow, _: int) -> Cell:
     return text(("once" if math.isinf(item.pace) else f"{item.pace:g} s", FAINT))
 
 
 SOURCES = (
-    Column("source", "SOURCE", 11, lambda i, _: i.scene.palette.word(i.run.collector, 30), lambda i: i.run.collector,
-           widest=14, rising=True),
-    Column("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
-    Column("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
-    Column("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4),
-    Column("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
-    Column("reason", "REASON", 16, _reason, widest=120),
+    TableColumn("source", "SOURCE", 11, lambda i, _: i.scene.palette.word(i.run.collector, 30),
+                lambda i: i.run.collector, widest=14, rising=True),
+    TableColumn("outcome", "OUTCOME", 12, _outcome, _badness, rising=True),
+    TableColumn("since", "SINCE", 8, lambda i, _: text((clock(i.run.since), FAINT)), lambda i: i.run.since, keep=3),
+    TableColumn("took", "ms", 6, lambda i, _: wait(i.run.duration), lambda i: i.run.duration, right=True, keep=4),
+    TableColumn("pace", "PACE", 5, _pace, lambda i: i.pace, right=True, keep=2),
+    TableColumn("reason", "REASON", 16, _reason, widest=120),
 )  # fmt: skip
 
 
@@ -70,7 +67,7 @@ def source_rows(scene: Scene) -> tuple[list[Row], str]:
     """Return a row for each collector, and how many fare well."""
     paces = {c.name: c.pace for c in scene.session.collectors}
     listed = [
-        Row(run.collector, Source(run, scene, paces.get(run.collector, 0.0)), None, f"{run.collector} {run.reason}")
+        Row(run.collector, SourceRow(run, scene, paces.get(run.collector, 0.0)), None, f"{run.collector} {run.reason}")
         for run in scene.now.runs.values()
     ]
     partly = sum(run.partial for run in scene.now.runs.values())

@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 from textual.containers import Container
 
-from sdstop.tui.pane import Pane
+from sdstop.core.model import Reading
 from sdstop.tui.scene import Scene
+from sdstop.tui.widgets.pane import Pane
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ViewPlace:
     """A row of a view, to go to."""
 
     view: str
@@ -20,10 +21,14 @@ class Place:
 
 
 class View(Container):
-    """A page of panes. `key` is the key that shows it, `main` the pane that is focused first."""
+    """A page of panes.
+
+    `main` is the pane that is focused first; `families` are those whose rows it shows: what no view names has its
+    place in the table of other readings.
+    """
 
     DEFAULT_CSS = "View { width: 1fr; height: 1fr; }"
-    key: ClassVar[str]
+    families: ClassVar[tuple[type[Reading], ...]] = ()
     main: Pane
 
     def show(self, scene: Scene) -> None:

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 
 from rich.segment import Segment
 
+from sdstop.analysis.drives import PAST, DiskTotals, totals
 from sdstop.collectors.network.interfaces import InterfaceActivity
 from sdstop.collectors.system.node import CpuActivity, Node, Pressure
 from sdstop.core.format import bytes_, duration, number, percent, quantity
 from sdstop.core.model import Reading
-from sdstop.tui.drives import PAST, Totals, rows, totals
-from sdstop.tui.palette import FAINT, STRONG, Line, pairs, text, width_of
-from sdstop.tui.pane import Row
 from sdstop.tui.scene import Scene
-from sdstop.tui.strip import cells, chart, scale, spark
 from sdstop.tui.views.cells import gauge
+from sdstop.tui.widgets.graph import chart, scale
+from sdstop.tui.widgets.palette import FAINT, STRONG, Line, pairs, text, width_of
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.strip import cells, spark
 
 CHART = 5
 """Lines of a chart."""
@@ -26,8 +27,8 @@ CHART = 5
 class Flow:
     """Reads or writes out of totals: bytes and requests."""
 
-    size: Callable[[Totals], float]
-    count: Callable[[Totals], float]
+    size: Callable[[DiskTotals], float]
+    count: Callable[[DiskTotals], float]
 
 
 _READ = Flow(lambda t: t.read_bytes, lambda t: t.reads)
@@ -36,17 +37,17 @@ _WRITE = Flow(lambda t: t.write_bytes, lambda t: t.writes)
 
 def cpu(scene: Scene) -> CpuActivity | None:
     """Return what all processors together did."""
-    return rows(scene, CpuActivity)[0].get("all")
+    return scene.rows(CpuActivity)[0].get("all")
 
 
 def node(scene: Scene) -> Node | None:
     """Return the node's one row."""
-    return next(iter(rows(scene, Node)[0].values()), None)
+    return next(iter(scene.rows(Node)[0].values()), None)
 
 
 def mark(scene: Scene, family: type[Reading]) -> str:
     """Return what stands before a family's numbers: `~` where they are stale."""
-    return "~" if rows(scene, family)[1] else " "
+    return "~" if scene.rows(family)[1] else " "
 
 
 def memory_used(n: Node | None) -> float | None:
@@ -56,9 +57,9 @@ def memory_used(n: Node | None) -> float | None:
     return 1 - n.memory_available / n.memory_total
 
 
-def series(scene: Scene, read: Callable[[Totals], float], width: int) -> list[float | None]:
+def series(scene: Scene, read: Callable[[DiskTotals], float], width: int) -> list[float | None]:
     """Return a figure of all disks, one value per second, the newest last."""
-    samples = [(ends, seconds, read(total)) for ends, seconds, total in totals(scene)]
+    samples = [(ends, seconds, read(total)) for ends, seconds, total in totals(scene.window, scene.in_force)]
     return cells(samples, samples[-1][0], width) if samples else [None] * width
 
 
@@ -95,7 +96,7 @@ def _node_line(scene: Scene, width: int) -> Line:
 
 
 def _stalled(scene: Scene, resource: str) -> float | None:
-    row = rows(scene, Pressure)[0].get(resource)
+    row = scene.rows(Pressure)[0].get(resource)
     return row.some_avg10 if row is not None else None
 
 
@@ -114,7 +115,7 @@ def _io_line(scene: Scene, width: int) -> Line:
 
 
 def _io(title: str, flow: Flow, scene: Scene, room: int) -> Line:
-    now = totals(scene)
+    now = totals(scene.window, scene.in_force)
     last = now[-1][2] if now else None
     values = series(scene, flow.size, room)
     strip = spark(values, _top(values), ascii=scene.palette.ascii)
@@ -147,7 +148,7 @@ def wide_rows(scene: Scene, scene_width: int) -> list[Row]:
 
 
 def _chart(title: str, flow: Flow, scene: Scene, room: int) -> list[Line]:
-    now = totals(scene)
+    now = totals(scene.window, scene.in_force)
     last = now[-1][2] if now else None
     values = series(scene, flow.size, room)
     top = _top(values)
@@ -165,7 +166,7 @@ def _facts(scene: Scene) -> list[Line]:
     memory = f"{bytes_(n.memory_total)}" if n is not None and n.memory_total else "-"
     dirty = f"  dirty {bytes_(n.memory_dirty)}" if n is not None and n.memory_dirty is not None else ""
     loads = [number(v) for v in (n.load1, n.load5, n.load15)] if n is not None else ["-"]
-    net = rows(scene, InterfaceActivity)[0].values()
+    net = scene.rows(InterfaceActivity)[0].values()
     real = [i for i in net if i.interface != "lo"]
     kernel = word(n.kernel, 40) if n is not None and n.kernel else "-"
     return [

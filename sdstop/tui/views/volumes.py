@@ -14,24 +14,23 @@ from sdstop.core.format import bytes_, duration, number, percent, quantity, rate
 from sdstop.core.model import Reading
 from sdstop.readings.cluster import ClusterVolume
 from sdstop.readings.limit import Limit, LimitUse
-from sdstop.tui.drives import rows
-from sdstop.tui.facts import Thing
-from sdstop.tui.palette import FAINT, STRONG, Line, Palette, text
-from sdstop.tui.pane import Pane, Row, words
+from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
-from sdstop.tui.strip import layers
-from sdstop.tui.table import Cell, Column, LineTable
 from sdstop.tui.views.cells import bar_cell, counted, pressed
-from sdstop.tui.views.claims import note_row
+from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
-from sdstop.tui.why import claim_mark
+from sdstop.tui.why import entry_mark
+from sdstop.tui.widgets.graph import layers
+from sdstop.tui.widgets.palette import FAINT, STRONG, Line, Palette, text
+from sdstop.tui.widgets.pane import Pane, Row, words
+from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
 """Collectors of volumes and limits."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LimitedVolume:
     """A volume with a limit of its, or without any; `longest` is the scale of waits in seconds."""
 
     scene: Scene
@@ -98,7 +97,7 @@ class Held:
         return _mean(self.volume)
 
     @property
-    def pain(self) -> tuple[int, float, float, float]:
+    def urgency(self) -> tuple[int, float, float, float]:
         """What the worst is first by: what is said of it, time at the limit, wait of the limit's own, share used."""
         rank = -1 if self.severity is None else self.severity.rank
         own = self.known.limit_wait if self.known is not None else None
@@ -107,7 +106,7 @@ class Held:
         return rank, proven or 0.0, own or 0.0, share
 
     @property
-    def opens(self) -> Thing:
+    def opens(self) -> FactSubject:
         """What a choice of the row leads to."""
         parts: list[tuple[type[Reading], Hashable]] = []
         if self.limit is not None:
@@ -115,7 +114,7 @@ class Held:
             parts += [(Limit, key), (LimitUse, key)]
         if self.volume is not None:
             parts.append((ClusterVolume, (self.volume.cluster, self.volume.volume)))
-        return Thing(self.name, tuple(parts))
+        return FactSubject(self.name, tuple(parts))
 
 
 def _sum(volume: ClusterVolume | None, *fields: str) -> float | None:
@@ -132,9 +131,9 @@ def _mean(volume: ClusterVolume | None) -> float | None:
     return sum(time * count for time, count in known) / total if total else None
 
 
-def held(scene: Scene) -> list[Held]:
+def limited_volumes(scene: Scene) -> list[LimitedVolume]:
     """Return every limit with its use, then the volumes that have none."""
-    volumes = list(rows(scene, ClusterVolume)[0].values())
+    volumes = list(scene.rows(ClusterVolume)[0].values())
     by_name = {row.volume: row for row in volumes}
     worst = scene.worst()
 
@@ -147,7 +146,7 @@ def held(scene: Scene) -> list[Held]:
     waits = [known.wait or known.disk_wait or 0.0 for known in found]
     longest = max([*waits, *(_mean(row) or 0.0 for row in volumes)], default=0.0)
     limited = [
-        Held(
+        LimitedVolume(
             scene,
             known.limit.volume,
             known,
@@ -159,16 +158,14 @@ def held(scene: Scene) -> list[Held]:
     ]
     named = {item.name for item in limited}
     others = [row for row in volumes if row.volume not in named]
-    return limited + [Held(scene, r.volume, None, r, said(r.volume), longest) for r in others]
+    return limited + [LimitedVolume(scene, r.volume, None, r, said(r.volume), longest) for r in others]
 
 
-def _name(item: Held, width: int) -> Line:
-    del width
+def _name(item: LimitedVolume, _: int) -> Line:
     return pressed(item.name, item.severity, item.scene.palette)
 
 
-def _owner(item: Held, width: int) -> Cell:
-    del width
+def _owner(item: LimitedVolume, _: int) -> Cell:
     limit = item.limit
     word = item.scene.palette.word
     if limit is None:
@@ -177,8 +174,8 @@ def _owner(item: Held, width: int) -> Cell:
     return text((f"{word(limit.owner or limit.kind, 60)}{way}", FAINT))
 
 
-def _share(read: Callable[[Held], float | None]) -> dict[str, Any]:
-    def cell(item: Held, width: int) -> Cell:
+def _share(read: Callable[[LimitedVolume], float | None]) -> dict[str, Any]:
+    def cell(item: LimitedVolume, width: int) -> Cell:
         found = read(item)
         if found is None:
             return text(("-".rjust(5), FAINT))
@@ -191,7 +188,7 @@ def _share(read: Callable[[Held], float | None]) -> dict[str, Any]:
     return {"cell": cell, "value": read}
 
 
-def _colored(line: Line, share: float, item: Held) -> Line:
+def _colored(line: Line, share: float, item: LimitedVolume) -> Line:
     if item.severity is None or share < _NEAR:
         return line
     style = item.scene.palette.severity(item.severity)
@@ -203,12 +200,11 @@ _NEAR = 0.9
 
 
 def _figure(
-    read: Callable[[Held], float | None], shown: Callable[[float | None], str], *, most: bool = False
+    read: Callable[[LimitedVolume], float | None], shown: Callable[[float | None], str], *, most: bool = False
 ) -> dict[str, Any]:
     """Return what paints and sorts a number; `most`: of a shared limit it is marked as the most that one has."""
 
-    def cell(item: Held, width: int) -> Cell:
-        del width
+    def cell(item: LimitedVolume, _: int) -> Cell:
         said = shown(read(item))
         if said in {"0", "-", "0.00"}:
             return text((said, FAINT))
@@ -217,7 +213,7 @@ def _figure(
     return {"cell": cell, "value": read, "right": True}
 
 
-def _split(item: Held, width: int) -> Cell:
+def _split(item: LimitedVolume, width: int) -> Cell:
     """Draw a request's wait: the disks' part, then the limit's own."""
     known = item.known
     if known is None or item.longest <= 0:
@@ -242,26 +238,26 @@ def split_bar(
 
 
 _COLUMNS = (
-    Column("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
-    Column("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
-           rising=True),
-    Column("iops", "IOPS", 6, **_figure(lambda i: i.iops, number, most=True)),
-    Column("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
-    Column("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate, most=True)),
-    Column("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
-    Column("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent, most=True)),
-    Column("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
-    Column("wait", "await", 6, keep=8, **_figure(lambda i: i.wait, wait)),
-    Column("own", "limit", 6, keep=7, **_figure(lambda i: i.known.limit_wait if i.known else None, wait)),
-    Column("disks", "disks", 6, keep=7, **_figure(lambda i: i.known.disk_wait if i.known else None, wait)),
-    Column("pain", "WAIT: DISKS, LIMIT", 8, _split, lambda i: i.pain, keep=1, widest=30),
+    TableColumn("volume", "VOLUME", 12, _name, lambda i: i.name, widest=28, rising=True),
+    TableColumn("owner", "HELD TO IT", 12, _owner, lambda i: i.limit.owner if i.limit else "", keep=9, widest=28,
+                rising=True),
+    TableColumn("iops", "IOPS", 6, **_figure(lambda i: i.iops, number, most=True)),
+    TableColumn("piops", "%IOPS", 5, widest=16, **_share(lambda i: i.iops_share)),
+    TableColumn("bytes", "B/s", 6, **_figure(lambda i: i.bytes, rate, most=True)),
+    TableColumn("pbytes", "%B/s", 5, widest=16, **_share(lambda i: i.bytes_share)),
+    TableColumn("time", "%TIME", 5, **_figure(lambda i: i.at_limit, percent, most=True)),
+    TableColumn("size", "areq", 5, keep=2, **_figure(lambda i: i.known.size if i.known else None, bytes_)),
+    TableColumn("wait", "await", 6, keep=8, **_figure(lambda i: i.wait, wait)),
+    TableColumn("own", "limit", 6, keep=7, **_figure(lambda i: i.known.limit_wait if i.known else None, wait)),
+    TableColumn("disks", "disks", 6, keep=7, **_figure(lambda i: i.known.disk_wait if i.known else None, wait)),
+    TableColumn("pain", "WAIT: DISKS, LIMIT", 8, _split, lambda i: i.urgency, keep=1, widest=30),
 )  # fmt: skip
 
 
 class Volumes(View):
     """Volumes and their limits above, what is known of the one under the cursor below."""
 
-    key = "8"
+    families = (ClusterVolume, Limit, LimitUse)
 
     def compose(self) -> ComposeResult:
         """Lay out the panes."""
@@ -274,7 +270,7 @@ class Volumes(View):
     def show(self, scene: Scene) -> None:
         """Paint a moment."""
         self.scene = scene
-        listed = held(scene)
+        listed = limited_volumes(scene)
         found = [Row(_key(item), item, None, _searchable(item)) for item in listed]
         self.main.put(found or [note_row(_nothing(scene), scene)], scene.palette, _note(listed, scene))
         self.detail.display = bool(found) and self.app.size.height >= 18
@@ -290,17 +286,17 @@ class Volumes(View):
     def _show_chosen(self) -> None:
         row = self.main.chosen
         item = row.item if row is not None else None
-        if isinstance(item, Held):
+        if isinstance(item, LimitedVolume):
             self.detail.title = item.scene.palette.word(item.name, 60)
             self.detail.put(list(_detail(item)), item.scene.palette)
 
 
-def _key(item: Held) -> Hashable:
+def _key(item: LimitedVolume) -> Hashable:
     limit = item.limit
     return (item.name, *((limit.owner, limit.kind, limit.direction) if limit is not None else ()))
 
 
-def _searchable(item: Held) -> str:
+def _searchable(item: LimitedVolume) -> str:
     limit, volume = item.limit, item.volume
     facts = [item.name]
     if limit is not None:
@@ -310,27 +306,27 @@ def _searchable(item: Held) -> str:
     return " ".join(facts)
 
 
-def _note(listed: list[Held], scene: Scene) -> str:
+def _note(listed: list[LimitedVolume], scene: Scene) -> str:
     limited = {item.name for item in listed if item.limit is not None and item.limit.limited not in {None, "none"}}
     names = {item.name for item in listed}
     facts = [counted(len(names), "volume"), f"{len(limited)} limited"] if names else []
     return f" {scene.palette.dot} ".join(facts)
 
 
-def _detail(item: Held) -> Iterator[Row]:
+def _detail(item: LimitedVolume) -> Iterator[Row]:
     palette = item.scene.palette
     subject = item.limit.subject if item.limit is not None else f"vol:{item.name}"
-    for claim in item.scene.findings():
-        if claim.subject in {subject, f"vol:{item.name}"}:
-            line = text((f" {palette.word(claim.finding.rule if claim.finding else '', 30)} ", STRONG),
-                        palette.word(claim.summary, 400))  # fmt: skip
-            yield words((*text(" "), *claim_mark(claim, palette), *line), claim.key, claim)
+    for entry in item.scene.findings():
+        if entry.subject in {subject, f"vol:{item.name}"}:
+            line = text((f" {palette.word(entry.finding.rule if entry.finding else '', 30)} ", STRONG),
+                        palette.word(entry.summary, 400))  # fmt: skip
+            yield words((*text(" "), *entry_mark(entry, palette), *line), entry.key, entry)
     for title, facts in (("limit", list(_limits(item))), ("use", list(_use(item))), ("is", list(_is(item)))):
         if facts:
             yield words(text((f" {title:<8}", FAINT), f" {palette.dot} ".join(palette.word(f, 90) for f in facts)))
 
 
-def _limits(item: Held) -> Iterator[str]:
+def _limits(item: LimitedVolume) -> Iterator[str]:
     limit, known = item.limit, item.known
     if limit is None or known is None:
         yield "none is known"
@@ -354,7 +350,7 @@ def _limits(item: Held) -> Iterator[str]:
         yield f"a burst, {duration(known.burst_left)} left at most"
 
 
-def _use(item: Held) -> Iterator[str]:
+def _use(item: LimitedVolume) -> Iterator[str]:
     known = item.known
     if known is None or not known.samples:
         if known is not None and known.limit.limited not in {None, "none"}:
@@ -374,7 +370,7 @@ def _use(item: Held) -> Iterator[str]:
         yield f"await {wait(known.wait)} ms: limit {wait(known.limit_wait)}, disks {wait(known.disk_wait)}"
 
 
-def _is(item: Held) -> Iterator[str]:
+def _is(item: LimitedVolume) -> Iterator[str]:
     volume, limit = item.volume, item.limit
     if volume is not None:
         yield " ".join(word for word in (volume.provisioning or "", quantity(volume.size, "bytes")) if word)

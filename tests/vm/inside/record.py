@@ -12,15 +12,13 @@ from pathlib import Path
 
 from sdstop.cli.arguments import duration
 from sdstop.collectors import BUILTIN
-from sdstop.core.collector import LIVE, ONCE, Collector, Need
+from sdstop.core.collector import LIVE, ONCE, Collector, Command, Need
 from sdstop.core.evidence import Origin
 from sdstop.core.host import Host, Unreadable
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, Conclusions
 from sdstop.exporters.report.document import document, plain
-from sdstop.node.commands import COMMANDS, Command, CommandRunner
-from sdstop.node.live import LiveHost
 from sdstop.rules import RULES
 from sdstop.sampler import Sampler
 
@@ -64,20 +62,23 @@ def _read(host: Host, path: str) -> None:
             return
 
 
+def _need(what: str) -> Need | Command:
+    argv = tuple(what.removeprefix("cmd:").split())
+    return Command(argv, "asked for") if what.startswith("cmd:") else Need(what, "asked for")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", dest="output")
     parser.add_argument("--duration", type=duration)
     parser.add_argument("--interval", type=duration)
     options = parser.parse_args()
-    needs = tuple(Need(what.removeprefix(ONLY_ONCE), "asked for") for what in RAW)
+    needs = tuple(_need(what.removeprefix(ONLY_ONCE)) for what in RAW)
     raw = (
         Collector("raw", "What is recorded for later", read, (), needs, LIVE, 20.0),
         Collector("raw-once", "What is recorded once", read_once, (), needs, ONCE, 60.0),
     )
-    commands = [need.what.removeprefix("cmd:").split() for need in needs if need.what.startswith("cmd:")]
-    allowed = [*COMMANDS, *(Command(tuple(argv), "asked for") for argv in commands)]
-    sampler = Sampler((*BUILTIN, *raw), host=lambda: LiveHost(runner=CommandRunner(allowed)), interval=options.interval)
+    sampler = Sampler((*BUILTIN, *raw), interval=options.interval)
     origin = Origin("sdsvm", live=True, privileged=True)
     names = [collector.name for collector in (*BUILTIN, *raw)]
     session = Session(origin, BUILTIN, RULES, remember=0.0)

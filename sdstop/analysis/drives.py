@@ -1,0 +1,275 @@
+"""Block devices and arrays, joined over families, with their recent past."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from sdstop.analysis.latest import latest_rows
+from sdstop.collectors.block.devices import BlockDevice
+from sdstop.collectors.devicemapper.dmtable import volume
+from sdstop.collectors.md.readings import Array, Member
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.finding import Finding, Severity, worst_by_subject
+from sdstop.core.format import natural
+from sdstop.core.history import Moment, Window
+from sdstop.readings.disk import DiskActivity
+from sdstop.readings.rebuild import Rebuild
+
+PAST = 60
+"""Seconds of the recent past."""
+
+_STACKED = frozenset(
+    {"partition", "md", "dm", "loop", "ram", "zram", "nvme_path", "bcache", "zvol", "drbd", "floppy", "rom", "virtual"}
+)
+"""Kinds whose I/O is seen again in another device, or is none: they take no part in totals."""
+_KINDS = (
+    ("md", re.compile(r"md(\d+|_.*)$")),
+    ("dm", re.compile(r"dm-\d+$")),
+    ("loop", re.compile(r"loop\d+$")),
+    ("ram", re.compile(r"z?ram\d+$")),
+    ("rom", re.compile(r"sr\d+$")),
+    ("floppy", re.compile(r"fd\d+$")),
+    ("partition", re.compile(r"(?:(?:nvme\d+n\d+|mmcblk\d+|md\d+|nbd\d+|loop\d+)p\d+|(?:[shv]|xv)d[a-z]+\d+)$")),
+)
+_FLAGS = {
+    "hot-stripe-member": "hot!",
+    "slow-stripe-member": "slow!",
+    "stripe-convoy": "convoy!",
+    "device-hung": "hung!",
+    "array-degraded": "degraded!",
+    "zfs-pool-degraded": "errors!",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PeerMedians:
+    """What the members of an array have in the middle: queue in requests, wait in seconds, None if none says."""
+
+    queue: float | None
+    wait: float | None
+
+
+USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
+"""States of devices of a pool that are as they should be."""
+
+
+class DriveState(NamedTuple):
+    """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it.
+
+    A named tuple: thousands are made every second.
+    """
+
+    name: str
+    kind: str
+    activity: DiskActivity | None
+    device: BlockDevice | None = None
+    members: tuple[Member, ...] = ()
+    severity: Severity | None = None
+    flag: str = ""
+    stale: bool = False
+    pools: tuple[str, ...] = ()
+
+    @property
+    def urgency(self) -> tuple[int, float, float]:
+        """What the worst is first by: findings, then how much waits for it, then how busy it is."""
+        a = self.activity
+        rank = -1 if self.severity is None else self.severity.rank
+        return (rank, (a.queue or 0.0) if a else 0.0, (a.busy or 0.0) if a else 0.0)
+
+    @property
+    def volume(self) -> str:
+        """The name of a device mapper device as an operator reads it, "" for other devices."""
+        d = self.device
+        return volume(d.dm_name, d.dm_uuid) if d is not None and d.dm_name else ""
+
+    @property
+    def whole(self) -> bool:
+        """Whether its I/O counts: it is no part of another device, and no other stands below it."""
+        return self.kind not in _STACKED
+
+
+def kind_of(name: str, device: BlockDevice | None) -> str:
+    """Return what kind of device it is; by its name where sysfs is not known."""
+    if device is not None:
+        return device.kind
+    return next((kind for kind, pattern in _KINDS if pattern.match(name)), "disk")
+
+
+def drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
+    """Return every block device by name; `findings` are those in force at the window's end."""
+    return window.once("drives", lambda: _drives(window, findings))
+
+
+def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
+    activities, stale = latest_rows(window, DiskActivity)
+    devices, _ = latest_rows(window, BlockDevice)
+    members: dict[str, list[Member]] = {}
+    for member in latest_rows(window, Member)[0].values():
+        members.setdefault(member.device, []).append(member)
+    pools: dict[str, dict[str, str]] = {}
+    gone = {member.device: member.state for known in members.values() for member in known if member.state == "faulty"}
+    for vdev in latest_rows(window, Vdev)[0].values():
+        if vdev.device and vdev.group != "spares":
+            part = devices.get(vdev.device)
+            disk = (part.parent if part is not None else None) or vdev.device
+            pools.setdefault(disk, {})[vdev.pool] = vdev.vdev
+            if vdev.leaf and vdev.state not in USABLE:
+                gone[disk] = vdev.state.lower()
+    worst = worst_by_subject(findings)
+    flags: dict[str, str] = {}
+    for finding in reversed(findings):
+        for name in {finding.subject, finding.subject.rpartition("/")[2]}:
+            flags[name] = _FLAGS.get(finding.rule, finding.rule)
+    found = {}
+    for name in dict.fromkeys(map(str, (*activities, *devices, *members))):
+        device = devices.get(name)
+        found[name] = DriveState(
+            name,
+            kind_of(name, device),
+            activities.get(name),
+            device,
+            tuple(members.get(name, ())),
+            worst.get(name) or (Severity.WARNING if name in gone else None),
+            gone.get(name) or flags.get(name, ""),
+            stale,
+            tuple(pools.get(name, ())),
+        )
+    return found
+
+
+def shown(drive: DriveState) -> bool:
+    """Whether a list of devices shows it unasked: no partitions, and of loops and the like only those in use."""
+    if drive.severity is not None:
+        return True
+    if drive.kind in {"partition", "nvme_path", "floppy"}:
+        return False
+    if drive.kind in {"loop", "ram", "zram", "rom", "nbd"}:
+        used = drive.device is not None and bool(drive.device.backing_file)
+        return used or (drive.activity is not None and drive.activity.completed_per_second > 0)
+    return True
+
+
+def moments(window: Window) -> list[Moment[DiskActivity]]:
+    """Return the runs whose rates the window holds."""
+    return window.moments(DiskActivity)
+
+
+def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
+    """Return a device's queue in a run. What a past run said is kept with that run."""
+    known: dict[str, float | None] = moment.memo.setdefault("queue", {})
+    if name not in known:
+        row = moment.rows.get(name)
+        known[name] = None if row is None else row.queue
+    return known[name]
+
+
+def queues(window: Window, name: str) -> list[tuple[float, float, float | None]]:
+    """Return (ends, seconds, queue) of a device for each run in the window."""
+    return [(moment.started, moment.seconds or 0.0, _queue(moment, name)) for moment in moments(window)]
+
+
+def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[float, float]:
+    """Return the largest and the mean queue of these devices over the window; `group` names them."""
+    most, total, count = 0.0, 0.0, 0
+    for moment in moments(window):
+        known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("queue extents", {})
+        if group not in known:
+            found = [queue for name in names if (queue := _queue(moment, name)) is not None]
+            known[group] = (max(found, default=0.0), sum(found), len(found))
+        most = max(most, known[group][0])
+        total += known[group][1]
+        count += known[group][2]
+    return most, total / count if count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class DiskTotals:
+    """What all disks together did, per second."""
+
+    read_bytes: float
+    write_bytes: float
+    reads: float
+    writes: float
+
+
+def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, float, DiskTotals]]:
+    """Return (ends, seconds, totals) of each run in the window, of devices that are not made of others."""
+    names = [d.name for d in drives(window, findings).values() if d.whole]
+    found = []
+    for moment in moments(window):
+        known = moment.memo.get("totals of disks")
+        if known is None:
+            known = moment.memo["totals of disks"] = _total([moment.rows.get(name) for name in names])
+        found.append((moment.started, moment.seconds or 0.0, known))
+    return found
+
+
+def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
+    kept = [row for row in rows_of if row is not None]
+    return DiskTotals(
+        sum(row.read_bytes_per_second for row in kept),
+        sum(row.write_bytes_per_second for row in kept),
+        sum(row.reads_per_second for row in kept),
+        sum(row.writes_per_second for row in kept),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayState:
+    """An array with its members in the order of slots, what they have in the middle, and what it rebuilds."""
+
+    array: Array
+    drive: DriveState | None
+    members: tuple[tuple[Member, DriveState], ...]
+    peers: PeerMedians
+    rebuilds: tuple[Rebuild, ...]
+    severity: Severity | None
+    convoy: Severity | None
+
+
+def array_states(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
+    """Return the arrays, by name; `findings` are those in force at the window's end."""
+    return window.once("array groups", lambda: _groups(window, findings))
+
+
+def _groups(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
+    known = drives(window, findings)
+    arrays, _ = latest_rows(window, Array)
+    members: dict[str, list[Member]] = {}
+    for member in latest_rows(window, Member)[0].values():
+        members.setdefault(member.array, []).append(member)
+    rebuilds, _ = latest_rows(window, Rebuild)
+    convoys = {f.subject: f.severity for f in findings if f.rule == "stripe-convoy"}
+    worst = worst_by_subject(findings)
+    found = []
+    for array in sorted(arrays.values(), key=lambda a: natural(a.array)):
+        listed = sorted(
+            members.get(array.array, ()),
+            key=lambda m: (m.slot is None, m.slot if m.slot is not None else 0, natural(m.device)),
+        )
+        own = tuple((m, known[m.device]) for m in listed)
+        busy = [d.activity for m, d in own if d.activity is not None and m.slot is not None]
+        peers = PeerMedians(
+            _middle([a.queue for a in busy if a.queue is not None]),
+            _middle([a.wait for a in busy if a.wait is not None]),
+        )
+        found.append(
+            ArrayState(
+                array,
+                known.get(array.array),
+                own,
+                peers,
+                tuple(r for r in rebuilds.values() if r.kind == "md" and r.array == array.array),
+                worst.get(array.array),
+                convoys.get(array.array),
+            )
+        )
+    return found
+
+
+def _middle(values: list[float]) -> float | None:
+    return median(values) if len(values) >= 2 else None

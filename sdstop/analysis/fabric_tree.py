@@ -1,0 +1,254 @@
+"""HBAs, expanders, slots and disks as a tree, made of what sysfs says of each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+from sdstop.analysis.fabric import KINDS
+from sdstop.analysis.latest import latest_rows
+from sdstop.collectors.fabric.hba import DiskPath, Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasDevice, SasPhy
+from sdstop.core.format import natural
+from sdstop.core.history import Window
+
+T = TypeVar("T")
+
+_IDLE = frozenset({None, "up", "Unknown", "Phy disabled"})
+"""States of phys that are up or have nothing to say."""
+_ORDER = {kind: place for place, kind in enumerate(("sas", "raid", "scsi", "sata", "ata", "ide", "storage", "nvme"))}
+
+
+def total(phy: SasPhy) -> int | None:
+    """Return the largest counter of a phy: one damaged word is counted by several."""
+    known = [value for name in COUNTERS if (value := getattr(phy, name)) is not None]
+    return max(known, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class FabricNode:
+    """Something of the fabric.
+
+    An HBA, a SCSI host whose HBA is not known, an expander, a disk, a device without one, or a phy that is not up
+    although it should.
+    `phys` lead to it: of an HBA its own, of a disk those of the expander or HBA that it is attached to. `owned` are
+    an expander's own. `disks` are the block devices in it and below.
+    """
+
+    key: str
+    kind: str
+    name: str
+    hba: Hba | None = None
+    hosts: tuple[str, ...] = ()
+    device: SasDevice | None = None
+    path: DiskPath | None = None
+    phys: tuple[SasPhy, ...] = ()
+    owned: tuple[SasPhy, ...] = ()
+    below: tuple[FabricNode, ...] = ()
+    disks: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> Iterator[str]:
+        """What findings may call it."""
+        yield self.name
+        yield from self.hosts
+        if self.hba is not None:
+            yield self.hba.hba
+        if self.device is not None:
+            yield self.device.device
+        yield from (phy.phy for phy in self.phys)
+
+    @property
+    def counted(self) -> Iterator[SasPhy]:
+        """Every phy in it and below, each once."""
+        if self.kind in {"disk", "device", "phy"}:
+            yield from self.phys
+            return
+        yield from self.phys if self.kind != "expander" else self.owned
+        for node in self.below:
+            if node.kind == "expander":
+                yield from node.counted
+
+    @property
+    def carries(self) -> float | None:
+        """Bytes per second of data on the phys that lead to it, None where none says."""
+        known = [phy.rate for phy in self.phys if phy.rate is not None]
+        return float(sum(known)) if known else None
+
+
+@dataclass(frozen=True, slots=True)
+class FabricTree:
+    """All that is known of what hangs on what.
+
+    `chains` leads from a name to the keys of what has it, outermost first; `others` are functions of storage without
+    disks on which none can be expected.
+    """
+
+    roots: tuple[FabricNode, ...]
+    chains: Mapping[str, tuple[str, ...]]
+    others: int
+    expanders: int
+    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` gives, asking it once as long as nobody read phys and ways again."""
+        if key not in self.memo:
+            self.memo[key] = make()
+        return cast("T", self.memo[key])
+
+
+def fabric_tree(window: Window) -> FabricTree:
+    """Return what hangs on what at a moment."""
+    built = _FabricBuilder(window)
+    roots, others = built.roots()
+    chains: dict[str, tuple[str, ...]] = {}
+
+    def trace(node: FabricNode, above: tuple[str, ...]) -> int:
+        chain = (*above, node.key)
+        for name in node.names:
+            chains.setdefault(name, chain)
+        below = sum(trace(part, chain) for part in node.below)
+        for phy in node.owned:  # those that lead to something are called after it
+            chains.setdefault(phy.phy, chain)
+        return below + (node.kind == "expander")
+
+    expanders = sum(trace(node, ()) for node in roots)
+    return FabricTree(tuple(roots), chains, others, expanders)
+
+
+class _FabricBuilder:
+    """Puts rows together into nodes."""
+
+    def __init__(self, window: Window) -> None:
+        self.hbas = {row.hba: row for row in latest_rows(window, Hba)[0].values()}
+        self.paths: dict[str, list[DiskPath]] = {}
+        self.ends: dict[str, list[DiskPath]] = {}
+        for path in latest_rows(window, DiskPath)[0].values():
+            self.paths.setdefault(path.hba, []).append(path)
+            if path.end_device is not None:
+                self.ends.setdefault(path.end_device, []).append(path)
+        self.above: dict[str, list[SasDevice]] = {}
+        self.devices = dict(latest_rows(window, SasDevice)[0])
+        for device in latest_rows(window, SasDevice)[0].values():
+            self.above.setdefault(device.above or "", []).append(device)
+        self.owned: dict[str, list[SasPhy]] = {}
+        self.ports: dict[str, list[SasPhy]] = {}
+        # A phy that does not tell its port may tell the address at the other end.
+        named: dict[tuple[str, str], str] = {
+            (d.above or "", d.address): d.port for d in self.devices.values() if d.address and d.port
+        }
+        for phy in latest_rows(window, SasPhy)[0].values():
+            self.owned.setdefault(phy.owner or phy.phy, []).append(phy)
+            port = phy.port or (named.get((phy.owner, phy.address or "")) if phy.state == "up" else None)
+            if port is not None:
+                self.ports.setdefault(port, []).append(phy)
+        self.done: set[str] = set()
+
+    def roots(self) -> tuple[list[FabricNode], int]:
+        """Return HBAs, then hosts whose HBA is not known; and how many functions are left out."""
+        found, others = [], 0
+        of_host = {path.host: path.hba for paths in self.paths.values() for path in paths if path.host is not None}
+        for name in sorted({*self.hbas, *self.paths}, key=lambda name: (self._rank(name), name)):
+            hosts = tuple(sorted({host for host, hba in of_host.items() if hba == name}, key=natural))
+            hba = self.hbas.get(name)
+            paths = self.paths.get(name, [])
+            if not paths and (hba is None or hba.kind not in KINDS or (hba.device_id or "").startswith("1af4:")):
+                others += 1
+            elif len(paths) == 1 and not any(self.owned.get(h) or self.above.get(h) for h in hosts):
+                found.append(self._disk(paths[0], hba, hosts))
+            else:
+                found.append(self._hba(name, hba, hosts, paths))
+        hosts_ = {*self.owned, *self.above} - set(of_host)
+        found += [self._hba(host, None, (host,), []) for host in sorted(hosts_, key=natural) if host.startswith("host")]
+        return found, others
+
+    def _rank(self, name: str) -> int:
+        hba = self.hbas.get(name)
+        return _ORDER.get(hba.kind, len(_ORDER)) if hba is not None else len(_ORDER)
+
+    def _hba(self, name: str, hba: Hba | None, hosts: tuple[str, ...], paths: Sequence[DiskPath]) -> FabricNode:
+        parts = [node for host in hosts for node in self._attached(host)]
+        # Disks that SAS says nothing of hang where the way to them leads.
+        lost: dict[str | None, list[DiskPath]] = {}
+        for path in paths:
+            if path.device not in self.done:
+                lost.setdefault(path.expander, []).append(path)
+        for expander, listed in lost.items():
+            disks = [self._disk(path) for path in sorted(listed, key=_slot)]
+            parts += disks if expander is None else [self._group(expander, disks)]
+        phys = tuple(phy for host in hosts for phy in sorted(self.owned.get(host, ()), key=_number))
+        kind = "hba" if hba is not None or paths else "host"
+        return FabricNode(
+            f"{kind}:{name}", kind, name, hba, hosts, None, None, phys, (), tuple(parts), _all_disks(parts)
+        )
+
+    def _group(self, expander: str, disks: Sequence[FabricNode]) -> FabricNode:
+        owned = tuple(sorted(self.owned.get(expander, ()), key=_number))
+        return FabricNode(expander, "expander", expander, owned=owned, below=tuple(disks), disks=_all_disks(disks))
+
+    def _attached(self, owner: str, depth: int = 0) -> Iterator[FabricNode]:
+        """Yield what is attached to a host or expander: expanders, then slots, then links that do not come up."""
+        devices = sorted(self.above.get(owner, ()), key=lambda d: (not _expands(d), d.bay is None, d.bay or 0, _num(d)))
+        for device in devices:
+            if device.device in self.done:
+                continue
+            self.done.add(device.device)
+            phys = tuple(self.ports.get(device.port or "", ()))
+            if _expands(device):
+                known = tuple(self._attached(device.device, depth + 1)) if depth < _DEEPEST else ()
+                below = (*known, *map(self._disk, self._stray(device.device)))
+                owned = tuple(sorted(self.owned.get(device.device, ()), key=_number))
+                yield FabricNode(device.device, "expander", device.device, None, (), device, None, phys, owned, below,
+                           _all_disks(below))  # fmt: skip
+                continue
+            paths = self.ends.get(device.device, [])
+            for path in paths:
+                yield self._disk(path, device=device, phys=phys)
+            if not paths:
+                yield FabricNode(device.device, "device", device.device, None, (), device, None, phys)
+        for phy in sorted(self.owned.get(owner, ()), key=_number):
+            if phy.state not in _IDLE and total(phy) != 0:  # that nothing was received at all is usual without a cable
+                yield FabricNode(phy.phy, "phy", phy.phy, phys=(phy,))
+
+    def _stray(self, expander: str) -> list[DiskPath]:
+        """Return the ways to disks of an expander whose end devices nobody told of."""
+        found = (path for paths in self.paths.values() for path in paths if path.expander == expander)
+        return sorted((path for path in found if path.device not in self.done), key=_slot)
+
+    def _disk(
+        self,
+        path: DiskPath,
+        hba: Hba | None = None,
+        hosts: tuple[str, ...] = (),
+        device: SasDevice | None = None,
+        phys: tuple[SasPhy, ...] = (),
+    ) -> FabricNode:
+        self.done.add(path.device)
+        return FabricNode(
+            f"disk:{path.device}", "disk", path.device, hba, hosts, device, path, phys, (), (), (path.device,)
+        )
+
+
+_DEEPEST = 8
+"""Expanders behind each other that are followed."""
+
+
+def _expands(device: SasDevice) -> bool:
+    return device.device.startswith("expander-")
+
+
+def _num(device: SasDevice) -> tuple[int, str]:
+    return natural(device.device)
+
+
+def _number(phy: SasPhy) -> tuple[int, str]:
+    return (phy.number if phy.number is not None else 1 << 16, phy.phy)
+
+
+def _slot(path: DiskPath) -> tuple[int, tuple[int, str]]:
+    return (path.bay if path.bay is not None else 1 << 16, natural(path.device))
+
+
+def _all_disks(parts: Iterable[FabricNode]) -> tuple[str, ...]:
+    return tuple(name for part in parts for name in part.disks)

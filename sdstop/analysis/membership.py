@@ -1,0 +1,82 @@
+"""What a disk is part of: arrays, pools of ZFS, and pools of clusters, through partitions, paths and mappings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from sdstop.analysis.latest import latest_rows
+from sdstop.collectors.block.devices import BlockLink
+from sdstop.collectors.md.readings import Member
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.history import Window
+from sdstop.readings.cluster import ClusterDevice
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """What a disk carries a part of: an array, a pool of ZFS or of a cluster, and which part."""
+
+    whole: str
+    part: str = ""
+    clustered: bool = False
+
+
+def memberships(window: Window, disk: str) -> list[Membership]:
+    """Return what a disk is part of, through partitions, paths and mappings."""
+    members = window.once("members by device", lambda: _members(window))
+    given = window.once("devices of pools", lambda: _given(window))
+    found: list[Membership] = []
+    for name in _upwards(window, disk, members):
+        found += [
+            Membership(m.array, f"slot {m.slot}" if m.slot is not None else m.state) for m in members.get(name, ())
+        ]
+        found += given.get(name, ())
+    return found
+
+
+def _given(window: Window) -> dict[str, list[Membership]]:
+    """Return what of this node's devices is given to a pool of ZFS or to a cluster, by kernel name."""
+    found: dict[str, list[Membership]] = {}
+    for vdev in latest_rows(window, Vdev)[0].values():
+        if vdev.leaf and vdev.device is not None:
+            found.setdefault(vdev.device, []).append(Membership(vdev.pool, vdev.parent or vdev.group))
+    for row in latest_rows(window, ClusterDevice)[0].values():
+        if row.local is not None:
+            whole = f"{row.cluster}/{row.pool}" if row.pool else row.cluster
+            name = row.device.rpartition("/")[2]
+            found.setdefault(row.local, []).append(Membership(whole, "" if name == row.local else name, clustered=True))
+    return found
+
+
+def _upwards(window: Window, disk: str, members: Mapping[str, Sequence[Member]]) -> Iterator[str]:
+    """Yield a disk and everything that is built upon it, through no array."""
+    above = window.of_run(BlockLink, "above", lambda: _above(window))
+    todo, seen = [disk], {disk}
+    while todo and len(seen) < _MOST:
+        name = todo.pop(0)
+        yield name
+        if name in members:
+            continue
+        for holder in above.get(name, ()):
+            if holder not in seen:
+                seen.add(holder)
+                todo.append(holder)
+
+
+_MOST = 256
+"""Devices upon a disk that are looked at."""
+
+
+def _above(window: Window) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for link in latest_rows(window, BlockLink)[0].values():
+        found.setdefault(link.below, []).append(link.device)
+    return found
+
+
+def _members(window: Window) -> dict[str, list[Member]]:
+    found: dict[str, list[Member]] = {}
+    for member in latest_rows(window, Member)[0].values():
+        found.setdefault(member.device, []).append(member)
+    return found

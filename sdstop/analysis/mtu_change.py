@@ -1,0 +1,205 @@
+"""The last change of an AoE path's MTU or payload that is remembered, and what a cache did before it and since."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from sdstop.analysis.latest import last_read, past_rows, rows_of_all_runs
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.evidence import Evidence, Frame, Outcome
+from sdstop.core.history import Window
+from sdstop.core.session import Look, Session
+from sdstop.readings.cache import Cache, CacheActivity, activity
+from sdstop.readings.iosize import RequestSizes, between, not_whole
+
+
+def mtu_changed(window: Window, interface: str) -> float | None:
+    """Return when the MTU of an interface was first seen as it is now (monotonic); None if it was so all along."""
+    now = window.get(Interface, interface)
+    first = None
+    for moment in reversed(window.moments(Interface)):
+        row = moment.rows.get(interface)
+        if now is None or row is None or row.mtu != now.mtu:
+            return first if row is not None else None
+        first = moment.started
+    return None
+
+
+class PayloadSource(NamedTuple):
+    """A number that frames depend on: where it is read, whose it is, and whether it is an MTU or a payload."""
+
+    evidence: str
+    name: str
+    mtu: bool
+
+    def carried(self, value: int) -> int:
+        """Return the bytes of data that a frame carries."""
+        return payload(value) if self.mtu else value
+
+
+class PayloadChange(NamedTuple):
+    """It was `old` before frame `number`, which was `taken` (Unix seconds, and monotonic), and is `new` since."""
+
+    watched: PayloadSource
+    number: int
+    taken: float
+    monotonic: float
+    old: int
+    new: int
+
+
+class CacheSide(NamedTuple):
+    """What a cache did on one side of a change, in `seconds`; None where that cannot be told.
+
+    `not_whole` is the share of requests that were no whole number of blocks.
+    """
+
+    activity: CacheActivity | None
+    not_whole: float | None
+    seconds: float | None
+
+
+class _ChangeWindows(NamedTuple):
+    """The windows that end before a change and with it; the old value was last read at `until`, monotonic."""
+
+    before: Window
+    upon: Window
+    until: float
+
+
+@dataclass(slots=True)
+class PayloadHistory:
+    """Remembers what was read of AoE paths; frames are looked through once, as they come."""
+
+    _watched: frozenset[PayloadSource] = frozenset()
+    _values: dict[str, int] = field(default_factory=dict)
+    _changes: list[PayloadChange] = field(default_factory=list)
+    _seen: int = 0
+    _turns: dict[PayloadChange, _ChangeWindows | None] = field(default_factory=dict)
+
+    def change(self, session: Session, look: Look, names: Collection[str]) -> PayloadChange | None:
+        """Return the last change of these interfaces or disks up to a moment, None if none is known."""
+        now = watched(look)
+        if now != self._watched:
+            self._watched, self._seen, self._values, self._changes = now, 0, {}, []
+        timeline = session.timeline
+        if not now or not timeline.frames:
+            return None
+        if not self._seen:
+            self._take(Frame(0, 0.0, 0.0, tuple(timeline.base.values())))
+        fresh: list[Frame] = []
+        for frame in reversed(timeline.frames):
+            if frame.number <= self._seen:
+                break
+            fresh.append(frame)
+        for frame in reversed(fresh):
+            self._take(frame)
+        self._seen = timeline.frames[-1].number
+        first = timeline.frames[0].number
+        self._changes = [change for change in self._changes if change.number > first]
+        self._turns = {change: turn for change, turn in self._turns.items() if change in self._changes}
+        past_ = (c for c in reversed(self._changes) if c.number <= look.now.number)
+        return next((c for c in past_ if c.watched.name in names), None)
+
+    def _take(self, frame: Frame) -> None:
+        keys = {w.evidence: w for w in self._watched}
+        for item in frame.evidence:
+            if item.key in keys and (value := _number(item)) is not None:
+                old = self._values.get(item.key)
+                self._values[item.key] = value
+                if old is not None and old != value:
+                    at = (frame.number, frame.taken, frame.monotonic)
+                    self._changes.append(PayloadChange(keys[item.key], *at, old, value))
+
+    def sides(
+        self, change: PayloadChange, cache: Cache, sizes: Sequence[RequestSizes], session: Session, window: Window
+    ) -> tuple[CacheSide, CacheSide] | None:
+        """Return what a cache did before a change and since; None if what was before is forgotten."""
+        if change not in self._turns:
+            self._turns[change] = _turn(change, session)
+        turn = self._turns[change]
+        if turn is None:
+            return None
+        key, block = (cache.cache, cache.kind), cache.block_size
+        ran = [(ends, row) for ends, _, row in past_rows(turn.before, Cache, key) if ends <= turn.until]
+        upon = past_rows(turn.upon, Cache, key)
+        now = past_rows(window, Cache, key)
+        return (
+            _side(ran, [_sized(turn.before, row, turn.until) for row in sizes], block),
+            _side(
+                [(ends, row) for ends, _, row in (*upon[-1:], *now[-1:])],
+                [_since(turn.upon, window, row) for row in sizes],
+                block,
+            ),
+        )
+
+
+def watched(look: Look) -> frozenset[PayloadSource]:
+    """Return the payloads of AoE disks that are seen, and the MTUs of interfaces that AoE is served on."""
+    found = []
+    evidence = look.host.evidence
+    for row, _ in rows_of_all_runs(look.window, AoeTarget).values():
+        target = cast("AoeTarget", row)
+        found.append((target.source("payload"), target.device, False))
+    interfaces = rows_of_all_runs(look.window, Interface)
+    for row, _ in rows_of_all_runs(look.window, AoeExport).values():
+        name = cast("AoeExport", row).interface
+        if name in interfaces:
+            found.append((interfaces[name].row.source("mtu"), name, True))
+    return frozenset(
+        PayloadSource(item.key, name, mtu)
+        for source, name, mtu in found
+        if source is not None and (item := evidence(source.key)) is not None
+    )
+
+
+def _number(item: Evidence) -> int | None:
+    try:
+        return int(item.data) if item.outcome is Outcome.OK and len(item.data) < 16 else None
+    except ValueError:
+        return None
+
+
+def _turn(change: PayloadChange, session: Session) -> _ChangeWindows | None:
+    index = next((at for at, frame in enumerate(session.timeline.frames) if frame.number == change.number), 0)
+    if not index:
+        return None
+    frames = session.timeline.frames
+    before = session.look(index - 1).window
+    upon = session.look(index).window
+    family = Interface if change.watched.mtu else AoeTarget
+    # A frame that does not say who ran is one of all: what it does not bring was the same.
+    until = before.now.monotonic if frames[index - 1].ran is None else last_read(before, family)
+    return _ChangeWindows(before, upon, until)
+
+
+def _side(ran: Sequence[tuple[float, Cache]], sizes: Sequence[dict[int, int] | None], block: int | None) -> CacheSide:
+    did, seconds = None, None
+    if len(ran) > 1:
+        seconds = ran[-1][0] - ran[0][0]
+        did = activity(ran[0][1], ran[-1][1], seconds)
+    counts: dict[int, int] = {}
+    for part in sizes:
+        for size, count in (part or {}).items():
+            counts[size] = counts.get(size, 0) + count
+    told = bool(sizes) and None not in sizes and bool(block)
+    return CacheSide(did, not_whole(counts, block) if told and block else None, seconds)
+
+
+def _readings(window: Window, row: RequestSizes, until: float) -> list[RequestSizes]:
+    key = (row.counter, row.device, row.direction)
+    return [r for ends, _, r in past_rows(window, RequestSizes, key) if ends <= until]
+
+
+def _sized(window: Window, row: RequestSizes, until: float) -> dict[int, int] | None:
+    known_ = _readings(window, row, until)
+    return between(known_[0], known_[-1]) if len(known_) > 1 else None
+
+
+def _since(upon: Window, now: Window, row: RequestSizes) -> dict[int, int] | None:
+    first = _readings(upon, row, upon.now.monotonic)
+    last = _readings(now, row, now.now.monotonic)
+    return between(first[-1], last[-1]) if first and last else None

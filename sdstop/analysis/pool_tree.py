@@ -1,0 +1,74 @@
+"""ZFS pools: their vdevs as a tree, each leaf with its block device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sdstop.analysis.drives import USABLE, DriveState, drives
+from sdstop.analysis.latest import latest_rows
+from sdstop.analysis.pooling import Whole, wholes
+from sdstop.collectors.zfs.readings import Vdev
+from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
+from sdstop.core.history import Window
+from sdstop.readings.rebuild import Rebuild
+
+
+@dataclass(frozen=True, slots=True)
+class VdevNode:
+    """A line of the tree: an inner vdev has no drive, a device one, if only by its name."""
+
+    vdev: Vdev
+    drive: DriveState | None
+    severity: Severity | None
+
+
+@dataclass(frozen=True, slots=True)
+class PoolTree:
+    """A pool with its lines, what it rebuilds, and the worst that is said of it."""
+
+    whole: Whole
+    lines: tuple[VdevNode, ...]
+    rebuilds: tuple[Rebuild, ...]
+    severity: Severity | None
+
+    @property
+    def name(self) -> str:
+        """Name of the pool."""
+        return self.whole.name
+
+
+def pool_trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
+    """Return the pools, by name; `findings` are those in force at the window's end."""
+    return window.once("pool trees", lambda: _trees(window, findings))
+
+
+def _trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
+    known = drives(window, findings)
+    worst = worst_by_subject(findings)
+    rebuilds, _ = latest_rows(window, Rebuild)
+    found = []
+    for whole in wholes(window):
+        lines = []
+        for vdev in whole.vdevs:
+            said = worst.get(f"{whole.name}/{vdev.vdev}")
+            lines.append(VdevNode(vdev, _drive(vdev, known, said) if vdev.leaf else None, said))
+        own = tuple(r for r in rebuilds.values() if r.kind == "zfs" and r.array.partition("/")[0] == whole.name)
+        found.append(PoolTree(whole, tuple(lines), own, worst.get(whole.name)))
+    return found
+
+
+def _drive(vdev: Vdev, known: dict[str, DriveState], said: Severity | None) -> DriveState:
+    """Return the whole disk of a leaf: that is what gets busy. A device that is gone is there by its name alone."""
+    own = known.get(vdev.device or "")
+    disk = known.get(own.device.parent) if own is not None and own.device is not None and own.device.parent else own
+    found = disk or DriveState(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, None)
+    flag = "" if vdev.state in USABLE else vdev.state.lower()
+    severity = worst_of((said, found.severity))
+    if flag and severity is None:
+        severity = Severity.WARNING
+    return found._replace(severity=severity, flag=flag or found.flag or _errors(vdev))
+
+
+def _errors(vdev: Vdev) -> str:
+    return f"{vdev.errors} errs" if vdev.errors else ""

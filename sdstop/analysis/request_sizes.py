@@ -1,0 +1,221 @@
+"""Request sizes of late, in ranges, beside what frames of AoE make of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, cast
+
+from sdstop.analysis.drives import PAST
+from sdstop.analysis.framing import below
+from sdstop.analysis.latest import past_rows, rows_of_all_runs
+from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload, pieces
+from sdstop.collectors.network.interfaces import Interface
+from sdstop.core.format import natural
+from sdstop.core.history import Window
+from sdstop.readings.cache import Cache
+from sdstop.readings.iosize import RequestSizes, between, not_whole
+
+LENGTH = 128 << 10
+"""Bytes of the long request that frames are thought to cut: what read-ahead asks for."""
+
+_APART = 4096
+"""Sizes up to this stand for themselves, longer ones in ranges."""
+_DATA = frozenset({"", "read", "write"})
+"""Directions that carry data: a discard's size is no transfer's."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeHistogram:
+    """Requests by size of one device (or module), all directions together.
+
+    `seconds` is the time in which they came; None: since the counter began. `idle`: nothing came of late, so these are
+    totals. `whole` says whose requests they are: one device's, or all of a module's.
+    """
+
+    counter: str
+    device: str
+    counts: Mapping[int, int]
+    rows: Sequence[RequestSizes]
+    seconds: float | None = None
+    idle: bool = False
+    stale: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Whether bounds are the sizes that requests had."""
+        return all(row.exact for row in self.rows)
+
+    @property
+    def larger(self) -> int:
+        """Requests above the largest bound, since the counter began."""
+        return sum(row.larger or 0 for row in self.rows)
+
+    @property
+    def lost(self) -> int:
+        """Requests that found the counter's table full."""
+        return sum(row.lost or 0 for row in self.rows)
+
+    def not_whole(self, block: int | None) -> float | None:
+        """Return the share of requests that are no whole number of blocks; None where that is not known."""
+        return not_whole(self.counts, block) if block and self.exact else None
+
+
+def size_histograms(window: Window, since: float = 0.0) -> list[SizeHistogram]:
+    """Return the request sizes of every device and module that are counted, by counter and name.
+
+    They are those of the last minute; of what came before `since` (monotonic) nothing is taken in.
+    """
+    return window.once(("request sizes", since), lambda: _sized(window, since))
+
+
+def _sized(window: Window, since: float) -> list[SizeHistogram]:
+    groups: dict[tuple[str, str], list[tuple[RequestSizes, bool]]] = {}
+    for row, stale in rows_of_all_runs(window, RequestSizes).values():
+        sizes = cast("RequestSizes", row)
+        if sizes.direction in _DATA:
+            groups.setdefault((sizes.counter, sizes.device), []).append((sizes, stale))
+    found = []
+    for (counter, device), members in sorted(groups.items(), key=lambda g: (g[0][0], natural(g[0][1]))):
+        rows = [row for row, _ in members]
+        recent = recent_counts(window, rows, since)
+        counts, seconds = recent if recent is not None and recent[0] else (_total(row.counts for row in rows), None)
+        found.append(
+            SizeHistogram(counter, device, counts, rows, seconds, recent is not None and not recent[0],
+                  any(stale for _, stale in members))
+        )  # fmt: skip
+    return found
+
+
+def recent_counts(window: Window, rows: Iterable[RequestSizes], since: float) -> tuple[dict[int, int], float] | None:
+    """Return the requests by size that came in the last minute of a window, or since a moment, and in how many seconds.
+
+    None where fewer than two readings are known, or a counter began anew.
+    """
+    parts, seconds = [], 0.0
+    for row in rows:
+        key = (row.counter, row.device, row.direction)
+        runs = [(ends, reading) for ends, _, reading in past_rows(window, RequestSizes, key)]
+        late = [run for run in runs if run[0] >= max(window.now.monotonic - PAST - 0.5, since)]
+        runs = late if len(late) > 1 else runs[-2:]
+        part = between(runs[0][1], runs[-1][1]) if len(runs) > 1 else None
+        if part is None:
+            return None
+        parts.append(part)
+        seconds = max(seconds, runs[-1][0] - runs[0][0])
+    return (_total(parts), seconds) if parts else None
+
+
+def _total(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    total: dict[int, int] = {}
+    for part in parts:
+        for size, count in part.items():
+            total[size] = total.get(size, 0) + count
+    return dict(sorted(total.items()))
+
+
+def sizes_of(cache: Cache, all_sizes: Iterable[SizeHistogram]) -> SizeHistogram | None:
+    """Return the sizes of requests that come to a cache, by the counter that is nearest to it.
+
+    flashcache counts for all its caches together; of others, a counter of requests as they came to the device that is
+    cached tells most.
+    """
+    wanted = [("flashcache", "")] if cache.kind == "flashcache" else []
+    wanted += [
+        (counter, name) for name in (cache.device, cache.slow) if name for counter in ("queue", "issue", "zpool")
+    ]
+    by_key = {(sizes.counter, sizes.device): sizes for sizes in all_sizes}
+    return next((by_key[key] for key in wanted if key in by_key), None)
+
+
+class Framing(NamedTuple):
+    """What a frame carries on a path. `here`: this node is the target, so that it gets what frames make of requests."""
+
+    payload: int
+    where: str
+    mtu: int | None
+    here: bool
+
+
+def framings(window: Window, at: Cache | SizeHistogram) -> list[Framing]:
+    """Return what frames carry of requests to a cache or a device: of a target by its MTU, of an initiator as measured.
+
+    Paths that are known to lead elsewhere are left out.
+    """
+    found: dict[tuple[str, bool], Framing] = {}
+    interfaces = rows_of_all_runs(window, Interface)
+    for row, _ in rows_of_all_runs(window, AoeExport).values():
+        export = cast("AoeExport", row)
+        interface = interfaces.get(export.interface)
+        mtu = cast("Interface", interface.row).mtu if interface is not None else None
+        if mtu is not None and _served(window, export, at):
+            found.setdefault((export.interface, True), Framing(payload(mtu), export.interface, mtu, here=True))
+    for row, _ in rows_of_all_runs(window, AoeTarget).values():
+        target = cast("AoeTarget", row)
+        if target.payload and target.device in _devices(window, at):
+            found.setdefault((target.device, False), Framing(target.payload, target.device, None, here=False))
+    return list(found.values())
+
+
+def _served(window: Window, export: AoeExport, at: Cache | SizeHistogram) -> bool:
+    if isinstance(at, SizeHistogram):
+        return export.kernel == at.device
+    if export.kernel is None:  # a file, or nobody knows which device it is
+        return export.device.endswith(f"/{at.cache}") or not export.device.startswith("/dev/")
+    return at.device in below(window, export.kernel)
+
+
+def _devices(window: Window, at: Cache | SizeHistogram) -> list[str]:
+    """Return the devices that requests go on to."""
+    if isinstance(at, SizeHistogram):
+        return [at.device]
+    return [name for top in (at.device, at.slow) if top for name in below(window, top)]
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBin:
+    """Requests of a range of sizes. `cut`: how many pieces of these sizes frames make of a long request, by payload."""
+
+    low: int
+    high: int
+    count: int
+    block: bool
+    cut: Mapping[int, int] = field(default_factory=dict)
+
+
+def binned(sizes: SizeHistogram, block: int | None, payloads: Sequence[int]) -> list[SizeBin]:
+    """Return the sizes that came, the cache's block and what frames cut, smallest first.
+
+    Small sizes and those that are marked stand for themselves; others are put together by powers of two.
+    """
+    cuts = {p: pieces(p, LENGTH, block or LENGTH) for p in payloads}
+    marked = {size for cut in cuts.values() for size in cut} | ({block} if block else set())
+    if not sizes.exact:
+        return _ranges(sizes, block, cuts)
+    groups: dict[tuple[int, int], list[int]] = {}
+    for size in {*sizes.counts, *marked}:
+        alone = size <= _APART or size in marked
+        groups.setdefault((size, 0) if alone else (1 << (size - 1).bit_length(), 1), []).append(size)
+    found = []
+    for members in groups.values():
+        count = sum(sizes.counts.get(size, 0) for size in members)
+        cut = {p: n for p, made in cuts.items() if (n := sum(made.get(size, 0) for size in members))}
+        found.append(SizeBin(min(members), max(members), count, block in members, cut))
+    return sorted(found, key=lambda b: (b.low, b.high))
+
+
+def _ranges(sizes: SizeHistogram, block: int | None, cuts: Mapping[int, Mapping[int, int]]) -> list[SizeBin]:
+    """Return ranges as their counter has them; each begins above the one before."""
+    bounds = sorted({bound for row in sizes.rows for bound in row.sizes})
+    found, below = [], 0
+    for bound in bounds:
+        cut = {
+            p: n
+            for p, made in cuts.items()
+            if (n := sum(count for size, count in made.items() if below < size <= bound))
+        }
+        holds = block is not None and below < block <= bound
+        if sizes.counts.get(bound) or cut or holds:
+            found.append(SizeBin(below + 1, bound, sizes.counts.get(bound, 0), holds, cut))
+        below = bound
+    return found

@@ -1,0 +1,243 @@
+"""Contents: the files of a capture or another tool's tree in memory, and how they are read from a folder.
+
+Whoever made a folder or an archive may be hostile, so there are limits, and names that nobody honest makes are refused.
+Nothing in a folder leads out of it: every part of a path is opened below the folder opened before it, without following
+links, so that a link planted meanwhile leads nowhere either. sdstop.capture.archive reads archives by the same limits.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import unicodedata
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+
+from sdstop.core.format import safe
+
+_OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # a FIFO in its place must not block
+_KINDS = {
+    stat.S_IFLNK: "a symbolic link",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFBLK: "a block device",
+}
+
+
+class CaptureRefused(Exception):  # noqa: N818  # the archive is at fault, not we
+    """The path holds no capture, or one that nobody honest makes. The text continues a sentence after its name."""
+
+
+class ArchiveEnded(Exception):  # noqa: N818
+    """The archive ends too early, or is damaged here. The text continues after "the archive"."""
+
+
+class _FolderLimit(Exception):  # noqa: N818
+    """A limit is reached. The text continues after "the folder"."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Limits of what is read: bytes in all and of one member, members, and length and number of a name's parts.
+
+    More than `ratio` bytes unpacked out of each packed byte, once `ratio_from` bytes are unpacked, is a bomb.
+    """
+
+    total: int = 1 << 30
+    member: int = 64 << 20
+    members: int = 200_000
+    ratio: int = 200
+    ratio_from: int = 16 << 20
+    part: int = 200
+    parts: int = 32
+
+
+LIMITS = ReadLimits()
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignTree:
+    """How another tool's tree is read, which has links, devices and large files that no capture has.
+
+    Content is kept of files whose name is `wanted`. Links are kept as text; nothing follows them on this machine.
+    Entries that cannot be kept are counted; one that leads out of the tree refuses all of it.
+    """
+
+    wanted: Callable[[str], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class TreeLink:
+    """A link in a foreign tree; a hard one is another name of an earlier file."""
+
+    target: str
+    hard: bool
+
+
+class LeftOut:
+    """An entry of a foreign tree that is not kept."""
+
+
+Body = bytes | TreeLink | LeftOut | None
+"""Content of an archive's member; None for a folder."""
+
+
+@dataclass(slots=True)
+class Contents:
+    """Files by name within the archive or folder, and notes of what was wrong.
+
+    `cut`: whether the end may be missing. `links` are the symbolic links of a foreign tree.
+    """
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    folders: set[str] = field(default_factory=set)
+    notes: list[str] = field(default_factory=list)
+    complete: bool = True
+    cut: bool = False
+    links: dict[str, str] = field(default_factory=dict)
+
+
+def folders_of(contents: Contents) -> set[str]:
+    """Return all folders, named or implied by the name of a file."""
+    found = set(contents.folders)
+    for name in (*contents.files, *contents.folders):
+        parent = name.rpartition("/")[0]
+        while parent and parent not in found:
+            found.add(parent)
+            parent = parent.rpartition("/")[0]
+    return found
+
+
+def fault_of_name(name: str, limits: ReadLimits = LIMITS) -> str:
+    """Return what is wrong with a member's name, "" if it is safe."""
+    parts = name.split("/")
+    if name.startswith("/"):
+        return "is an absolute path"
+    if ".." in parts:
+        return "leads out of the archive"
+    if "" in parts or "." in parts:
+        return "has an empty part"
+    if len(parts) > limits.parts:
+        return f"has more than {limits.parts} parts"
+    if not name.isprintable():
+        return "has characters that cannot be printed"
+    if max(map(len, parts)) > limits.part:
+        return f"has a part of more than {limits.part} characters"
+    return ""
+
+
+def folded(name: str) -> str:
+    """Return the form that two names share if some file system takes them for the same."""
+    return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
+
+
+def read_folder(
+    path: str, names: Collection[str], limits: ReadLimits = LIMITS, foreign: ForeignTree | None = None
+) -> Contents:
+    """Read the named entries of a folder with everything below them. What cannot be read is left out and noted.
+
+    `foreign` is given for another tool's tree. Raises CaptureRefused for anything but files and folders, and OSError
+    if the folder itself cannot be opened.
+    """
+    contents = Contents()
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    walk = _FolderWalk(contents, limits, foreign)
+    try:
+        walk.read_entries(descriptor, "", names)
+    except _FolderLimit as limit:
+        contents.notes.append(f"the folder {limit}: the rest was left out")
+        contents.complete, contents.cut = False, True
+    finally:
+        os.close(descriptor)
+    if walk.left_out:
+        contents.notes.append(f"entries of other kinds or sizes left out: {walk.left_out}")
+    return contents
+
+
+class _FolderWalk:
+    def __init__(self, contents: Contents, limits: ReadLimits, foreign: ForeignTree | None) -> None:
+        self.left_out = 0
+        self._foreign = foreign
+        self._contents = contents
+        self._limits = limits
+        self._left = limits.total
+        self._seen = 0
+
+    def read_entries(self, folder: int, prefix: str, names: Collection[str] | None = None) -> None:
+        """Read an open folder's entries in order, all or those named."""
+        try:
+            found = os.listdir(folder)
+        except OSError as error:
+            self._unread(prefix, error)
+            return
+        for name in sorted(found if names is None else set(found) & set(names)):
+            self._seen += 1
+            if self._seen > self._limits.members:
+                raise _FolderLimit(f"has more than {self._limits.members} entries")
+            member = prefix + name
+            fault = fault_of_name(member, self._limits)
+            if self._foreign is not None and (fault or self._is_done(self._foreign, folder, name, member)):
+                self.left_out += bool(fault)
+                continue
+            if fault:
+                raise CaptureRefused(f"holds an entry whose name {fault}: {safe(member)}")
+            try:
+                descriptor = self._open(folder, name, member)
+            except OSError as error:
+                self._unread(member, error)
+                continue
+            try:
+                if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                    self._contents.folders.add(member)
+                    self.read_entries(descriptor, f"{member}/")
+                else:
+                    self._contents.files[member] = self._content(descriptor, member)
+            except OSError as error:
+                self._unread(member, error)
+            finally:
+                os.close(descriptor)
+
+    def _is_done(self, foreign: ForeignTree, folder: int, name: str, member: str) -> bool:
+        """Keep a link of a foreign tree, and return whether there is nothing to open: a link, or left out."""
+        try:
+            mode = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISLNK(mode.st_mode):
+                self._contents.links[member] = os.readlink(name, dir_fd=folder)
+                return True
+        except OSError as error:
+            self._unread(member, error)
+            return True
+        regular = stat.S_ISREG(mode.st_mode)
+        wanted = foreign.wanted(member)
+        if regular and wanted and mode.st_size <= self._limits.member:
+            return False
+        self.left_out += wanted and not stat.S_ISDIR(mode.st_mode)
+        return not stat.S_ISDIR(mode.st_mode)
+
+    def _open(self, folder: int, name: str, member: str) -> int:
+        mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device may do something
+            raise CaptureRefused(f"holds {_KINDS.get(stat.S_IFMT(mode), 'no file')}: {safe(member)}")
+        descriptor = os.open(name, _OPEN, dir_fd=folder)
+        if stat.S_IFMT(os.fstat(descriptor).st_mode) != stat.S_IFMT(mode):
+            os.close(descriptor)
+            raise CaptureRefused(f"changes while it is read: {safe(member)}")
+        return descriptor
+
+    def _content(self, descriptor: int, member: str) -> bytes:
+        chunks = []
+        size = 0
+        while chunk := os.read(descriptor, 1 << 20):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > self._limits.member:
+                raise CaptureRefused(f"holds a file of more than {self._limits.member >> 20} MiB: {safe(member)}")
+        self._left -= size
+        if self._left < 0:
+            raise _FolderLimit(f"holds more than {self._limits.total >> 20} MiB")
+        return b"".join(chunks)
+
+    def _unread(self, member: str, error: OSError) -> None:
+        self._contents.notes.append(f"{safe(member)} could not be read: {error.strerror}")
+        self._contents.complete = False

@@ -1,0 +1,422 @@
+"""Frames of a capture, out of its files, its manifest and its index, as far as each is there.
+
+The manifest, `manifest.json`, describes the capture and lists its frames. Everything but the schema may be missing:
+
+    {"schema": "sdstop.capture/1", "tool": "sdstop 0.1.0", "host": "node7", "complete": true,
+     "privileged": true, "facts": {"kernel": "6.1.0"}, "collectors": ["diskstats", "mdraid"],
+     "frames": [{"number": 1, "taken": 1790000000.25, "monotonic": 815.5, "ran": {"diskstats": [815.4, 0.002]}}]}
+
+`collectors` are those of the recorder, whether they ran or not. `taken` is Unix time and `monotonic` the node's clock,
+in seconds; `ran` has the start of each collector that ran, and its duration (null: it was still hanging).
+
+The index has a line of JSON for each piece of evidence, and for each frame once it was whole:
+
+    {"frame": 2, "kind": "file", "key": "/proc/mdstat", "member": "frames/0002/proc/mdstat", "sha256": "9f..",
+     "outcome": "ok", "taken": 1790000001.2, "monotonic": 816.4, "duration": 0.0002}
+    {"frame": 2, "kind": "frame", "taken": 1790000001.3, "monotonic": 816.5, "ran": {"mdraid": [816.4, 0.001]}}
+
+`member` is null without data, and one of an earlier frame if the evidence was read again and had not changed.
+`detail`, `exit` and `stderr` (a member) are optional. A folder has the first kind in `index.jsonl` and the second in
+`frames.jsonl`. An archive, which can only be appended to, has both after each frame in `index/0001.jsonl`, and gets an
+`index.jsonl` in the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
+
+from sdstop.capture.contents import CaptureRefused, Contents
+from sdstop.capture.layout import DOCUMENTS, as_outcome, layout_key, parse_json, read_layer, usable_key
+from sdstop.core.evidence import UNDATED, Evidence, Frame, Outcome, RunMark, dated
+from sdstop.core.format import safe
+from sdstop.core.host import LARGEST, LARGEST_REPLY
+
+SCHEMA = "sdstop.capture/1"
+NAMES = ("manifest.json", "manifest-final.json")
+"""The later one replaces the earlier: an archive can only be appended to."""
+MOST_FRAMES = 100_000
+"""Frames that are opened at most, more than a day at one a second."""
+
+_LATEST = 253_402_300_800.0  # the year 10000
+_MOST_FACTS = 100
+_PART = re.compile(r"index/([0-9]{1,9})\.jsonl")
+_MEMBER = re.compile(r"(?:frames/([0-9]{1,9})|static)(?:/(.*))?")
+_LONGEST_LINE = 1 << 20
+_MOST_LINES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTime:
+    """When a frame was taken, and which collectors ran, as far as known."""
+
+    taken: float | None = None
+    monotonic: float | None = None
+    ran: Mapping[str, RunMark] | None = None
+
+    def or_else(self, other: FrameTime) -> FrameTime:
+        """Return this with the time and the runs of the other where this has none."""
+        timed = self if (self.taken, self.monotonic) != (None, None) else other
+        return FrameTime(timed.taken, timed.monotonic, other.ran if self.ran is None else self.ran)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Description of a capture; `moments` are the times of its frames by number."""
+
+    host: str = ""
+    complete: bool = True
+    privileged: bool | None = None
+    facts: Mapping[str, str] = field(default_factory=dict)
+    collectors: frozenset[str] | None = None
+    moments: Mapping[int, FrameTime] = field(default_factory=dict)
+
+
+def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
+    """Read the manifest; a damaged one counts as missing and is noted.
+
+    Raises CaptureRefused for a schema that is not ours.
+    """
+    table: dict[str, Any] = {}
+    for name in NAMES:
+        if name in files:
+            try:
+                found = parse_json(files[name])
+            except ValueError as error:
+                notes.append(f"{name} is damaged: {safe(error, 80)}")
+                continue
+            if isinstance(found, dict):
+                table = found
+            else:
+                notes.append(f"{name} is no table")
+    schema = table.get("schema", SCHEMA)
+    if schema != SCHEMA and not str(schema).startswith(f"{SCHEMA}."):
+        raise CaptureRefused(f"is of schema {safe(schema, 80)}, and this version opens {SCHEMA}")
+    host, complete, privileged = (table.get(name) for name in ("host", "complete", "privileged"))
+    facts = table.get("facts")
+    texts = {k: v for k, v in facts.items() if isinstance(v, str)} if isinstance(facts, dict) else {}
+    names = table.get("collectors")
+    listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    return Manifest(
+        host=host[:253] if isinstance(host, str) else "",
+        complete=complete is not False,
+        privileged=privileged if isinstance(privileged, bool) else None,
+        facts=dict(list(texts.items())[:_MOST_FACTS]),
+        collectors=frozenset(names[:_MOST_FACTS]) if listed and names is not None else None,
+        moments=_frame_times(table.get("frames"), notes),
+    )
+
+
+def _frame_times(frames: Any, notes: list[str]) -> dict[int, FrameTime]:
+    if frames is None:
+        return {}
+    if not isinstance(frames, list) or not all(isinstance(entry, dict) for entry in frames):
+        notes.append("the manifest's frames are not understood")
+        return {}
+    moments = {}
+    for position, entry in enumerate(frames[: MOST_FRAMES + 1], start=1):
+        number = entry.get("number", position)
+        if isinstance(number, int) and 0 <= number < 1_000_000_000:
+            moments[number] = read_frame_time(entry)
+    return moments
+
+
+def read_frame_time(entry: Mapping[str, Any]) -> FrameTime:
+    """Read the time of a frame out of an entry of the manifest or the index."""
+    taken, ran = finite(entry.get("taken")), entry.get("ran")
+    marks: dict[str, RunMark] | None = None
+    if isinstance(ran, dict):
+        marks = {}
+        for name, mark in ran.items():
+            if isinstance(mark, list) and len(mark) == 2 and (started := finite(mark[0])) is not None:
+                marks[name] = RunMark(started, finite(mark[1]))
+    return FrameTime(taken if taken is None or 0 <= taken < _LATEST else None, finite(entry.get("monotonic")), marks)
+
+
+def finite(value: object) -> float | None:
+    """Return a finite number of a JSON document as a float, None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexLine:
+    """A piece of evidence without its data, and the members that hold them."""
+
+    frame: int
+    evidence: Evidence
+    member: str | None
+    stderr: str | None
+    sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureIndex:
+    """Lines in order, and the times of the frames that were whole."""
+
+    lines: list[IndexLine] = field(default_factory=list)
+    moments: dict[int, FrameTime] = field(default_factory=dict)
+
+
+def read_index(files: Mapping[str, bytes], notes: list[str]) -> CaptureIndex:
+    """Read the index, as far as it is there; lines that are not understood are left out and noted."""
+    index = CaptureIndex()
+    bad = count = 0
+    for data in _parts(files, index):
+        start = 0
+        while start < len(data):
+            end = data.find(b"\n", start)
+            end = len(data) if end < 0 else end
+            count += 1
+            if count > _MOST_LINES:
+                notes.append(f"the index has more than {_MOST_LINES} lines: the rest was left out")
+                return index
+            if end > start:
+                bad += not _take(index, data[start : min(end, start + _LONGEST_LINE)])
+            start = end + 1
+    if bad:
+        notes.append(f"lines of the index not understood: {bad}")
+    return index
+
+
+def _parts(files: Mapping[str, bytes], index: CaptureIndex) -> Iterator[bytes]:
+    yield files.get("frames.jsonl", b"")
+    yield files.get("index.jsonl", b"")
+    done = {line.frame for line in index.lines}
+    numbered = ((int(match[1]), name) for name in files if (match := _PART.fullmatch(name)))
+    for frame, name in sorted(numbered):
+        if frame not in done:
+            yield files[name]
+
+
+def _take(index: CaptureIndex, text: bytes) -> bool:
+    try:
+        entry = parse_json(text)
+    except ValueError:
+        return False
+    frame = entry.get("frame") if isinstance(entry, dict) else None
+    if not isinstance(frame, int) or not 0 <= frame < 1_000_000_000:
+        return False
+    if entry.get("kind") == "frame":
+        index.moments[frame] = read_frame_time(entry)
+        return True
+    line = _line(frame, entry)
+    if line is not None:
+        index.lines.append(line)
+    return line is not None
+
+
+def _line(frame: int, entry: Mapping[str, Any]) -> IndexLine | None:
+    key, word, detail, status = (entry.get(n) for n in ("key", "outcome", "detail", "exit"))
+    outcome = as_outcome(word)
+    if outcome is None or not usable_key(key) or not isinstance(detail, str | None):
+        return None
+    evidence = Evidence(
+        str(key),
+        outcome,
+        detail=detail or "",
+        taken=finite(entry.get("taken")),
+        monotonic=finite(entry.get("monotonic")),
+        duration=finite(entry.get("duration")),
+        exit=status if isinstance(status, int) and abs(status) < 1 << 31 else None,
+    )
+    member, stderr, sha256 = (v if isinstance(v := entry.get(n), str) else None for n in ("member", "stderr", "sha256"))
+    return IndexLine(frame, evidence, member, stderr, sha256)
+
+
+Layers = Mapping[int, dict[str, Evidence]]
+"""Evidence by key, of each frame by number."""
+
+
+def assemble(contents: Contents, manifest: Manifest, index: CaptureIndex) -> list[Frame]:
+    """Return the frames, at least one; what is wrong is added to the contents' notes."""
+    numbers = _numbers(contents, manifest, index)
+    _shorten(contents)
+    places = {
+        name: (int(match[1]) if match[1] else numbers[0], match[2])
+        for name in contents.files
+        if (match := _MEMBER.fullmatch(name))
+    }
+    layers = _layers(contents, places, numbers)
+    evidence = _evidence(contents, index, places, layers)
+    moments = ((n, manifest.moments.get(n, FrameTime()).or_else(index.moments.get(n, FrameTime()))) for n in numbers)
+    return _clocked(moments, evidence, contents.notes)
+
+
+def _numbers(contents: Contents, manifest: Manifest, index: CaptureIndex) -> list[int]:
+    """Return the numbers of the frames, in order: of those with files, and those in which nothing changed."""
+    notes = contents.notes
+    matches = (_MEMBER.fullmatch(name) for name in contents.folders)
+    there = {int(match[1]) for match in matches if match and match[1]}
+    moments = manifest.moments.keys() | index.moments.keys()
+    known = there | moments
+    if contents.cut:  # the manifest may promise more than has come
+        reached = max(there | index.moments.keys(), default=0)
+        known = {number for number in known if number <= reached}
+    own = (int(m[1]) for line in index.lines if line.member and (m := _MEMBER.match(line.member)) and m[1])
+    if removed := set(own) & known - there:
+        notes.append(f"frames taken out: {len(removed)}")
+    numbers = sorted(known - removed) or [1]
+    whole = index.moments.keys() if contents.cut else moments if moments and not manifest.complete else known
+    if len(numbers) > 1 and numbers[-1] not in whole:
+        notes.append(f"frame {numbers.pop()} was cut off and is left out")
+    elif not manifest.complete:
+        notes.append("the recording was not finished")
+    if gaps := [f"{a + 1}-{b - 1}" if b - a > 2 else f"{a + 1}" for a, b in pairwise(numbers) if b - a > 1]:
+        notes.append(f"missing frames: {', '.join(gaps[:3])}{' and more' if len(gaps) > 3 else ''}")
+    if len(numbers) > MOST_FRAMES:
+        notes.append(f"only the first {MOST_FRAMES} frames are shown")
+        contents.complete = False
+    return numbers[:MOST_FRAMES]
+
+
+def _shorten(contents: Contents) -> None:
+    """Cut files that are longer than a live host would have returned."""
+    for name, data in contents.files.items():
+        match = _MEMBER.fullmatch(name) if len(data) > LARGEST else None
+        if match and match[2] not in DOCUMENTS:
+            largest = LARGEST_REPLY if (match[2] or "").startswith("http/") else LARGEST
+            if len(data) <= largest:
+                continue
+            contents.files[name] = data[:largest]
+            contents.notes.append(f"{safe(name)} is larger than {largest >> 20} MiB: the rest was left out")
+
+
+def _layers(contents: Contents, places: Mapping[str, tuple[int, str]], numbers: Sequence[int]) -> Layers:
+    """Return the evidence of each frame from its files alone; static evidence belongs to the first."""
+    static: dict[str, bytes] = {}
+    files: dict[int, dict[str, bytes]] = {number: {} for number in numbers}
+    for name, (number, rest) in places.items():
+        if number in files and rest:
+            (static if name.startswith("static/") else files[number])[rest] = contents.files[name]
+    layers = {number: read_layer(files[number], contents.notes) for number in numbers}
+    layers[numbers[0]] = read_layer(static, contents.notes) | layers[numbers[0]]
+    return layers
+
+
+def _evidence(
+    contents: Contents, index: CaptureIndex, places: Mapping[str, tuple[int, str]], layers: Layers
+) -> dict[int, tuple[Evidence, ...]]:
+    """Return the evidence of each frame, from its files and the index."""
+    sums = _Checksums()
+    indexed: dict[int, dict[str, Evidence]] = defaultdict(dict)
+    lost: dict[int, set[str]] = defaultdict(set)
+    for line in index.lines:
+        place = places.get(line.member) if line.member else None
+        number = line.frame
+        if number not in layers:
+            continue
+        key = line.evidence.key
+        own = place is not None and place[0] == number
+        if not own and line.member and key in layers[number]:
+            continue  # somebody put it into this frame by hand
+        data, stderr = _data(line, place, contents.files, layers), _stderr(line, contents.files)
+        if data is None or stderr is None:
+            lost[number].add(key)
+            continue
+        sums.compare(line, data)
+        indexed[number][key] = line.evidence.holding(data, stderr)
+        by_name = layout_key(place[1]) if place is not None and own else None
+        if by_name not in {None, key}:
+            layers[number].pop(by_name, None)
+    if sums.changed:
+        contents.notes.append(f"evidence changed after it was recorded: {sums.changed}")
+    if lost:
+        contents.notes.append(f"evidence lost: {sum(map(len, lost.values()))}")
+        contents.complete = False
+    return _merged(layers, indexed, lost)
+
+
+def _merged(
+    layers: Layers, indexed: Mapping[int, dict[str, Evidence]], lost: Mapping[int, Iterable[str]]
+) -> dict[int, tuple[Evidence, ...]]:
+    known: set[str] = set()
+    frames = {}
+    for number, layer in layers.items():
+        found = layer | indexed.get(number, {})
+        for key in sorted(known.intersection(lost.get(number, ())) - found.keys()):
+            # what was known before has changed, and how is not known: it must not go on as if it had not
+            found[key] = Evidence(key, Outcome.FAILED, detail="lost from the capture")
+        known.update(found)
+        frames[number] = tuple(found.values())
+    return frames
+
+
+def _data(line: IndexLine, place: tuple[int, str] | None, files: Mapping[str, bytes], layers: Layers) -> bytes | None:
+    if line.member is None:
+        return b""
+    if place is None or place[0] not in layers:
+        return None
+    if place[1] in DOCUMENTS:
+        item = layers[place[0]].get(line.evidence.key)
+        return None if item is None else item.data
+    return files[line.member]
+
+
+def _stderr(line: IndexLine, files: Mapping[str, bytes]) -> bytes | None:
+    return b"" if line.stderr is None else files.get(line.stderr)
+
+
+class _Checksums:
+    """Comparison of data with the checksums of the index, once per piece: a hostile index may name one often."""
+
+    def __init__(self) -> None:
+        self.changed = 0
+        self._known: dict[tuple[str | None, str], str] = {}
+
+    def compare(self, line: IndexLine, data: bytes) -> None:
+        if line.sha256 is None or len(data) >= LARGEST:
+            return
+        document = (line.member or "").rpartition("/")[2] in DOCUMENTS
+        piece = (line.member, line.evidence.key if document else "")
+        if piece not in self._known:
+            self._known[piece] = hashlib.sha256(data).hexdigest()
+            self.changed += self._known[piece] != line.sha256
+
+
+def _clocked(
+    moments: Iterable[tuple[int, FrameTime]], evidence: Mapping[int, tuple[Evidence, ...]], notes: list[str]
+) -> list[Frame]:
+    """Return frames whose clock goes forward: 1 s per number where no time is known, undated if no frame has a date.
+
+    A frame whose own clock does not go forward is treated so, too, and loses its marks of runs.
+    """
+    frames: list[Frame] = []
+    backward = 0
+    for this, moment in moments:
+        last = frames[-1] if frames else Frame(this - 1, UNDATED - 1, -1.0)
+        step = float(this - last.number)
+        monotonic, ran = moment.monotonic, moment.ran
+        begins = moment.taken is not None and not dated(last.taken)
+        if frames and monotonic is None and begins:
+            monotonic = last.monotonic + step
+        elif frames and monotonic is None and moment.taken is not None and moment.taken > last.taken:
+            monotonic = last.monotonic + (moment.taken - last.taken)
+        elif frames and (moment.taken is not None if monotonic is None else monotonic <= last.monotonic):
+            backward += 1
+            monotonic, ran = None, None
+        if monotonic is None:
+            monotonic = last.monotonic + step
+        taken = moment.taken
+        if taken is None:
+            taken = last.taken + (monotonic - last.monotonic if frames else step)
+        frames.append(Frame(this, taken, monotonic, evidence[this], ran))
+    first = next((frame for frame in frames if dated(frame.taken)), None)
+    if first is not None and not dated(frames[0].taken):  # of those before it the date follows from its own
+        frames = [
+            frame if dated(frame.taken) else replace(frame, taken=first.taken - (first.monotonic - frame.monotonic))
+            for frame in frames
+        ]
+    if backward:
+        notes.append(f"frames whose clock does not go forward, taken as 1 s apart: {backward}")
+    return frames

@@ -1,0 +1,296 @@
+"""Client: several gateways as one. They keep no state of their own, so any will do; the last good one is asked first.
+
+Credentials that are refused are not sent again until they change: no account is ever locked by us. A gateway that
+fails is left alone, longer each time. While none answers, the last answer stands, and `state` says how old it is.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from sdstop.core.evidence import http_key
+from sdstop.core.host import Denied, Failed, Reply, TimedOut
+from sdstop.node.gateway.allowed import may_ask
+from sdstop.node.gateway.exchange import exchange, trust
+from sdstop.node.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
+from sdstop.node.gateway.secret import Finder, Secret, SecretError, cleaned
+from sdstop.node.gateway.session import Refused, Session, Unusable
+from sdstop.node.gateway.settings import Address, Settings
+from sdstop.node.http import Endpoint, HttpError, HttpTimeout, Response
+
+EACH = 10.0
+"""Seconds that one request may take."""
+STALE = 600.0
+"""Seconds for which the last answer stands in for a new one."""
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
+"""Seconds for which a gateway that failed is left alone: the first time, and at most."""
+_UNTAKEN = 30.0
+_VERSIONS_WITHOUT_LATENCY = ("1.", "2.")
+
+
+@dataclass(slots=True)
+class _Gateway:
+    """One gateway, what it gave, and until when it is left alone."""
+
+    address: Address
+    session: Session = field(default_factory=Session)
+    failures: int = 0
+    until: float = 0.0
+    trouble: str = ""
+    late: bool = False
+
+
+class Client:
+    """Asks the gateways. One request at a time: whoever comes meanwhile waits for its turn, within its deadline."""
+
+    def __init__(
+        self, settings: Settings, password: Finder | None, clock: Callable[[], float] = time.monotonic,
+        each: float = EACH,
+    ) -> None:  # fmt: skip
+        """Start without a connection; `password` gives the password as it is now, None: there is none."""
+        self._settings = settings
+        self._password = password
+        self._clock = clock
+        self._each = each
+        self._gateways = [_Gateway(address) for address in settings.gateways]
+        for gateway in self._gateways:
+            gateway.session.way = None if settings.login == "auto" else settings.login
+        self._last = self._gateways[0]
+        self._refused: tuple[Secret, str] | None = None
+        self._shown: list[Secret] = []
+        self._negotiated = Negotiated()
+        self._answers: dict[str, tuple[float, Reply]] = {}
+        self._trouble = ""
+        self._context: ssl.SSLContext | None = None
+        self._lock = threading.Lock()
+
+    def request(self, method: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Reply:
+        """Return a good answer (status 200, JSON): a new one, or the last one if it is not too old.
+
+        Raises Denied where the credentials are refused or missing, TimedOut, and Failed.
+        """
+        key = http_key(method, path, body)
+        if not may_ask(method, path):
+            raise Failed(key, "is none of the requests that sdstop sends")
+        end = self._clock() + deadline
+        if not self._lock.acquire(timeout=deadline):
+            raise TimedOut(key, "another request to the gateway is still under way")
+        try:
+            reply = self._ask(key, method, path, body, end)
+        except (Denied, Failed, TimedOut) as error:
+            self._trouble = error.detail
+            kept = self._answers.get(key)
+            if kept is None or self._clock() - kept[0] > STALE:
+                raise
+            return kept[1]
+        finally:
+            self._lock.release()
+        self._trouble = ""
+        self._answers[key] = (self._clock(), reply)
+        return reply
+
+    def state(self) -> dict[str, Any]:
+        """Return how the gateway was reached, as JSON data; without a secret."""
+        known = self._last
+        oldest = min((taken for taken, _ in self._answers.values()), default=None)
+        return {
+            "gateway": known.address.shown,
+            "state": "ok" if not self._trouble else "stale",
+            "age": 0.0 if not self._trouble else None if oldest is None else round(self._clock() - oldest, 1),
+            "version": known.session.version,
+            "login": known.session.way,
+            "verified": self._settings.verified,
+            "gateways": len(self._gateways),
+            "failures": sum(gateway.failures for gateway in self._gateways),
+            "dropped": sorted(f"{kind}.{name}" for kind, name in self._negotiated.unknown),
+            "trouble": self._trouble,
+        }
+
+    def _ask(self, key: str, method: str, path: str, body: Mapping[str, Any] | None, end: float) -> Reply:
+        now = self._clock()
+        order = sorted(self._gateways, key=lambda gateway: gateway is not self._last)
+        for gateway in order:
+            if gateway.until > now:
+                continue
+            try:
+                reply = self._of(gateway, method, path, body, end)
+            except (Unusable, HttpError) as error:
+                pause = error.pause if isinstance(error, Unusable) else None
+                self._leave(gateway, str(error), late=isinstance(error, HttpTimeout), pause=pause)
+                continue
+            except Refused as error:
+                raise Denied(key, self._clean(f"{gateway.address.shown}: {error}")) from None
+            except SecretError as error:
+                raise Denied(key, str(error)) from None
+            gateway.failures, gateway.until, gateway.trouble = 0, 0.0, ""
+            self._last = gateway
+            return reply
+        said = "; ".join(f"{gateway.address.shown}: {gateway.trouble}" for gateway in order if gateway.trouble)
+        kind = TimedOut if all(gateway.late for gateway in self._gateways) else Failed
+        raise kind(key, self._clean(said or "no gateway available"))
+
+    def _leave(self, gateway: _Gateway, why: str, *, late: bool, pause: float | None) -> None:
+        gateway.failures += 1
+        gateway.trouble, gateway.late = why, late
+        usual = min(FIRST_PAUSE * 2 ** min(gateway.failures - 1, 9), LONGEST_PAUSE)
+        gateway.until = self._clock() + max(usual, min(pause or 0.0, LONGEST_PAUSE))
+
+    def _of(self, gateway: _Gateway, method: str, path: str, body: Mapping[str, Any] | None, end: float) -> Reply:
+        if gateway.address.tls and self._context is None:
+            self._context = trust(self._settings)
+        send = _Send(self, gateway, self._context, end)
+        answer = self._let_in(send, method, path, body)
+        for _ in range(MOST_REFUSALS):
+            if answer.status != 400 or body is None or LIST not in body:
+                break
+            if not self._negotiated.find(body, answer.body, lambda part: self._known(send, method, path, part)):
+                raise Unusable(f"rejects the query (400): {self._message(answer)}")
+            answer = self._let_in(send, method, path, body)
+        self._judge(answer)
+        kind = answer.header("Content-Type")[:100].partition(";")[0]
+        return Reply(cleaned(answer.body, self._secrets()), answer.status, kind)
+
+    def _known(self, send: _Send, method: str, path: str, part: Mapping[str, Any]) -> bool:
+        answer = self._let_in(send, method, path, part)
+        if answer.status != 400:
+            self._judge(answer)
+        return answer.status == 200
+
+    def _let_in(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
+        """Send a request, logged in; once more if the token is not taken any longer."""
+        session = send.gateway.session
+        fresh = not session.valid(self._clock())
+        if fresh:
+            self._enter(send)
+        answer = self._send(send, method, path, body)
+        if answer.status == 401 and not fresh:
+            session.drop()
+            self._enter(send)
+            answer = self._send(send, method, path, body)
+        if answer.status == 401:  # as it may be while the managers switch; a login that is good locks nothing
+            session.drop()
+            raise Unusable("rejects the token that it issued (401)", pause=_UNTAKEN)
+        if answer.status == 403:
+            session.drop()
+            self._refuse(f"{path}: forbidden ({answer.status}); the user needs the role Monitor")
+        return answer
+
+    def _send(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
+        headers = {"Accept": "application/json", **send.gateway.session.headers(self._clock())}
+        data = None
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+            data = json.dumps(self._negotiated.body(body) if LIST in body else body).encode()
+        return send(method, path, headers, data)
+
+    def _enter(self, send: _Send) -> None:
+        """Log in, unless these credentials were refused before."""
+        if self._password is None:
+            raise SecretError(
+                'no password set; use password_file in [powerflex], the systemd credential "powerflex" or '
+                "$SDSTOP_POWERFLEX_PASSWORD"
+            )
+        session = send.gateway.session
+        password = self._password
+        secret = password()
+        if self._refused is not None and self._refused[0] == secret:
+            raise Refused(f"{self._refused[1]}; not retried until the credentials change")
+        self._refused = None
+        self._shown = [secret, *self._shown[:2]]
+        try:
+            session.enter(send, self._settings.user, lambda: secret, self._clock())
+        except Refused as error:
+            self._refuse(f"{error}, or the gateway does not trust the certificate of its MDM")
+        if session.version is None and session.token is not None:
+            self._ask_version(send)
+
+    def _ask_version(self, send: _Send) -> None:
+        session = send.gateway.session
+        answer = send("GET", "/api/version", session.headers(self._clock()), None)
+        said = answer.body.decode("ascii", "replace").strip().strip('"')
+        if answer.status == 200 and 0 < len(said) <= 20 and said.isprintable():
+            session.version = said
+            self._negotiated.of_version(said)
+            if said.startswith(_VERSIONS_WITHOUT_LATENCY):
+                self._negotiated.unknown |= {
+                    (kind, f"userDataSdc{way}Latency")
+                    for kind in ("Volume", "Sdc", "StoragePool", "System") for way in ("Read", "Write")
+                }  # fmt: skip
+
+    def _refuse(self, why: str) -> None:
+        if self._password is not None:
+            self._refused = (self._password(), why)
+        raise Refused(why)
+
+    def _judge(self, answer: Response) -> None:
+        """Raise Unusable for what is no good answer."""
+        status, body = answer.status, answer.body.strip()
+        if status == 200 and body[:1] in {b"{", b"["} and body[-1:] in {b"}", b"]"}:
+            return
+        if status in {429, 503}:
+            raise Unusable(f"busy ({status}): {self._message(answer)}", pause=_retry_after(answer))
+        if 300 <= status < 400:
+            raise Unusable(f"redirect ({status}) not followed; is this a PowerFlex gateway?")
+        if status == 200 and body[:1] == b"<":
+            raise Unusable("unexpected web page; is this a PowerFlex gateway?")
+        if status == 200 and body:
+            raise Unusable("incomplete JSON response")
+        if status in {200, 204}:
+            raise Unusable(f"empty response ({status})")
+        raise Unusable(f"HTTP {status}: {self._message(answer)}")
+
+    def _message(self, answer: Response) -> str:
+        """Return what a gateway says is wrong, in a few words."""
+        try:
+            words = msgspec.json.decode(answer.body, type=_Complaint).message.split()
+        except (msgspec.MsgspecError, RecursionError):
+            words = []
+        if not words:
+            return "a web page" if answer.body.lstrip()[:1] == b"<" else "no reason"
+        return self._clean(" ".join(words)[:200])
+
+    def _secrets(self) -> list[Secret]:
+        return [*self._shown, *(secret for gateway in self._gateways for secret in gateway.session.seen)]
+
+    def _clean(self, text: str) -> str:
+        return cleaned(text.encode("utf-8", "replace"), self._secrets()).decode("utf-8", "replace")
+
+
+class _Complaint(msgspec.Struct):
+    """An error response: `{"message": "...", "httpStatusCode": 400, "errorCode": 0}`."""
+
+    message: str
+
+
+class _Send:
+    """Sends requests to one gateway, each within its own time and all by the end."""
+
+    def __init__(self, client: Client, gateway: _Gateway, context: ssl.SSLContext | None, end: float) -> None:
+        self.gateway = gateway
+        self._client = client
+        self._context = context
+        self._end = end
+
+    def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Response:
+        client = self._client
+        left = min(self._end - client._clock(), client._each)  # noqa: SLF001  # it is the client's own
+        address = self.gateway.address
+        endpoint = Endpoint(
+            address.host, address.port, self._context if address.tls else None,
+            fingerprint=client._settings.fingerprint,  # noqa: SLF001
+        )  # fmt: skip
+        return exchange(endpoint, method, path, headers, body, left)
+
+
+def _retry_after(answer: Response) -> float | None:
+    """Return the seconds that a gateway wants to be left alone; dates are ignored."""
+    text = answer.header("Retry-After")
+    return float(text) if text.isdecimal() and len(text) < 6 else None

@@ -1,0 +1,139 @@
+"""Collector runner: the runs of one collector, one at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from sdstop.core.collector import LIVE, Collector
+from sdstop.core.evidence import Evidence, Frame, RunMark
+from sdstop.core.host import Host, Unreadable
+from sdstop.core.recording import Listed, RecordingHost
+from sdstop.core.retention import Retention
+
+
+def run(collector: Collector, host: Host) -> None:
+    """Run a collector only for its evidence; readings and errors come from the replay."""
+    with contextlib.suppress(Exception):
+        readings = collector.read(host)
+        if not collector.eager:
+            for _ in readings:
+                pass
+
+
+def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:
+    """Run every collector once in this thread, and return all evidence as one frame with one time."""
+    evidence: dict[str, Evidence] = {}
+    for collector in collectors:
+        recording = RecordingHost(host, lambda: monotonic, lambda: taken, keep=_part(collector))
+        run(collector, recording)
+        evidence.update(recording.evidence)
+    ran = {collector.name: RunMark(monotonic, 0.0) for collector in collectors}
+    return Frame(number, taken, monotonic, tuple(evidence.values()), ran)
+
+
+def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
+    """Return what tells the part of a file that is kept, None where that is all of every file."""
+    retention = Retention((collector,))
+    return retention.part if retention else None
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedRun:
+    """A finished run: its start (monotonic), duration in seconds, and evidence."""
+
+    runner: CollectorRunner
+    started: float
+    duration: float
+    evidence: Mapping[str, Evidence]
+
+
+class CollectorRunner:
+    """The runs of one collector. All but `execute` and the methods it calls belong to the thread that launches."""
+
+    def __init__(
+        self,
+        collector: Collector,
+        host: Host,
+        done: Callable[[CollectorRunner, FinishedRun | None], None],
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Start idle; `done` is called at the end of each run, in the thread of the run.
+
+        It gets None if no run was due and the fingerprint had not changed.
+        """
+        self.collector = collector
+        self.busy = False
+        self.launched = 0.0
+        self.ran: float | None = None
+        """Launch of the last run that was due (monotonic)."""
+        self.urgent = True
+        """Whether its next result is to be sent at once: it is the first, or was requested, or is late."""
+        self._host = host
+        self._done = done
+        self._clock = clock
+        self._wall = wall
+        self._keep = _part(collector)
+        self.recording = self._record()
+        self._due = False
+        self._listed: Listed = {}
+        self._mark: Hashable = None
+
+    def due(self, now: float, slack: float) -> bool:
+        """Return whether a run is due; a live collector runs in every round, whatever the interval."""
+        pace = self.collector.pace
+        return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
+
+    def launch(self, now: float, listed: Listed, *, due: bool) -> None:
+        """Prepare `execute`: it runs the collector, or if that is not due only when its fingerprint has changed.
+
+        `listed` shares the folders that the fingerprints of a round list: half a dozen list /sys/block.
+        """
+        self.busy = True
+        self.launched = now
+        self._listed = listed
+        self._due = due
+        if due:
+            self.ran = now
+
+    def overdue(self, now: float) -> bool:
+        """Return whether the current run is past its deadline."""
+        return self.busy and now - self.launched > self.collector.deadline
+
+    def execute(self) -> None:
+        """Do the launched run, and report its end."""
+        finished = None
+        try:
+            finished = self._execute(due=self._due)
+        finally:
+            self._done(self, finished)
+
+    def _execute(self, *, due: bool) -> FinishedRun | None:
+        fingerprint = self.collector.fingerprint
+        if fingerprint is not None:
+            self.recording = RecordingHost(self._host, self._clock, self._wall, self._listed)
+            mark = self._ask(fingerprint)
+            late = self._clock() - self.launched > self.collector.deadline  # it was shown as hanging: show its end
+            if not due and not late and mark == self._mark:
+                return None
+            self._mark = mark
+        self.recording = recording = self._record()
+        started = self._clock()
+        run(self.collector, recording)
+        finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
+        self.recording = self._record()  # what was read need not be kept until the next run
+        return finished
+
+    def _record(self) -> RecordingHost:
+        return RecordingHost(self._host, self._clock, self._wall, keep=self._keep)
+
+    def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
+        try:
+            return fingerprint(self.recording)
+        except Unreadable as error:
+            return type(error).__name__, error.key, error.detail
+        except Exception as error:  # noqa: BLE001  # a bug in one collector costs that collector alone
+            return type(error).__name__, str(error)

@@ -1,0 +1,199 @@
+"""Scheduler: when collectors run, and which of their evidence is sent."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Outcome, RunMark
+from sdstop.core.host import Host
+from sdstop.core.recording import Listed
+from sdstop.sampler.executor import SerialExecutor
+from sdstop.sampler.runner import CollectorRunner, FinishedRun
+
+PATIENCE = 0.25
+"""Seconds that a frame waits for the collectors of its round."""
+TOGETHER = 0.05
+"""Seconds between frames outside the rounds: runs that end close together share one."""
+
+Sent = tuple[float, float, list[Evidence], dict[str, RunMark]]
+"""A frame without its number: Unix and monotonic seconds, evidence, runs by collector."""
+
+
+class ChangeFilter:
+    """Filter of evidence that has changed since it was sent. It keeps hashes of 64 bits: evidence is large."""
+
+    def __init__(self) -> None:
+        """Start with nothing sent."""
+        self._sent: dict[str, tuple[int, float]] = {}
+
+    def news(self, evidence: Iterable[Evidence]) -> list[Evidence]:
+        """Return the evidence that differs from what was sent, and note it as sent.
+
+        Older evidence is dropped: a run that hung returns what it read before it hung.
+        """
+        fresh = []
+        for item in evidence:
+            said = hash((item.data, item.outcome, item.detail, item.stderr, item.exit))
+            moment = item.monotonic if item.monotonic is not None else -math.inf
+            before = self._sent.get(item.key)
+            if before is not None and moment < before[1]:
+                continue
+            self._sent[item.key] = (said, moment)
+            if before is None or before[0] != said:
+                fresh.append(item)
+        return fresh
+
+
+class Scheduler:
+    """Launches all collectors that are due at each interval (a round), and sends a frame for each round.
+
+    A frame waits at most `patience` for its round; a run that ends later is in the next frame, or in one of its own if
+    it is urgent. Missed rounds are skipped. Nothing here reads the node. `pause`, `step` and `rescan` belong to
+    one thread; `wake` is called by that of any collector.
+    """
+
+    def __init__(
+        self,
+        collectors: Sequence[Collector],
+        host: Host,
+        send: Callable[[Sent], None],
+        wake: Callable[[], None],
+        interval: float = 1.0,
+        patience: float = PATIENCE,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        """Start with the first round due."""
+        self.runners = [CollectorRunner(collector, host, self._finish, clock, wall) for collector in collectors]
+        self._quick_first = sorted(self.runners, key=lambda runner: runner.collector.pace)
+        self._executor = SerialExecutor(clock)
+        self._interval = interval
+        self._patience = patience
+        self._send = send
+        self._wake = wake
+        self._clock = clock
+        self._wall = wall
+        self._changes = ChangeFilter()
+        self._finished: deque[FinishedRun] = deque()
+        self._next = clock()
+        self._awaited: list[CollectorRunner] = []
+        self._send_by: float | None = None
+        self._again: dict[CollectorRunner, bool] = {}
+        """Runners that were requested while busy, and whether to run or only to compare the fingerprint."""
+
+    @property
+    def interval(self) -> float:
+        """Seconds between rounds."""
+        return self._interval
+
+    @interval.setter
+    def interval(self, seconds: float) -> None:
+        self._interval = seconds
+        self._next = min(self._next, self._clock() + seconds)
+
+    def pause(self) -> float:
+        """Return the seconds until `step` has something to do if no run ends."""
+        until = self._next if self._send_by is None else min(self._next, self._send_by)
+        return min(max(0.0, until - self._clock()), self._executor.pause())
+
+    def step(self) -> None:
+        """Launch a round and send a frame, whichever is due."""
+        now = self._clock()
+        if now >= self._next:
+            if self._send_by is not None:
+                self._emit()
+            self._awaited = self._launch(now)
+            self._send_by = now + min(self._patience, self._interval / 2)
+            self._next += self._interval * (1 + max(0, math.floor((now - self._next) / self._interval)))
+        elif self._send_by is None and any(finished.runner.urgent for finished in tuple(self._finished)):
+            self._awaited = [runner for runner in self.runners if runner.busy and runner.urgent]
+            self._send_by = now + TOGETHER
+        if self._send_by is not None and (now >= self._send_by or not any(f.busy for f in self._awaited)):
+            self._emit()
+        if self._again:
+            unsent = {finished.runner for finished in tuple(self._finished)}
+            listed: Listed = {}
+            for runner in [runner for runner in self._again if not runner.busy and runner not in unsent]:
+                self._want(runner, now, listed, due=self._again.pop(runner))
+        self._executor.step()
+
+    def rescan(self) -> None:
+        """Run every collector now, or again after its current run, which may have read before this request."""
+        now, listed = self._clock(), Listed()
+        for runner in self.runners:
+            self._want(runner, now, listed, due=True)
+
+    def look(self) -> None:
+        """Compare every fingerprint now, or after the current run, and run the collectors for which it changed."""
+        now, listed = self._clock(), Listed()
+        for runner in self.runners:
+            if runner.collector.fingerprint is not None:
+                self._want(runner, now, listed, due=False)
+
+    def _launch(self, now: float) -> list[CollectorRunner]:
+        launched = []
+        listed: Listed = {}
+        for runner in self._quick_first:
+            if runner.busy:
+                continue
+            due = runner.due(now, self._interval / 2)
+            if due or runner.collector.fingerprint is not None:
+                self._start(runner, now, listed, due=due)
+                launched.append(runner)
+        return launched
+
+    def _want(self, runner: CollectorRunner, now: float, listed: Listed, *, due: bool) -> None:
+        runner.urgent = True
+        if runner.busy:
+            self._again[runner] = due or self._again.get(runner, False)
+        else:
+            self._start(runner, now, listed, due=due)
+
+    def _start(self, runner: CollectorRunner, now: float, listed: Listed, *, due: bool) -> None:
+        runner.launch(now, listed, due=due)
+        self._executor.put(runner.execute)
+
+    def _finish(self, runner: CollectorRunner, finished: FinishedRun | None) -> None:
+        if finished is not None:
+            self._finished.append(finished)
+        runner.busy = False  # last: the run of an idle runner is in the queue
+        if self._executor.idle():  # else another run ends after this one
+            self._wake()
+
+    def _emit(self) -> None:
+        now = self._clock()
+        ran: dict[str, RunMark] = {}
+        evidence: list[Evidence] = []
+        runs = [self._finished.popleft() for _ in range(len(self._finished))]
+        for runner in self.runners:
+            if runner.overdue(now):
+                runner.urgent = True
+                ran[runner.collector.name] = RunMark(runner.launched)
+                evidence.extend(_hanging(runner))
+        for finished in sorted(runs, key=lambda finished: finished.started):
+            finished.runner.urgent = False
+            ran[finished.runner.collector.name] = RunMark(finished.started, finished.duration)
+            evidence.extend(finished.evidence.values())
+        self._awaited = []
+        self._send_by = None
+        self._send((self._wall(), now, self._changes.news(evidence), ran))
+
+
+def _hanging(runner: CollectorRunner) -> list[Evidence]:
+    """Return what a hanging run read so far, and a timeout for the key that it is reading.
+
+    The text does not change while it hangs, so it is sent once.
+    """
+    recording = runner.recording
+    asked = recording.asked
+    known = recording.evidence.copy()
+    if asked is not None:
+        key, taken, monotonic = asked
+        if key not in known or known[key].monotonic != monotonic:  # else it answered just now
+            detail = f"no answer within {runner.collector.deadline:g} s"
+            known[key] = Evidence(key, Outcome.TIMEOUT, b"", detail, taken, monotonic)
+    return list(known.values())

@@ -1,0 +1,258 @@
+"""What is known of one node of the fabric: its links, phys, budget, what it is part of, and what is said of it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from rich.style import Style
+
+from sdstop.analysis.fabric_state import FabricState
+from sdstop.analysis.fabric_tree import FabricNode, total
+from sdstop.analysis.membership import memberships
+from sdstop.collectors.fabric.hba import Hba
+from sdstop.collectors.fabric.sas import COUNTERS, SasPhy, SasPhyActivity, SasPort
+from sdstop.core.format import bytes_, number, percent, quantity
+from sdstop.tui.facts import FactLink, FactSubject
+from sdstop.tui.scene import Scene
+from sdstop.tui.views.cells import counted
+from sdstop.tui.why import entry_mark
+from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pairs, text
+from sdstop.tui.widgets.pane import Row, words
+
+_SHORT = ("invalid", "disparity", "sync lost", "resets")
+"""Names of the counters, in their order."""
+
+
+def gigabits(bytes_per_second: int | None) -> str:
+    """Return the rate of a SAS link by its name: `12G`, `22.5G`; "" where it is not known."""
+    if bytes_per_second is None:
+        return ""
+    bits = bytes_per_second * 10 if bytes_per_second <= 1.2e9 else bytes_per_second * 8 * 150 / 128
+    return f"{round(bits / 1e8) / 10:g}G"
+
+
+def lanes(speed: float | None, width: int | None) -> str:
+    """Return a PCI Express link: `8G x8`, "" where nothing is known of it."""
+    shown = [f"{speed / 1e9:g}G" if speed is not None else "", f"x{width}" if width is not None else ""]
+    return " ".join(word for word in shown if word)
+
+
+def linked(node: FabricNode) -> tuple[str, str]:
+    """Return what leads to a node, now and at most: `8G x8` of PCI Express, `12G x4` of SAS."""
+    if node.hba is not None:
+        return lanes(node.hba.speed, node.hba.width), lanes(*possible(node.hba))
+    if not node.phys:
+        return "", ""
+    up = [phy.rate for phy in node.phys if phy.rate is not None]
+    can = [phy.maximum_rate for phy in node.phys if phy.maximum_rate is not None]
+    wide = len(node.phys) if len(node.phys) > 1 else None
+    now = gigabits(min(up)) if up else "down"
+    lanes_ = f" x{len(up)}" if wide else ""
+    return f"{now}{lanes_}", f"{gigabits(max(can))}{f' x{wide}' if wide else ''}" if can else ""
+
+
+def possible(hba: Hba) -> tuple[float | None, int | None]:
+    """Return the speed and lanes that both ends of an HBA's link can, of one end where the other does not say."""
+    speeds = [value for value in (hba.max_speed, hba.port_max_speed) if value is not None]
+    widths = [value for value in (hba.max_width, hba.port_max_width) if value is not None]
+    return min(speeds, default=None), min(widths, default=None)
+
+
+def made(node: FabricNode, scene: Scene) -> list[str]:
+    """Return the words that say what a node is."""
+    word = scene.palette.word
+    if node.kind == "disk":
+        drive = scene.drives().get(node.name)
+        device = drive.device if drive is not None else None
+        names = [device.vendor, device.model] if device is not None else []
+        if not any(names) and node.hba is not None:
+            names = [node.hba.driver]
+        return [word(name, 40) for name in names if name and name != "ATA"]
+    if node.hba is not None:
+        return [word(name, 24) for name in (node.hba.driver, node.hba.kind) if name]
+    if node.kind == "phy":
+        return ["link that is not up"]
+    if node.device is not None:
+        return [word(node.device.product or node.device.kind or "", 40)]
+    return ["SCSI host, its HBA is not known"] if node.kind == "host" else []
+
+
+def fabric_node_rows(node: FabricNode, shown: FabricState, scene: Scene, width: int) -> list[Row]:
+    """Return the lines about a node: what is said of it, what it is, its links, budget and phys."""
+    palette = scene.palette
+    found = [*_entries(node, scene, width)]
+    facts: list[tuple[str, Sequence[str]]] = [("is", _is(node, scene)), ("link", _link(node, scene))]
+    facts.append(("moves", _moves(node, shown)))
+    if node.kind == "disk":
+        facts += [("part of", _part(node, scene)), ("sits", _sits(node, palette))]
+    found += [words(_line(name, said, palette)) for name, said in facts if said]
+    found += _phys(node, shown, scene)
+    return found
+
+
+def _line(name: str, facts: Sequence[str], palette: Palette) -> Line:
+    return text((f" {name:<8}", FAINT), f" {palette.dot} ".join(facts))
+
+
+def _entries(node: FabricNode, scene: Scene, width: int) -> Iterator[Row]:
+    """Yield what is said of a node; of one that has others below, of them too."""
+    names = set(node.names)
+    todo = list(node.below)
+    while todo:
+        part = todo.pop()
+        names.update(part.names)
+        todo.extend(part.below)
+    palette = scene.palette
+    for entry in scene.findings():
+        if names & {entry.subject, entry.subject.rpartition("/")[2]}:
+            subject = palette.word(entry.subject, 40)
+            said = palette.word(entry.summary, 400)
+            lines = textwrap.wrap(f"{subject} {said}", max(width - 8, 20), break_long_words=True)
+            first = text((subject, STRONG), lines[0].removeprefix(subject))
+            yield words((*text(" "), *entry_mark(entry, palette), *text(" "), *first), entry.key, entry)
+            for line in lines[1:]:
+                yield words(text(f"       {line}"))
+
+
+def _is(node: FabricNode, scene: Scene) -> list[str]:
+    word = scene.palette.word
+    facts = list(made(node, scene))
+    if node.kind == "disk":
+        drive = scene.drives().get(node.name)
+        device = drive.device if drive is not None else None
+        facts = [" ".join(facts)] if facts else []
+        if device is not None:
+            facts += [bytes_(device.size)] if device.size is not None else []
+            facts += [] if device.rotational is None else ["rotates" if device.rotational else "does not rotate"]
+            facts += [f"firmware {word(device.revision, 16)}"] if device.revision else []
+            facts += [f"serial {word(device.serial, 40)}"] if device.serial else []
+    if node.hba is not None:
+        facts += [word(node.hba.device_id, 20)] if node.hba.device_id else []
+        facts += [node.hba.hba] if node.name != node.hba.hba else []
+        facts += ["near no known NUMA node" if node.hba.node is None else f"near node{node.hba.node}"]
+    if node.kind in {"hba", "host", "expander"}:
+        facts.append(counted(len(node.disks), "disk"))
+    facts += [word(host, 16) for host in node.hosts]
+    return facts
+
+
+def _link(node: FabricNode, scene: Scene) -> list[str]:
+    if node.hba is not None:
+        hba = node.hba
+        if hba.speed is None and hba.width is None:
+            return []
+        can = lanes(*possible(hba)) or "-"
+        both = hba.max_width is not None and hba.port_max_width is not None
+        above = f" ({hba.port})" if hba.port else ""
+        ends = f"both ends can {can}" if both else f"it can {can}, what the port can is not known"
+        return [f"PCIe {lanes(hba.speed, hba.width)}", f"{ends}{above}"]
+    if node.device is None or not node.phys:
+        return []
+    now, can = linked(node)
+    port = scene.rows(SasPort)[0].get(node.device.port or "")
+    owner = scene.palette.word(node.device.above or "-", 30)
+    facts = [f"SAS {now} of {can or '-'}", f"from {owner}"]
+    if port is not None and port.phys is not None and port.phys > 1:
+        facts.append(f"{port.port} of {port.phys} phys")
+    return [*facts, f"carries {_rate(node.carries)}"] if node.carries else facts
+
+
+def _rate(value: float) -> str:
+    return quantity(value, "bytes_per_second")
+
+
+def _moves(node: FabricNode, shown: FabricState) -> list[str]:
+    load = shown.loads.get(node.hba.hba) if node.hba is not None else None
+    moves, carries = shown.moves(node), shown.carries(node)
+    if moves is None or not node.disks:
+        return []
+    of = f" of {_rate(carries)} that its links carry" if carries else ""
+    facts = [f"{_rate(moves)}{of}"]
+    if load is not None and load.disks:
+        share = f" ({percent(load.share)} %)" if load.share is not None else ""
+        facts.append(f"{counted(round(load.disks), 'disk')} could move {_rate(load.wants)}{share}")
+    return facts
+
+
+def _sits(node: FabricNode, palette: Palette) -> list[str]:
+    path, device = node.path, node.device
+    facts = []
+    bay = next((row.bay for row in (path, device) if row is not None and row.bay is not None), None)
+    enclosure = next((row.enclosure for row in (path, device) if row is not None and row.enclosure), None)
+    if bay is not None:
+        facts.append(f"bay {bay}" + (f" of enclosure {palette.word(enclosure, 24)}" if enclosure else ""))
+    if path is not None:
+        way = [path.hba, path.host, path.port, path.expander, path.end_device]
+        facts.append(" > ".join(palette.word(part, 30) for part in way if part))
+    return facts
+
+
+def _part(node: FabricNode, scene: Scene) -> list[str]:
+    word = scene.palette.word
+    found = memberships(scene.window, node.name)
+    return [f"{word(part.whole, 40)} {word(part.part, 40)}".rstrip() for part in found] or ["no array or pool"]
+
+
+def _phys(node: FabricNode, shown: FabricState, scene: Scene) -> Iterator[Row]:
+    """Yield a line for each phy that leads to it, and for those of an expander's own that are not as they should."""
+    own = list(node.phys)
+    listed = own + [phy for phy in node.owned if phy not in own and _telling(phy, scene)]
+    ends = {phy.phy: part for part in node.below for phy in part.phys}
+    for phy in listed:
+        counts = _counts(phy, shown, scene)
+        alone = len(counts) == 1
+        line = _phy_line(phy, ends.get(phy.phy), scene)
+        yield words(
+            (*line, *counts) if alone else line,
+            ("phy", phy.phy),
+            FactLink(FactSubject(phy.phy, ((SasPhy, phy.phy), (SasPhyActivity, phy.phy)))),
+            phy.phy,
+        )
+        if not alone:
+            yield words(text("     ", *pairs(counts)))
+    up = sum(phy.state == "up" for phy in node.owned)
+    clean = up - sum(phy.state == "up" for phy in listed[len(own) :])
+    if node.owned:
+        said = f"{clean} more of its phys are up at full rate and count no errors, {len(node.owned) - up} have no link"
+        yield words(text((f" {said}", FAINT)))
+
+
+def _telling(phy: SasPhy, scene: Scene) -> bool:
+    if phy.state not in {"up", "Unknown", None}:
+        return True
+    slow = phy.rate is not None and phy.maximum_rate is not None and phy.rate < phy.maximum_rate
+    return slow or bool(total(phy)) or phy.phy in scene.worst()
+
+
+def _phy_line(phy: SasPhy, end: FabricNode | None, scene: Scene) -> Line:
+    palette = scene.palette
+    now = gigabits(phy.rate) or ("down" if phy.state not in {None, "Unknown"} else "-")
+    link = f"{now}/{gigabits(phy.maximum_rate) or '-'}"
+    state = "nothing attached" if phy.state == "Unknown" else "-" if phy.state in {"up", None} else phy.state
+    leads = end.name if end is not None else phy.attached or state
+    head = text((f" {palette.fit(palette.word(phy.phy, 24), 12)} ", _style(phy, scene)), f"{link:<9} ")
+    return (*head, *text((f"{palette.fit(palette.word(leads, 40), 18)}  ", FAINT)))
+
+
+def _style(phy: SasPhy, scene: Scene) -> Style:
+    severity = scene.worst().get(phy.phy)
+    return PLAIN if severity is None else scene.palette.severity(severity)
+
+
+def _counts(phy: SasPhy, shown: FabricState, scene: Scene) -> Line:
+    """Return the counters that are not 0, each with what is new since the reading before."""
+    fresh = shown.fresh.get(phy.phy)
+    known = {name: value for name in COUNTERS if (value := getattr(phy, name)) is not None}
+    if not any(known.values()):
+        return text(("no errors" if known else "" if phy.state == "Unknown" else "errors are not counted", FAINT))
+    found: list[tuple[str, Style]] = []
+    for name, title in zip(COUNTERS, _SHORT, strict=True):
+        if not known.get(name):
+            continue
+        per_second = getattr(fresh, f"{name}_per_second") if fresh is not None else None
+        new = round(per_second * fresh.seconds) if fresh is not None and per_second is not None else None
+        found.append((f"{title} ", FAINT))
+        found.append((number(known[name]), PLAIN))
+        found.append((f" +{number(new)}  " if new is not None else "  ", _style(phy, scene) if new else FAINT))
+    return text(*found)

@@ -1,0 +1,172 @@
+"""Foot: the screen's last line. Key hints, a message, or a line that is being typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rich.segment import Segment
+from textual.strip import Strip
+from textual.widget import Widget
+
+from sdstop.core.format import safe
+from sdstop.tui.widgets.keys import Hint
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
+
+LINGER = 8.0
+"""Seconds that a message stays."""
+
+
+@dataclass(slots=True)
+class Prompt:
+    """A line that is asked for.
+
+    `done` gets the text, or None if it was given up; `typed`, where given, every intermediate text. Tab completes
+    from `choices`.
+    """
+
+    label: str
+    text: str
+    done: Callable[[str | None], None]
+    typed: Callable[[str], None] | None = None
+    choices: Sequence[str] = ()
+    at: int = 0
+
+
+class Foot(Widget):
+    """One line."""
+
+    DEFAULT_CSS = "Foot { height: 1; width: 1fr; dock: bottom; }"
+
+    def __init__(self, hints: Sequence[Hint]) -> None:
+        """Start with key hints, the most important first."""
+        super().__init__()
+        self.hints = tuple(hints)
+        self.palette = Palette()
+        self.question: Prompt | None = None
+        self._message: tuple[str, bool] | None = None
+
+    def show(self, palette: Palette) -> None:
+        """Paint with another palette."""
+        if palette != self.palette:
+            self.palette = palette
+            self.refresh()
+
+    def say(self, message: str, *, bad: bool = False) -> None:
+        """Show a message for some seconds, or until the next key."""
+        self._message = said = (message, bad)
+        self.refresh()
+
+        def forget() -> None:
+            if self._message is said:
+                self.hush()
+
+        self.set_timer(LINGER, forget)
+
+    def hush(self) -> None:
+        """Show the hints again."""
+        if self._message is not None:
+            self._message = None
+            self.refresh()
+
+    def ask(self, question: Prompt) -> None:
+        """Let the user type a line."""
+        question.at = len(question.text)
+        self.question = question
+        self._message = None
+        self.refresh()
+
+    def _finish(self, answer: str | None) -> None:
+        question, self.question = self.question, None
+        self.refresh()
+        if question is not None:
+            question.done(answer)
+
+    def edit(self, key: str, character: str | None) -> None:
+        """Take a key into the line that is being typed."""
+        q = self.question
+        if q is None:
+            return
+        before = q.text
+        match key:
+            case "enter":
+                self._finish(q.text)
+            case "escape":
+                self._finish(None)
+            case "backspace" | "ctrl+h":
+                if not q.text:
+                    self._finish(None)
+                else:
+                    q.text, q.at = q.text[: max(q.at - 1, 0)] + q.text[q.at :], max(q.at - 1, 0)
+            case "delete":
+                q.text = q.text[: q.at] + q.text[q.at + 1 :]
+            case "ctrl+u":
+                q.text, q.at = q.text[q.at :], 0
+            case "left" | "right":
+                q.at = max(0, min(q.at + (1 if key == "right" else -1), len(q.text)))
+            case "home" | "ctrl+a" | "end" | "ctrl+e":
+                q.at = 0 if key in {"home", "ctrl+a"} else len(q.text)
+            case "tab":
+                self._complete(q)
+            case _ if character is not None and character.isprintable():
+                q.text, q.at = q.text[: q.at] + character + q.text[q.at :], q.at + 1
+        self._typed(q, before)
+
+    def paste(self, pasted: str) -> None:
+        """Take over the first line of what is pasted."""
+        q = self.question
+        if q is not None:
+            before, first = q.text, "".join(pasted.splitlines()[:1])
+            q.text, q.at = q.text[: q.at] + first + q.text[q.at :], q.at + len(first)
+            self._typed(q, before)
+
+    def _typed(self, question: Prompt, before: str) -> None:
+        self.refresh()
+        if self.question is question and question.text != before and question.typed is not None:
+            question.typed(question.text)
+
+    @staticmethod
+    def _complete(question: Prompt) -> None:
+        fits = [choice for choice in question.choices if choice.startswith(question.text)]
+        if fits:
+            common = fits[0]
+            for choice in fits[1:]:
+                while not choice.startswith(common):
+                    common = common[:-1]
+            question.text = common
+            question.at = len(common)
+
+    def render_line(self, y: int) -> Strip:
+        """Paint the line."""
+        del y
+        width = self.size.width
+        strip = Strip([Segment(s.text, s.style or PLAIN) for s in self._line(width)]).adjust_cell_length(width, PLAIN)
+        return strip if self.app.native_ansi_color else strip.apply_style(self.rich_style)
+
+    def _line(self, width: int) -> Line:
+        q = self.question
+        if q is not None:
+            return self._question_line(q, width)
+        if self._message is not None:
+            message, bad = self._message
+            style = self.palette.severity(None) if bad else STRONG
+            return text((self.palette.fit(f" {self.palette.word(message, width)}", width), style))
+        line: list[Segment] = [Segment(" ")]
+        for key, what in self.hints:
+            more = text((key, STRONG), (f" {what}  ", FAINT))
+            if width_of(line) + width_of(more) > width + 2:
+                break
+            line.extend(more)
+        return tuple(line)
+
+    def _question_line(self, q: Prompt, width: int) -> Line:
+        before, under, after = (
+            safe(part, 4096) for part in (q.text[: q.at], q.text[q.at : q.at + 1], q.text[q.at + 1 :])
+        )
+        if self.palette.ascii:
+            before, under, after = (self.palette.word(part, 4096) for part in (before, under, after))
+        room = max(width - len(q.label) - 4, 1)
+        fits = [c for c in q.choices if c.startswith(q.text)][:12] if q.choices else []
+        hint = ("  " + " ".join(fits)) if fits else ""
+        shown = before[-room:]
+        return text((f" {q.label} ", BANNER), " ", shown, (under or " ", CURSOR), after, (hint, FAINT))

@@ -1,0 +1,108 @@
+"""Key bindings that carry their own help: the help screen, footers and command names follow from them."""
+
+from __future__ import annotations
+
+import enum
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from textual.binding import Binding, BindingType
+from textual.keys import format_key
+
+Hint = tuple[str, str]
+"""Keys and a word for what they do, as a footer shows them."""
+
+_NAMES = {
+    "enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space", "pageup": "PgUp",
+    "pagedown": "PgDn", "home": "Home", "end": "End", "up": "Up", "down": "Down", "left": "Left", "right": "Right",
+}  # fmt: skip
+
+
+class Section(enum.StrEnum):
+    """Section of the help screen."""
+
+    VIEWS = "Views"
+    ROWS = "Rows"
+    TIME = "Time (UTC)"
+    OTHER = "Else"
+
+
+@dataclass(frozen=True)
+class KeyHelp(Binding.Group):
+    """Line of the help screen, shared by the bindings that it describes.
+
+    `hint` is the word in a footer, where hints are ordered by `rank`, 1 first; "" keeps the keys out of it.
+    """
+
+    section: Section = Section.OTHER
+    hint: str = ""
+    rank: int = 0
+
+
+@dataclass(frozen=True)
+class KeyBinding(Binding):
+    """Binding of one action; `commands` name it in the command palette."""
+
+    show: bool = False
+    commands: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> list[str]:
+        """Its keys as people read them: `t`, `PgUp`, `Ctrl-C`."""
+        return [key_name(key) for key in self.key.split(",")]
+
+
+def bind(keys: str, action: str, *commands: str) -> KeyBinding:
+    """Return the binding of keys, separated by commas, to an action that may have command names."""
+    return KeyBinding(keys, action, commands=commands)
+
+
+def explained(section: Section, help_: str, *keys: KeyBinding, hint: str = "", rank: int = 0) -> list[BindingType]:
+    """Return bindings that share one line of the help screen."""
+    line = KeyHelp(help_, section=section, hint=hint, rank=rank)
+    return [KeyBinding(key.key, key.action, group=line, commands=key.commands) for key in keys]
+
+
+def key_name(key: str) -> str:
+    """Return a Textual key as people read it: `PgUp`, `Ctrl-C`, `?`."""
+    *modifiers, last = key.split("+")
+    shown = _NAMES.get(last) or (last.upper() if modifiers or last[1:].isdigit() else format_key(last))
+    return "-".join([*(modifier.capitalize() for modifier in modifiers), shown])
+
+
+def key_of(character: str) -> str:
+    """Return Textual's name of a character's key: `exclamation_mark` of `!`."""
+    return character if character.isalnum() else unicodedata.name(character).lower().replace(" ", "_")
+
+
+def keys_of(bindings: Iterable[BindingType]) -> Iterator[KeyBinding]:
+    """Yield those bindings that explain themselves."""
+    return (binding for binding in bindings if isinstance(binding, KeyBinding))
+
+
+def lines_of(*tables: Iterable[BindingType]) -> dict[KeyHelp, list[str]]:
+    """Return the key names of each help line, in the order of the bindings.
+
+    First keys of all bindings of a line come before second ones: `t T ] [`.
+    """
+    grouped: dict[KeyHelp, list[KeyBinding]] = {}
+    for table in tables:
+        for key in keys_of(table):
+            if isinstance(key.group, KeyHelp):
+                grouped.setdefault(key.group, []).append(key)
+    return {line: _in_columns([key.names for key in keys]) for line, keys in grouped.items()}
+
+
+def _in_columns(names: Sequence[Sequence[str]]) -> list[str]:
+    return [each[at] for at in range(max(map(len, names))) for each in names if at < len(each)]
+
+
+def hints_of(*tables: Iterable[BindingType]) -> tuple[Hint, ...]:
+    """Return the hints of a footer, the most important first: the first key of each binding, and the word."""
+    grouped: dict[KeyHelp, list[str]] = {}
+    for table in tables:
+        for key in keys_of(table):
+            if isinstance(key.group, KeyHelp) and key.group.hint:
+                grouped.setdefault(key.group, []).append(key.names[0])
+    return tuple((" ".join(names), line.hint) for line, names in sorted(grouped.items(), key=lambda item: item[0].rank))

@@ -1,0 +1,324 @@
+"""Pane: a widget that paints its own lines.
+
+Rows paint themselves when they come into view and a row is sent to the terminal only if its text or style changed:
+what a table of a thousand rows costs depends on the few that are seen. There are no scroll bars; the title says
+which rows are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+from rich.segment import Segment
+from rich.style import Style
+from textual import events
+from textual.binding import BindingType
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
+
+from sdstop.tui.widgets.keys import Section, bind, explained
+from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palette, plain, width_of
+from sdstop.tui.widgets.strip import drawn
+
+SETTLE = 3
+"""Updates for which rows keep their places after the cursor was moved, so that they do not slip away under it."""
+
+_MARKED = 40
+"""Cells from which on a line that is cut off ends with a mark; in fewer each cell is needed for what it says."""
+
+
+class Row(NamedTuple):
+    """A line of a pane. A named tuple: thousands are made every second.
+
+    `key` names what it shows (None: nothing that could be chosen), `item` is handed out when it is, `line` paints
+    it for a width; `search` is what a filter looks in, or returns it.
+    """
+
+    key: Hashable | None = None
+    item: Any = None
+    line: Callable[[int], Line] | None = None
+    search: str | Callable[[], str] = ""
+
+    def holds(self, needle: str) -> bool:
+        """Whether a filter for `needle`, in lower case, lets the row through."""
+        text = self.search if isinstance(self.search, str) else self.search()
+        return needle in text.lower()
+
+
+def _under_cursor(style: Style | None) -> Style:
+    """Return a style in reverse video; a colour is kept, for it says how bad it is."""
+    if style is not None and style.color is not None:
+        return style + CURSOR
+    return BANNER if style is not None and style.bold else CURSOR
+
+
+def words(line: Line, key: Hashable | None = None, item: Any = None, search: str = "") -> Row:
+    """Return a row that is the same at every width."""
+    return Row(key, item, lambda _: line, search)
+
+
+class Pane(Widget, can_focus=True):
+    """Rows with a cursor, below a title."""
+
+    DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; }"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *explained(Section.ROWS, "down and up", bind("j,down", "move(1)"), bind("k,up", "move(-1)")),
+        *explained(Section.ROWS, "first and last", bind("g,home", "edge(-1)"), bind("G,end", "edge(1)")),
+        *explained(Section.ROWS, "a page down", bind("pagedown,ctrl+f", "page(1)")),
+        *explained(Section.ROWS, "a page up", bind("pageup,ctrl+b", "page(-1)")),
+    ]
+
+    class Moved(Message):
+        """The cursor stands on another row."""
+
+        def __init__(self, pane: Pane) -> None:
+            """Say which pane."""
+            super().__init__()
+            self.pane = pane
+
+    def __init__(self, title: str = "", *, id: str | None = None, cursor: bool = True) -> None:  # noqa: A002
+        """Start empty; without a title the first line is a row already."""
+        super().__init__(id=id)
+        self.title = title
+        self.palette = Palette()
+        self.rows: Sequence[Row] = ()
+        self.cursor: Hashable | None = None
+        self.top = 0
+        self.settling = 0
+        self.held = False
+        self.begun = False
+        self.can_focus = cursor
+        self._at = 0
+        self._note = ""
+        self._painted: dict[int, Strip] = {}
+
+    # -- what is shown ----------------------------------------------------------------------------------------
+
+    def put(self, rows: Sequence[Row], palette: Palette, note: str = "") -> None:
+        """Show these rows; the cursor stays on its key, or at its place if the key is gone.
+
+        As long as nobody moved it, it stands on the first row, whatever that is.
+        """
+        self.begun = True
+        self.rows = rows
+        self.palette = palette
+        self._note = note
+        self.settling = max(0, self.settling - 1)
+        was_seen = self.top <= self._at < self.top + self.room
+        self._find_cursor()
+        if self.held and was_seen:
+            self.top = max(min(self.top, self._at), self._at - self.room + 1)
+        self.repaint()
+
+    def _find_cursor(self) -> None:
+        if not self.can_focus:
+            return
+        if self.cursor is not None and self.held:
+            for index, row in enumerate(self.rows):
+                if row.key == self.cursor:
+                    self._at = index
+                    return
+        self._at = self._nearest(self._at if self.held else 0, 1)
+        self.cursor = self.rows[self._at].key if self.rows else None
+
+    def _nearest(self, wanted: int, step: int) -> int:
+        """Return the place nearest to `wanted` that can be chosen, looking in the direction of `step` first."""
+        if not self.rows:
+            return 0
+        last = len(self.rows) - 1
+        index = max(0, min(wanted, last))
+        up, down = range(index, -1, -1), range(index, last + 1)
+        order: list[int] = [*down, *up] if step > 0 else [*up, *down]
+        for at in order:
+            if self.rows[at].key is not None:
+                return at
+        return index
+
+    @property
+    def chosen(self) -> Row | None:
+        """The row under the cursor."""
+        return self.rows[self._at] if 0 <= self._at < len(self.rows) else None
+
+    @property
+    def heads(self) -> int:
+        """Lines above the rows."""
+        return 1 if self.title else 0
+
+    @property
+    def room(self) -> int:
+        """Rows that fit."""
+        height: int = self.size.height
+        return max(height - self.heads, 0)
+
+    def head(self, y: int, width: int) -> Line:
+        """Paint a line above the rows."""
+        del y
+        return self.palette.rule(self.title, self.note(), width, lit=self.has_focus)
+
+    def note(self) -> str:
+        """Say at the right of the title what else matters, and which rows are in view."""
+        count = len(self.rows)
+        if count <= self.room:
+            return self._note
+        seen = f"{self.top + 1}-{min(self.top + self.room, count)} of {count}"
+        return f"{self._note} {self.palette.dot} {seen}" if self._note else seen
+
+    def text(self) -> str:
+        """Return all rows as text, for the clipboard or a file."""
+        return "\n".join(plain(self.row_line(row, self.size.width)).rstrip() for row in self.rows)
+
+    # -- painting ---------------------------------------------------------------------------------------------
+
+    def repaint(self) -> None:
+        """Paint what is in view and send the lines that changed."""
+        width, height = self.size
+        if not width or not height:
+            self._painted.clear()
+            return
+        self.top = max(0, min(self.top, len(self.rows) - self.room))
+        for y in range(height):
+            strip = self._strip(y, width)
+            if self._painted.get(y) != strip:
+                self._painted[y] = strip
+                self.refresh(Region(0, y, width, 1))
+
+    def render_line(self, y: int) -> Strip:
+        """Hand a line to the screen."""
+        strip = self._painted.get(y)
+        if strip is None or strip.cell_length != self.size.width:
+            strip = self._painted[y] = self._strip(y, self.size.width)
+        return strip
+
+    def _strip(self, y: int, width: int) -> Strip:
+        heads = self.heads
+        line: Line = ()
+        if not self.begun:
+            pass  # nothing is known yet, not even which glyphs the terminal has
+        elif y < heads:
+            line = self.head(y, width)
+        else:
+            index = self.top + y - heads
+            line = self.row_line(self.rows[index], width) if index < len(self.rows) else ()
+            if index == self._at and self.can_focus and line and self.rows[index].key is not None:
+                line = self._pointed(line)
+        base = self._base()
+        strip = Strip([Segment(s.text, s.style or PLAIN) for s in line if s.text])
+        if strip.cell_length > width >= _MARKED and strip.crop(width).text.strip():
+            strip = Strip([*strip.crop(0, width - 1), Segment(self.palette.ellipsis, FAINT)])
+        strip = strip.adjust_cell_length(width, PLAIN).simplify()
+        return strip.apply_style(base) if base is not None else strip
+
+    def _base(self) -> Style | None:
+        """Return the theme's colours; a theme of the terminal's own colours needs none."""
+        return None if self.app.native_ansi_color else self.rich_style
+
+    def row_line(self, row: Row, width: int) -> Line:
+        """Paint one row."""
+        return row.line(width) if row.line is not None else ()
+
+    def _pointed(self, line: Line) -> Line:
+        first = line[0]
+        if first.text[:1] == " ":  # a mark says more than a pointer, and the cursor is seen by its colours
+            line = (Segment(self.palette.pointer + first.text[1:], first.style), *line[1:])
+        if not self.has_focus:
+            return line
+        blank = Segment(" " * max(self.size.width - width_of(line), 0))
+        return tuple(s if drawn(s.text) else Segment(s.text, _under_cursor(s.style)) for s in (*line, blank))
+
+    # -- moving -----------------------------------------------------------------------------------------------
+
+    def move_to(self, index: int, step: int = 1) -> None:
+        """Put the cursor on a row, or on the nearest one that can be chosen, and bring it into view."""
+        if not self.rows:
+            return
+        before = self.cursor
+        self.held = True
+        self._at = self._nearest(index, step)
+        self.cursor = self.rows[self._at].key
+        self.settling = SETTLE
+        self.top = max(min(self.top, self._at), self._at - self.room + 1)
+        if step < 0 and all(row.key is None for row in self.rows[: self._at]):
+            self.top = max(0, self._at - self.room + 1)
+        self.repaint()
+        if before != self.cursor:
+            self.post_message(self.Moved(self))
+
+    def point(self, key: Hashable) -> bool:
+        """Put the cursor on a key; False if it is not there."""
+        for index, row in enumerate(self.rows):
+            if row.key == key:
+                self.move_to(index)
+                return True
+        return False
+
+    def match(self, needle: str, step: int) -> bool:
+        """Go to the next (1) or the previous (-1) row that holds `needle`; False if there is none."""
+        needle, count = needle.lower(), len(self.rows)
+        for index in ((self._at + step * i) % count for i in range(1, count + 1)):
+            row = self.rows[index]
+            if needle and row.key is not None and self._holds(row, needle):
+                self.move_to(index)
+                return True
+        return False
+
+    def _holds(self, row: Row, needle: str) -> bool:
+        return row.holds(needle) if row.search else needle in plain(self.row_line(row, self.size.width)).lower()
+
+    def action_move(self, step: int) -> None:
+        """Go up or down; at the last row that can be chosen, scroll on to what follows."""
+        at = self._at + step
+        while 0 <= at < len(self.rows) and self.rows[at].key is None:
+            at += step
+        if 0 <= at < len(self.rows):
+            self.move_to(at, step)
+        else:
+            self.top += step
+            self.repaint()
+
+    def action_page(self, step: int) -> None:
+        """Go up or down by what is in view."""
+        self.top += step * max(self.room - 1, 1)
+        self.move_to(self._at + step * max(self.room - 1, 1), step)
+
+    def action_edge(self, step: int) -> None:
+        """Go to the first or the last row."""
+        self.top = 0 if step < 0 else len(self.rows)
+        self.move_to(0 if step < 0 else len(self.rows) - 1, -step)
+        self.held = step > 0
+        if step > 0:
+            self.top = len(self.rows)
+            self.repaint()
+
+    def on_focus(self) -> None:
+        """Light the title."""
+        self.repaint()
+
+    def on_blur(self) -> None:
+        """Dim the title."""
+        self.repaint()
+
+    def on_resize(self) -> None:
+        """Paint for the new size."""
+        self._painted.clear()
+        self.repaint()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll."""
+        event.stop()
+        self.action_move(3)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll."""
+        event.stop()
+        self.action_move(-3)
+
+    async def on_click(self, event: events.Click) -> None:
+        """Put the cursor where the mouse is; twice opens."""
+        index = self.top + event.y - self.heads
+        if 0 <= index < len(self.rows) and self.rows[index].key is not None:
+            self.move_to(index)
+            if event.chain == 2:
+                await self.run_action("app.choose")

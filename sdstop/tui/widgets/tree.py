@@ -1,0 +1,160 @@
+"""TreeTable: a table whose rows hang on each other. Branches fold; what is said to be wrong is seen all the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import BindingType
+
+from sdstop.tui.widgets.keys import Section, bind, explained
+from sdstop.tui.widgets.palette import MARKS, Palette
+from sdstop.tui.widgets.pane import Row
+from sdstop.tui.widgets.table import LineTable, TableColumn
+
+GENEROUS = 2
+"""Screens of rows up to which everything is unfolded unasked."""
+FEWEST = 24
+"""Rows that are unfolded on the smallest screen."""
+BUSHY = 8
+"""Leaves of a branch from which on it is folded unasked, where there are more rows than that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A row and what hangs on it: `count` rows in all, `leaves` of them directly and with nothing below.
+
+    The row's item is a named tuple with a field `lead`, which the table fills with what is drawn before the name.
+    `below` makes what hangs on it, `marked` only what is to be seen of it when it is folded unasked.
+    """
+
+    row: Row
+    below: Callable[[], Sequence[Branch]] = tuple
+    marked: Callable[[], Sequence[Branch]] = tuple
+    count: int = 0
+    leaves: int = 0
+
+
+class TreeTable(LineTable):
+    """Branches are sorted among their like; a filter shows what holds it and what that hangs on."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *explained(Section.ROWS, "of a tree: fold, unfold", bind("h,left", "fold"), bind("l,right", "unfold")),
+        *explained(Section.ROWS, "of a tree: all of it; + folded, but for what is wrong", bind("z", "fold_all")),
+    ]
+
+    def __init__(
+        self,
+        title: str,
+        columns: Sequence[TableColumn],
+        *,
+        id: str | None = None,  # noqa: A002
+        bushy: int = BUSHY,
+    ) -> None:
+        """Start empty, in the order in which rows come; `bushy` are the leaves from which on a branch may be folded."""
+        super().__init__(title, columns, id=id)
+        self.bushy = bushy
+        self.folded: dict[Hashable, bool] = {}
+        self._roots: Sequence[Branch] = ()
+        self._all = 0
+        self._above: dict[Hashable, Hashable] = {}
+        self._branches: dict[Hashable, tuple[Branch, bool]] = {}
+
+    def grow(self, roots: Sequence[Branch], palette: Palette, note: str = "", notes: Sequence[Row] = ()) -> None:
+        """Show a tree, and some lines below it."""
+        self._roots = roots
+        if palette != self.palette:
+            self.palette, self._fitted = palette, (-1, [])
+        self.put(notes, palette, note)
+
+    def _arranged(self, rows: Sequence[Row]) -> list[Row]:
+        self._all = sum(1 + branch.count for branch in self._roots)
+        self._above, self._branches = {}, {}
+        found = [*self._shown(self._roots, "", None), *super()._arranged(rows)]
+        if not self.settling:
+            self._order = {row.key: at for at, row in enumerate(found)}
+        return found
+
+    def _shown(self, branches: Sequence[Branch], lead: str, above: Hashable, *, bare: bool = False) -> Iterator[Row]:
+        """Yield the rows of branches that hang on `above`; `bare` where what is above holds the filter already."""
+        by_key = {branch.row.key: branch for branch in branches}
+        wanted = [branch for branch in branches if bare or self._wanted(branch)]
+        ordered = self._ordered([branch.row for branch in wanted])
+        between, last = self.palette.branches
+        for row in ordered:
+            branch = by_key[row.key]
+            held = bare or not self.needle or row.holds(self.needle)
+            below, folded = self._below(branch, held=held)
+            hang = "" if above is None else last if row is ordered[-1] else between
+            mark = "+ " if folded else ""
+            self._branches[row.key] = branch, folded
+            self._above[row.key] = above
+            yield row._replace(item=row.item._replace(lead=f"{lead}{hang}{mark}"))
+            deeper = lead + ("" if above is None else " " * len(hang) if row is ordered[-1] else self._bar(hang))
+            yield from self._shown(below, deeper, row.key, bare=held and bool(self.needle))
+
+    def _bar(self, hang: str) -> str:
+        return ("|" if self.palette.ascii else "│").ljust(len(hang))
+
+    def _wanted(self, branch: Branch) -> bool:
+        if not self.needle or branch.row.holds(self.needle):
+            return True
+        return bool(branch.count) and any(self._wanted(part) for part in branch.below())
+
+    def _below(self, branch: Branch, *, held: bool) -> tuple[Sequence[Branch], bool]:
+        """Return what is shown of what hangs on a branch, and whether that is not all."""
+        if not branch.count:
+            return (), False
+        if not held:  # it is here for the sake of what hangs on it
+            return branch.below(), False
+        chosen = self.folded.get(branch.row.key)
+        if chosen is None and self._all > max(GENEROUS * self.room, FEWEST) and branch.leaves >= self.bushy:
+            return branch.marked(), True
+        return ((), True) if chosen else (branch.below(), False)
+
+    # -- keys -------------------------------------------------------------------------------------------------
+
+    def action_fold(self) -> None:
+        """Fold the branch under the cursor; go up from what is folded or has nothing below."""
+        key = self.cursor
+        if key not in self._branches:
+            return
+        branch, _ = self._branches[key]
+        if branch.count and self.folded.get(key) is not True:
+            self._set(key, folded=True)
+        elif self._above[key] is not None:
+            self.point(self._above[key])
+
+    def action_unfold(self) -> None:
+        """Unfold the branch under the cursor; go down into what is unfolded."""
+        key = self.cursor
+        if key not in self._branches:
+            return
+        branch, folded = self._branches[key]
+        if folded:
+            self._set(key, folded=False)
+        elif branch.count:
+            self.action_move(1)
+
+    def action_fold_all(self) -> None:
+        """Unfold everything; where everything is unfolded, fold all that has leaves."""
+        fold = not any(folded for _, folded in self._branches.values())
+        self.folded = {branch.row.key: fold for branch in self._all_branches(self._roots) if branch.leaves or not fold}
+        self._rearrange()
+
+    def _all_branches(self, branches: Sequence[Branch]) -> Iterator[Branch]:
+        for branch in branches:
+            if branch.count:
+                yield branch
+                yield from self._all_branches(branch.below())
+
+    def _set(self, key: Hashable, *, folded: bool) -> None:
+        self.folded[key] = folded
+        self.held = True
+        self._rearrange()
+
+
+def severe(item: object) -> bool:
+    """Whether a row has a mark, and so is seen of a folded branch."""
+    return getattr(item, "severity", None) in MARKS

@@ -1,0 +1,110 @@
+"""Precision and recall of the stripe detector on simulated arrays that were not used to tune it.
+
+The limits in `analysis.stripe.StripeLimits` were chosen on `scenarios.TUNING` (columns 4, 6, 8, 12, 23; seeds below
+1000). Here only `scenarios.HELD_OUT` is judged: other numbers of columns (5 to 30), disks, chunks, clone sizes and
+counts, loads and seeds. What is a convoy is said by the positions of the simulated clones (`scenarios.convoy`), never
+by a counter. This is a sample, quick enough for every run; `python -m bench.detection` runs all of it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sdstop.analysis.stripe import Kind
+from tests.arrays.measure import Outcome, outcomes, score
+from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Expected, scenario
+from tests.arrays.spec import Level
+
+_SEED = 5000
+
+CLONES = [
+    scenario(HELD_OUT, "clones", level, columns, media, _SEED + number)
+    for media, seeds in (("spinning", 4), ("limited", 1))
+    for level in Level
+    for columns in HELD_OUT.columns
+    for number in range(seeds)
+]
+
+OTHERS = [
+    scenario(HELD_OUT, name, level, HELD_OUT.columns[(index + turn) % 5], media, _SEED)
+    for index, (name, family) in enumerate(FAMILIES.items())
+    if name != "clones"
+    for turn, level in enumerate(family.levels)
+    for media in family.media
+    if turn == 0 or media != "flash"
+]
+
+
+@pytest.fixture(scope="module")
+def clones() -> list[Outcome]:
+    return [outcome for each in CLONES for outcome in outcomes(each)]
+
+
+@pytest.fixture(scope="module")
+def others() -> list[Outcome]:
+    return [outcome for each in OTHERS for outcome in outcomes(each, windows=1)]
+
+
+def _told(every: list[Outcome]) -> str:
+    return "\n".join(str(outcome) for outcome in every if outcome.misses or outcome.cries)
+
+
+def test_convoys_are_found_and_nothing_else_is_called_one(clones: list[Outcome], others: list[Outcome]) -> None:
+    result = score([*clones, *others], Kind.CONVOY)
+    assert result.found + result.missed >= 40
+    assert result.precision is not None
+    assert result.recall is not None
+    assert result.precision >= 0.97, _told(clones + others)
+    assert result.recall >= 0.95, _told(clones)
+
+
+@pytest.mark.parametrize(("kind", "recall"), [(Kind.HOT, 0.95), (Kind.SLOW, 0.95)])
+def test_hot_columns_and_slow_disks_are_found_by_name(kind: Kind, recall: float, others: list[Outcome]) -> None:
+    result = score(others, kind)
+    assert result.recall is not None
+    assert result.recall >= recall, _told(others)
+
+
+@pytest.mark.parametrize("kind", [Kind.HOT, Kind.SLOW])
+def test_nothing_else_is_called_hot_or_slow(kind: Kind, clones: list[Outcome], others: list[Outcome]) -> None:
+    every = [*clones, *others]
+    assert score(every, kind).false == 0, _told(every)
+
+
+def test_healthy_loads_are_seldom_called_unclear(others: list[Outcome]) -> None:
+    healthy = [outcome for outcome in others if outcome.scenario.expected is Expected.HEALTHY]
+    unclear = [outcome for outcome in healthy if outcome.verdict.kind is Kind.UNCLEAR]
+    assert len(unclear) <= 0.02 * len(healthy), _told(unclear)
+
+
+def test_the_sample_holds_every_kind_of_load_and_of_truth(clones: list[Outcome], others: list[Outcome]) -> None:
+    assert {outcome.scenario.family for outcome in [*clones, *others]} == set(FAMILIES)
+    assert {outcome.truth for outcome in clones} == set(Convoy)
+
+
+def test_what_was_used_for_tuning_is_not_measured() -> None:
+    assert not set(TUNING.columns) & set(HELD_OUT.columns)
+    assert not set(TUNING.clone_sizes) & set(HELD_OUT.clone_sizes)
+    assert not set(TUNING.clone_counts) & set(HELD_OUT.clone_counts)
+    assert not set(TUNING.chunks) & set(HELD_OUT.chunks)
+    assert not {*TUNING.spinning, *TUNING.limited, *TUNING.flash} & {
+        *HELD_OUT.spinning, *HELD_OUT.limited, *HELD_OUT.flash,
+    }  # fmt: skip
+    assert not set(TUNING.background) & set(HELD_OUT.background)
+    assert not set(TUNING.loads) & set(HELD_OUT.loads)
+
+
+def test_the_measurement_of_a_few_loads_says_what_was_found_where() -> None:
+    words = ["--loads", "clones,hot", "--columns", "5", "--seeds", "1", "--windows", "1", "--processes", "1"]
+    argv = [sys.executable, "-m", "bench.detection", *words]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+    assert "held-out: 36 runs, 36 windows" in done.stdout
+    for title in ("load", "columns", "level", "disks", "load, truth"):
+        assert f"\n| {title} |" in done.stdout
+    assert "| clones | 32 |" in done.stdout
+    assert "Worst cells" in done.stdout

@@ -1,0 +1,269 @@
+"""Text out of a ticket is recognised by its prompts, or by what it looks like."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.capture import dates
+from sdstop.capture.contents import CaptureRefused
+from sdstop.capture.pasted import LONGEST, read_pasted
+from sdstop.capture.reader import Unopenable, open_capture, open_pasted
+from sdstop.cli import command
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import UNDATED, dated
+from sdstop.core.format import clock, utc
+from sdstop.core.session import Session
+from sdstop.exporters.capture import CaptureWriter
+from sdstop.exporters.report.document import document
+from sdstop.exporters.report.html import page
+from sdstop.exporters.report.postmortem import postmortem
+from sdstop.exporters.report.series import ReportSeries
+from sdstop.exporters.report.text import text_report
+from sdstop.rules import RULES
+from sdstop.tui.dump import capture_name
+
+MDSTAT = """Personalities : [raid1]
+md0 : active raid1 sdb[1](F) sda[0]
+      1047552 blocks super 1.2 [2/1] [U_]
+
+unused devices: <none>
+"""
+FLASHCACHE = """0 2930294784 flashcache stats:
+\treads(8548541), writes(37900654)
+\tread hits(1269980), read hit percent(14)
+\twrite hits(1180567) write hit percent(3)
+\tuncached reads(6539297), uncached writes(36280772), uncached IO requeue(1338)
+"""
+IOSTAT = """Linux 6.1.0 (san1) 	11/21/26 	_x86_64_	(8 CPU)
+
+Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util
+sda             10.00     40.00     0.00   0.00    1.00     4.00    0.00      0.00     0.00   0.00    0.00     0.00    0.01   1.00
+"""  # noqa: E501  # as it is printed
+ZPOOL = """  pool: tank
+ state: ONLINE
+config:
+
+\tNAME        STATE     READ WRITE CKSUM
+\ttank        ONLINE       0     0     0
+\t  sda       ONLINE       0     0     0
+
+errors: No known data errors
+"""
+PHY = """Report phy error log response:
+  Expander change count: 567
+  phy identifier: {}
+  invalid dword count: 168
+  running disparity error count: 172
+  loss of dword synchronization count: 5
+  phy reset problem count: 0
+"""
+DMIDECODE = """# dmidecode 3.4
+Getting SMBIOS data from sysfs.
+
+Handle 0x0011, DMI type 17, 40 bytes
+Memory Device
+\tSize: 16 GB
+"""
+
+
+def keys(text: str) -> dict[str, str]:
+    _, (frame,) = read_pasted(text.encode())
+    return {item.key: item.data.decode() for item in frame.evidence}
+
+
+def test_everything_is_known_by_what_it_looks_like() -> None:
+    text = "Hello, see below.\n\n" + "\nand\n\n".join(
+        [MDSTAT, FLASHCACHE, ZPOOL, DMIDECODE, PHY.format(52), PHY.format(53), IOSTAT]
+    )
+    found = keys(text)
+    assert found.keys() == {
+        "/proc/mdstat", "cmd:dmsetup status", "cmd:zpool status", "cmd:dmidecode", "cmd:smp_rep_phy_err_log",
+        "cmd:iostat -x",
+    }  # fmt: skip
+    assert found["/proc/mdstat"] == MDSTAT
+    assert found["cmd:smp_rep_phy_err_log"].count("phy identifier") == 2
+
+
+@pytest.mark.parametrize(
+    "prompt", ["[root@san1 ~]# ", "root@san1:~# ", "san1:/# ", "# ", "$ sudo ", "user@san1:/var/log$ sudo -n ", "> "]
+)
+def test_prompts_name_what_was_run(prompt: str) -> None:
+    text = f"{prompt}cat /proc/mdstat\n{MDSTAT}{prompt}/sbin/dmsetup status cachedev\n{FLASHCACHE}"
+    assert keys(text) == {"/proc/mdstat": MDSTAT, "cmd:dmsetup status cachedev": FLASHCACHE}
+
+
+def test_what_another_command_printed_is_left_out() -> None:
+    text = f"root@san1:~# cat /proc/mdstat\n{MDSTAT}root@san1:~# uptime\n 1 day\n"
+    origin, (frame,) = read_pasted(text.encode())
+    assert [item.data.decode() for item in frame.evidence] == [MDSTAT]
+    assert "lines that were not recognised: 1" in origin.note
+
+
+@pytest.mark.parametrize(
+    "line", ["`dmsetup status cachedev`:", "dmsetup status cachedev", "  sudo dmsetup status cachedev"]
+)
+def test_a_command_by_itself_names_what_follows(line: str) -> None:
+    assert keys(f"{line}\n```\n{FLASHCACHE}```\n").keys() == {"cmd:dmsetup status cachedev"}
+
+
+def test_of_what_stands_twice_the_last_counts_and_that_is_said() -> None:
+    later = MDSTAT.replace("[U_]", "[UU]")
+    origin, (frame,) = read_pasted(f"$ cat /proc/mdstat\n{MDSTAT}$ cat /proc/mdstat\n{later}".encode())
+    assert frame.evidence[0].data.decode() == later
+    assert "of /proc/mdstat the last one counts" in origin.note
+
+
+def test_dmidecode_keeps_its_first_lines() -> None:
+    assert keys(DMIDECODE)["cmd:dmidecode"] == DMIDECODE
+    assert keys(f"# dmidecode -t 17\n{DMIDECODE}")["cmd:dmidecode -t 17"] == DMIDECODE
+
+
+def test_findings_come_of_it() -> None:
+    origin, frames = open_pasted(io.BytesIO(f"$ cat /proc/mdstat\r\n{MDSTAT}".encode()))
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert [(f.rule, f.subject) for f in session.head().judgement.findings] == [("array-degraded", "md0")]
+    assert "nobody knows which" in origin.note
+
+
+def test_a_file_of_text_opens_as_well(tmp_path: Path) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(MDSTAT)
+    origin, _ = open_capture(file)
+    assert origin.name == "ticket.txt"
+    file.write_text("nothing that anybody knows\n")
+    with pytest.raises(Unopenable, match="is no tar archive"):
+        open_capture(file)
+
+
+@pytest.mark.parametrize("text", [b"", b"hello\n", b"\0\xff" * 50, b"$ cat /proc/mdstat\n", b"a" * (LONGEST + 1)])
+def test_what_is_not_known_is_refused_in_one_line(text: bytes) -> None:
+    with pytest.raises(Unopenable) as refused:
+        open_pasted(io.BytesIO(text))
+    assert "\n" not in str(refused.value)
+
+
+def test_it_is_read_from_standard_input() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "sdstop", "report", "--from", "-"],
+        input=MDSTAT.encode(),
+        capture_output=True,
+        check=True,
+    )
+    assert b"array-degraded" in done.stdout
+
+
+def test_the_dashboard_needs_its_keys() -> None:
+    done = subprocess.run([sys.executable, "-m", "sdstop", "--from", "-"], input=b"", capture_output=True, check=False)
+    assert done.returncode == 2
+    assert b"the dashboard needs stdin" in done.stderr
+
+
+_LINES = st.one_of(
+    st.sampled_from(f"{MDSTAT}\n{FLASHCACHE}\n{ZPOOL}\n{DMIDECODE}\n{PHY}\n{IOSTAT}\n# dmsetup table\n$ x".split("\n")),
+    st.text(max_size=60),
+)
+
+
+@given(st.lists(_LINES, max_size=60))
+def test_no_text_raises_anything_else(lines: list[str]) -> None:
+    with contextlib.suppress(CaptureRefused):
+        origin, frames = read_pasted("\n".join(lines).encode("utf-8", "surrogatepass"))
+        Session(origin, BUILTIN, RULES).feed_all(frames)
+
+
+def taken(text: str) -> float:
+    return read_pasted(text.encode())[1][0].taken
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (f"$ date\nSat Nov 21 16:32:30 UTC 2026\n$ cat /proc/mdstat\n{MDSTAT}", 1795278750.0),
+        (f"{MDSTAT}root@san1:~# date -Is\n2026-11-21T17:32:30+01:00\n", 1795278750.0),
+        (f"{MDSTAT}root@san1:~# sudo date -R\nSat, 21 Nov 2026 17:32:30 +0100\n", 1795278750.0),
+        (f"{MDSTAT}$ date +%s\n1795278750\n", 1795278750.0),
+        (f"Sat Nov 21 04:32:30 PM UTC 2026\n{ZPOOL}", 1795278750.0),  # zpool status -T d
+        (IOSTAT.replace("\n\n", "\n\n2026-11-21T17:32:30+0100\n", 1), 1795278750.0),  # S_TIME_FORMAT=ISO iostat -t
+        (f"$ date -u\nSat Nov 21 16:32:20 UTC 2026\n{MDSTAT}$ date -u\nSat Nov 21 16:32:30 UTC 2026\n", 1795278750.0),
+        (f"{MDSTAT}1795278750\n", UNDATED),  # a number, whatever it is of
+        (f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}", UNDATED),
+        (IOSTAT, UNDATED),
+    ],
+)
+def test_only_a_clock_that_says_its_zone_dates_it(text: str, expected: float) -> None:
+    assert taken(text) == expected
+
+
+def test_what_bounds_its_time_is_said_and_is_no_time() -> None:
+    scan = "  scan: scrub repaired 0B in 00:10:02 with 0 errors on Sun Nov  8 00:34:03 2026\n"
+    origin, (frame,) = read_pasted(ZPOOL.replace("config:", f"{scan}config:").encode())
+    assert not dated(frame.taken)
+    assert "no older than 2026-11-08 00:34:03 by the node's clock" in origin.note
+    origin, (frame,) = read_pasted(f"$ date\nSat Nov 21 17:32:30 CET 2026\n{MDSTAT}".encode())
+    assert "it is of 2026-11-21 17:32:30 by the node's clock, of which the zone is not known" in origin.note
+
+
+def test_no_view_shows_a_date_that_nobody_knows() -> None:
+    origin, frames = read_pasted(MDSTAT.encode())
+    session, series = Session(origin, BUILTIN, RULES, remember=None), ReportSeries()
+    for frame in frames:
+        series.add(session.feed(frame).now)
+    told = document(session)
+    (finding,) = told["findings"]
+    assert (told["started"], told["ended"], finding["since"], finding["until"]) == (None, None, None, None)
+    views = {"text": text_report(session), "html": page(session, series), "markdown": postmortem(session)}
+    for name, shown in views.items():
+        assert "time not known" in shown, name
+        assert not re.search(r"\b\d{4}-\d\d-\d\d\b|\d\d:\d\d:\d\d", shown), name
+    assert "1 frame, time not known: pasted text" in views["text"]
+    assert "1 frame, time not known: pasted text" in views["html"]
+
+
+def test_it_is_kept_without_a_date(tmp_path: Path) -> None:
+    origin, frames = read_pasted(MDSTAT.encode())
+    with CaptureWriter(tmp_path / "c.tar.gz", origin.name) as writer:
+        writer.add(frames[0])
+        writer.finish()
+    assert open_capture(tmp_path / "c.tar.gz")[1][0].taken == UNDATED
+
+
+@given(
+    st.lists(
+        st.one_of(st.text(max_size=60), st.from_regex(r"[A-Z][a-z]{2} [A-Z][a-z]{2} \d\d \S{8} UTC \d{4}")), max_size=3
+    )
+)
+def test_no_line_is_more_than_a_date(lines: list[str]) -> None:
+    for line in lines:
+        found = dates.unix_time(line)
+        assert found is None or found >= 0
+        dates.local_time(line)
+        dates.seconds_since_epoch(line)
+        dates.since_boot(line.encode("utf-8", "surrogatepass"), line.encode("utf-8", "surrogatepass"))
+
+
+def test_the_exporter_and_the_dashboard_have_no_date_of_it_either(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "ticket.txt"
+    file.write_text(MDSTAT)
+    assert command.execute(["export", "--once", "--from", str(file)]) == 0
+    told = capsys.readouterr().out
+    assert "sdstop_array_degraded" in told
+    dates_ = [line for line in told.splitlines() if "timestamp_seconds" in line and not line.startswith("#")]
+    assert dates_ == []
+    origin, frames = open_capture(file)
+    session = Session(origin, BUILTIN, RULES)
+    session.feed_all(frames)
+    assert capture_name(session) == "sdstop-ticket_txt.tar.gz"
+    assert session.ran_back == 0.0
+    assert (clock(UNDATED), utc(UNDATED), clock(UNDATED + 3)) == ("-", "time not known", "+3.0 s")

@@ -1,0 +1,54 @@
+"""A collector of counters in one file, and their rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from sdstop.core.collector import Collector
+from sdstop.core.host import Host
+from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Meter(Reading):
+    """A counter."""
+
+    family: ClassVar[str] = "meter"
+    title: ClassVar[str] = "Meters"
+
+    name: Annotated[str, Label("Name")]
+    count: Annotated[int, Metric("Count", "h", kind=Kind.COUNTER)]
+
+
+@dataclass(frozen=True, slots=True)
+class Speed(Reading):
+    """A counter's rate."""
+
+    family: ClassVar[str] = "speed"
+    title: ClassVar[str] = "Speeds"
+
+    name: Annotated[str, Label("Name")]
+    per_second: Annotated[float, Metric("Rate", "h", "per_second")]
+
+
+def speed(before: Meter, after: Meter, seconds: float) -> Speed | None:
+    return None if after.count < before.count else Speed(after.name, (after.count - before.count) / seconds)
+
+
+class Reader:
+    """Reads `name count` lines of /m, and counts how often it was asked."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def __call__(self, host: Host) -> Iterable[Reading]:
+        self.asked += 1
+        for line in host.text("/m").splitlines():
+            name, count = line.split()
+            yield Meter(name, int(count))
+
+
+def collector(read: Callable[[Host], Iterable[Reading]], pace: float = 1.0) -> Collector:
+    return Collector("meter", "Meters", read, (Meter,), (), pace, derives=(Derivation(Meter, Speed, speed),))

@@ -1,0 +1,456 @@
+"""Windows of snapshots, and findings over time."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.core.collector import Collector
+from sdstop.core.diagnosis import Diagnosis, judge
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark, readable
+from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Verdict, by_cause
+from sdstop.core.history import EXCERPT, History, Window
+from sdstop.core.host import Host
+from sdstop.core.model import Reading, Source
+from sdstop.core.session import Session, Timeline
+from tests.core.meters import Meter, Reader, Speed, collector
+
+
+def session(rules: tuple[Rule, ...] = (), remember: float | None = None) -> Session:
+    return Session(Origin("n"), [collector(Reader())], rules, remember=remember)
+
+
+def frame(n: int, count: int, *, outcome: Outcome = Outcome.OK, at: float | None = None) -> Frame:
+    when = float(n) if at is None else at
+    return Frame(n, 1000 + when, when, (Evidence("/m", outcome, f"a {count}".encode()),))
+
+
+def window_of(given: Session) -> Window:
+    return given.head().window
+
+
+def test_moments_are_distinct_runs() -> None:
+    given = session()
+    given.feed_all(frame(n, n * n) for n in range(1, 5))
+    window = window_of(given)
+    assert [m.rows["a"].count for m in window.moments(Meter)] == [1, 4, 9, 16]
+    assert [m.rows["a"].per_second for m in window.moments(Speed)] == [3, 5, 7]
+    assert [(t, r and r.per_second) for t, r in window.series(Speed, "a")] == [(2.0, 3), (3.0, 5), (4.0, 7)]
+    assert [row for _, row in window.series(Speed, "b")] == [None, None, None]
+
+
+def test_what_follows_from_a_run_is_worked_out_once_for_it() -> None:
+    given = session()
+    asked: list[int] = []
+
+    def ask(n: int) -> int:
+        asked.append(n)
+        return n
+
+    found = []
+    for n, ran in enumerate([True, False, True], 1):
+        marks = {"meter": RunMark(float(n), 0.1)} if ran else {}
+        window = given.feed(Frame(n, float(n), float(n), (Evidence("/m", data=b"a 1"),), marks)).window
+        found += [window.of_run(Meter, "k", partial(ask, n)) for _ in range(2)]
+        found.append(window.of_run(Spare, "k", partial(ask, -n)))
+    assert found == [1, 1, -1, 1, 1, -2, 3, 3, -3]
+    assert asked == [1, -1, -2, 3, -3]
+
+
+class Spare(Meter):
+    """A family that nobody brings."""
+
+
+def test_a_window_can_be_shortened() -> None:
+    given = session()
+    given.feed_all(frame(n, n) for n in range(1, 31))
+    assert window_of(given).seconds == 29.0
+    assert window_of(given).last(10).seconds == 10.0
+
+
+def test_history_forgets_by_age_but_keeps_a_few() -> None:
+    history = History({}, keep=5.0)
+    given = session()
+    for n in range(1, 41):
+        history.add(given.feed(frame(n, n)).now)
+    window = history.window(lambda _: None)
+    assert window is not None
+    assert len(window.snapshots) == 16
+
+
+@pytest.mark.parametrize("count", [3, 200])
+def test_old_snapshots_take_less_room_and_say_the_same(count: int) -> None:
+    def text(n: int) -> bytes:
+        # Some rows come and go, some stand still, and some are too large for 64 bits.
+        rows = [f"m{i} {i * n**2 if i % 3 else i << 70}" for i in range(count) if (i + n) % 7]
+        return "\n".join(rows).encode()
+
+    given = session()
+    shots = [given.feed(Frame(n, float(n), float(n), (Evidence("/m", data=text(n)),))).now for n in range(1, 30)]
+    fresh = session()
+    for shot, n in zip(shots, range(1, 30), strict=True):
+        whole = fresh.feed(Frame(n, float(n), float(n), (Evidence("/m", data=text(n)),))).now
+        for family in (Meter, Speed):
+            assert list(shot.rows(family)) == list(whole.rows(family))
+            assert dict(shot.rows(family)) == dict(whole.rows(family))
+            assert [shot.get(family, key) for key in ("m2", "m2", "none")] == [whole.get(family, "m2")] * 2 + [None]
+            assert len(shot.rows(family)) == len(whole.rows(family))
+
+
+def test_what_did_not_change_is_not_kept_twice() -> None:
+    given = session()
+    lines = "\n".join(f"m{i} {i}" for i in range(200)).encode()
+    given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=lines),)))
+    for n in range(2, 20):
+        given.feed(Frame(n, float(n), float(n)))
+    tables = {id(shot.rows(Meter)) for shot in window_of(given).snapshots}
+    assert len(tables) == 1
+
+
+def test_quotes_are_the_marked_lines() -> None:
+    given = session()
+    given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=b"a 1\nb 2\nab 3"),)))
+    cite = window_of(given).quote("/m", "b 2")
+    assert cite is not None
+    assert (cite.key, cite.frame, cite.excerpt, cite.mark) == ("/m", 1, "b 2", "b 2")
+    assert window_of(given).quote("/none") is None
+
+
+def test_a_reading_without_source_cites_nothing() -> None:
+    given = session()
+    given.feed(frame(1, 1))
+    row = given.head().now.get(Meter, "a")
+    assert row is not None
+    assert row.source() is None
+    assert window_of(given).cite(row) is None
+
+
+# --- rules over windows -----------------------------------------------------------------------------------
+
+
+def fast(window: Window, limits: Limits) -> Iterable[Verdict]:
+    for name, row in window.rows(Speed).items():
+        if row.per_second > limits["most"]:
+            yield Finding("too-fast", Severity.WARNING, str(name), f"{row.per_second}/s")
+        else:
+            yield RuledOut("too-fast", str(name), f"{row.per_second}/s")
+
+
+FAST = Rule("too-fast", "s", Severity.WARNING, fast, (Speed,), (Threshold("most", 5.0, "h"),))
+
+
+def test_a_rule_needs_two_frames_for_a_rate() -> None:
+    given = session((FAST,))
+    assert given.feed(frame(1, 1)).judgement.unchecked == (Unchecked("too-fast", "needs two frames"),)
+
+
+def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
+    def broken(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        yield RuledOut("broken", "a", "half a word")
+        raise KeyError(window.now.number)
+
+    given = session((Rule("broken", "s", Severity.INFO, broken, (Meter,)), FAST))
+    given.feed(frame(1, 0))
+    judgement = given.feed(frame(2, 5)).judgement
+    assert judgement.unchecked == (Unchecked("broken", "a bug in this rule: KeyError: 2"),)
+    assert [r.rule for r in judgement.ruled_out] == ["too-fast"]
+    assert judgement.ran == ("too-fast",)
+
+
+def test_near_the_threshold() -> None:
+    given = session((FAST,))
+    given.feed(frame(1, 0))
+    assert given.feed(frame(2, 5)).judgement.ruled_out == (RuledOut("too-fast", "a", "5.0/s"),)
+    assert [f.subject for f in given.feed(frame(3, 11)).judgement.findings] == ["a"]
+
+
+def test_config_moves_the_threshold() -> None:
+    given = Session(Origin("n"), [collector(Reader())], (FAST,), {"too-fast": {"most": 50.0}})
+    given.feed(frame(1, 0))
+    assert given.feed(frame(2, 40)).judgement.findings == ()
+
+
+def test_a_rule_whose_source_failed_is_unchecked_not_good() -> None:
+    given = session((FAST,))
+    given.feed(frame(1, 0))
+    look = given.feed(frame(2, 5, outcome=Outcome.DENIED))
+    assert look.judgement.ruled_out == ()
+    assert look.judgement.unchecked[0].reason.startswith("meter: denied")
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge(Meter):
+    """What two collectors may have rows of."""
+
+    joined: ClassVar[bool] = True
+
+
+def test_nothing_here_and_a_source_that_failed_is_unchecked() -> None:
+    def reader(path: str) -> Collector:
+        return Collector(path[1:], "G", lambda host: [Gauge(w, 1) for w in host.text(path).split()], (Gauge,), ())
+
+    rule = Rule(
+        "g", "g", Severity.INFO, lambda window, _: [RuledOut("g", str(k), "1") for k in window.rows(Gauge)], (Gauge,)
+    )
+
+    def judged(one: str, other: Evidence) -> list[tuple[str, str]]:
+        given = Session(Origin("n"), [reader("/one"), reader("/other")], (rule,))
+        said = given.feed(Frame(1, 1.0, 1.0, (Evidence("/one", data=one.encode()), other))).judgement
+        return [*((u.rule, u.reason) for u in said.unchecked), *((r.rule, r.subject) for r in said.ruled_out)]
+
+    denied = Evidence("/other", Outcome.DENIED, detail="needs root")
+    assert judged("", denied) == [("g", "other: denied, /other: needs root")]
+    assert judged("a", denied) == [("g", "a")]
+    assert judged("", Evidence("/other", data=b"b")) == [("g", "b")]
+    assert judged("", Evidence("/other", Outcome.ABSENT)) == []
+
+
+def test_a_rule_whose_source_was_not_recorded_is_unchecked() -> None:
+    given = session((FAST,))
+    look = given.feed(Frame(1, 1.0, 1.0))
+    assert "not recorded" in look.judgement.unchecked[0].reason
+
+
+def test_a_rule_about_hardware_that_is_not_there_is_silent() -> None:
+    given = session((FAST,))
+    look = given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", Outcome.ABSENT),)))
+    assert look.judgement == judge(look.window, (), {})
+
+
+def test_a_rule_that_needs_a_longer_window_says_so() -> None:
+    slow = Rule("patient", "s", Severity.INFO, lambda _w, _l: (), (Speed,), seconds=10.0)
+    given = session((slow,))
+    given.feed(frame(1, 0))
+    assert "needs 10 s" in given.feed(frame(2, 1)).judgement.unchecked[0].reason
+    given.feed_all(frame(n, n) for n in range(3, 12))
+    assert given.head().judgement.unchecked == ()
+
+
+def test_episodes_have_a_beginning_and_an_end_and_bridge_a_short_gap() -> None:
+    given = session((FAST,))
+    counts = [0, 10, 20, 21, 31, 32, 33]
+    given.feed_all(frame(n, c) for n, c in enumerate(counts, 1))
+    (episode,) = given.episodes()
+    assert (episode.since, episode.until) == (1002.0, 1006.0)
+    assert given.episodes(until=1.0) == []
+
+
+def test_a_finding_that_comes_back_later_is_a_second_episode() -> None:
+    given = session((FAST,))
+    given.feed_all([frame(1, 0), frame(2, 10), frame(3, 10), frame(4, 10, at=30.0), frame(5, 30, at=31.0)])
+    assert [(e.since, e.until) for e in given.episodes()] == [(1031.0, None), (1002.0, 1003.0)]
+
+
+def test_however_far_frames_are_apart_what_both_show_is_one_episode() -> None:
+    given = session((FAST,))
+    for number in range(1, 6):
+        given.feed(frame(number, number * 1000, at=30.0 * number))
+    assert [(e.since, e.until) for e in given.episodes()] == [(1060.0, None)]
+
+
+def test_the_worst_moment_is_what_is_told() -> None:
+    def graded(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        for name, row in window.rows(Speed).items():
+            if row.per_second > 1:
+                severity = Severity.CRITICAL if row.per_second > 9 else Severity.WARNING
+                yield Finding("g", severity, str(name), f"{row.per_second}")
+
+    diagnosis = Diagnosis((Rule("g", "s", Severity.CRITICAL, graded, (Speed,)),))
+    given = session()
+    for n, count in enumerate([0, 2, 12, 14], 1):
+        diagnosis.add(given.feed(frame(n, count)).window)
+    (episode,) = diagnosis.ordered()
+    assert (episode.finding.summary, episode.frame) == ("10.0", 3)
+
+
+def test_a_cause_comes_before_what_is_as_bad_in_a_judgement_and_among_episodes() -> None:
+    def said(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        yield Finding("a", Severity.WARNING, "x", "as bad")
+        yield Finding("b", Severity.WARNING, "x", "the cause", explains=("c:x",))
+        yield Finding("c", Severity.WARNING, "x", "what follows")
+        yield Finding("d", Severity.CRITICAL, "x", "worse")
+
+    diagnosis = Diagnosis((Rule("r", "s", Severity.CRITICAL, said, (Meter,)),))
+    diagnosis.add(session().feed(frame(1, 1)).window)
+    judged = [finding.rule for finding in diagnosis.now.findings]
+    assert judged == [episode.finding.rule for episode in diagnosis.ordered()] == ["d", "b", "c", "a"]
+
+
+def told(*severities: tuple[str, Severity, bool] | None) -> list[tuple[str, float | None]]:
+    """Return the episodes of one finding: its summary, severity and `totals` frame by frame, None: not said."""
+
+    def said(window: Window, _limits: Limits) -> Iterable[Verdict]:
+        now = severities[window.now.number - 1]
+        if now is not None:
+            summary, severity, totals = now
+            yield Finding("t", severity, "a", summary, totals=totals)
+
+    diagnosis = Diagnosis((Rule("t", "s", Severity.CRITICAL, said, (Meter,)),))
+    given = session()
+    for number in range(1, len(severities) + 1):
+        diagnosis.add(given.feed(frame(number, number)).window)
+    return [(episode.finding.summary, episode.until) for episode in diagnosis.ordered()]
+
+
+def test_what_was_before_anybody_watched_gives_way_to_what_is_seen() -> None:
+    totals, seen = ("totals", Severity.CRITICAL, True), ("seen", Severity.WARNING, False)
+    assert told(totals) == [("totals", None)]
+    assert told(totals, None) == []
+    assert told(totals, seen) == [("seen", None)]
+    assert told(totals, seen, None) == [("seen", 1003.0)]
+    assert told(seen, ("calmer", Severity.INFO, True)) == [("seen", None)]
+
+
+def finding(name: str, severity: Severity, *explains: str) -> Finding:
+    return Finding(name, severity, "a", name, explains=explains)
+
+
+def order(*findings: Finding) -> list[tuple[str, bool, str]]:
+    return [(findings[led.place].rule, led.follows, led.severity.value) for led in by_cause(findings)]
+
+
+def test_what_is_explained_follows_its_cause() -> None:
+    bypassed, pieces = finding("bypassed", Severity.CRITICAL), finding("pieces", Severity.WARNING, "bypassed:a")
+    mtu = finding("mtu", Severity.WARNING, "pieces:a", "gone:a")
+    other = finding("other", Severity.CRITICAL)
+    assert order(bypassed, other, mtu, pieces) == [
+        ("mtu", False, "critical"),
+        ("pieces", True, "warning"),
+        ("bypassed", True, "critical"),
+        ("other", False, "critical"),
+    ]
+    assert order(other, bypassed) == [("other", False, "critical"), ("bypassed", False, "critical")]
+
+
+def test_findings_that_explain_each_other_are_still_told() -> None:
+    first, second = finding("first", Severity.INFO, "second:a"), finding("second", Severity.INFO, "first:a")
+    assert order(first, second) == [("first", False, "info"), ("second", True, "info")]
+    itself = finding("itself", Severity.INFO, "itself:a")
+    assert order(itself) == [("itself", False, "info")]
+
+
+# --- looking back -----------------------------------------------------------------------------------------
+
+
+def test_every_moment_can_be_looked_at_again() -> None:
+    given = session((FAST,))
+    given.feed_all(frame(n, n * n) for n in range(1, 121))
+    for index in (0, 1, 57, 118, 119):
+        look = given.look(index)
+        row = look.now.get(Meter, "a")
+        assert row is not None
+        assert row.count == (index + 1) ** 2
+        if index:
+            speed = look.now.get(Speed, "a")
+            assert speed is not None
+            assert speed.per_second == 2 * index + 1
+    assert given.look(999).index == 119
+    assert given.look(-5).index == 0
+    assert [f.summary for f in given.look(57).judgement.findings] == ["115.0/s"]
+
+
+def test_stepping_forward_and_backward_shows_the_same_as_jumping() -> None:
+    given, other = session((FAST,)), session((FAST,))
+    for each in (given, other):
+        each.feed_all(frame(n, n * n) for n in range(1, 101))
+    for index in (40, 41, 42, 42, 43, 20, 21, 97, 98):
+        stepped = given.look(index)
+        other._back = None
+        jumped = other.look(index)
+        assert stepped.now.rows(Meter) == jumped.now.rows(Meter)
+        assert dict(stepped.now.rows(Speed)) == dict(jumped.now.rows(Speed))
+        assert stepped.judgement == jumped.judgement
+        assert stepped.window.seconds == jumped.window.seconds
+
+
+def test_a_live_ring_forgets_frames_but_not_what_they_established() -> None:
+    big = b"a 7\n" + b"b 1\n" * 3000
+    given = session(remember=10.0)
+    given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=big), Evidence("/n", data=b"\0z"))))
+    for n in range(2, 40):
+        given.feed(Frame(n, float(n), float(n), ()))
+    assert len(given.timeline.frames) == 11
+    look = given.look(0)
+    assert look.now.get(Meter, "a") == Meter("a", 7)
+    kept = look.host.evidence("/n")
+    assert kept is not None
+    assert kept.data == b"\0z"
+    whole = look.host.evidence("/m")
+    assert whole is not None
+    assert whole.data == big
+
+
+def test_a_timeline_keeps_within_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sdstop.core.session.RING_BYTES", 100)
+    timeline = Timeline(900.0)
+    for n in range(1, 50):
+        timeline.append(Frame(n, float(n), float(n), (Evidence("/m", data=b"x" * 20),)))
+    assert 2 <= len(timeline.frames) <= 6
+    assert timeline.recall(0, 1)[0].evidence[0].data == b"x" * 20
+
+
+def test_source_marks() -> None:
+    class Placed(Meter):
+        def source(self, field: str = "") -> Source:
+            del field
+            return Source("/m", f"{self.name} ")
+
+    def read(host: Host) -> Iterable[Reading]:
+        host.read("/m")
+        yield Placed("a", 1)
+
+    only = Collector("placed", "P", read, (Placed,), ())
+    given = Session(Origin("n"), [only], ())
+    look = given.feed(Frame(1, 1.0, 1.0, (Evidence("/m", data=b"a 1\nb 2"),)))
+    row = look.now.get(Placed, "a")
+    assert row is not None
+    cite = look.window.cite(row)
+    assert cite is not None
+    assert cite.excerpt == "a 1"
+
+
+def test_of_a_binary_table_its_strings_are_quoted() -> None:
+    table = b"\x11\x28\x00\x11\xfe\xffP1-DIMMA1\0\xe8A1\0Maker\0\0"
+    assert readable(table) == "P1-DIMMA1\nMaker"
+    assert readable(b"sdstop\0--from\0x\0") == "sdstop\0--from\0x\0"
+    assert readable(b"a\xffb", "replace") == "a\ufffdb"
+
+
+def quoted(text: str, needle: str = "") -> str:
+    session = Session(Origin("n"), (), ())
+    cite = session.feed(Frame(1, 1.0, 1.0, (Evidence("/f", data=text.encode()),))).window.quote("/f", needle)
+    assert cite is not None
+    return cite.excerpt
+
+
+@given(st.lists(st.sampled_from(["limitIops", "6076fd11", " ", ", ", "\n", "\t"]), min_size=60, max_size=150))
+def test_what_is_quoted_ends_with_a_word(parts: list[str]) -> None:
+    text = "".join(parts)
+    shown = quoted(text)
+    assert len(shown) <= EXCERPT
+    whole = text.strip("\n")
+    assert whole.startswith(shown)
+    if len(whole) > EXCERPT and any(mark in whole[EXCERPT // 2 : EXCERPT] for mark in " ,\t\n"):
+        after = whole[len(shown) : len(shown) + 1]
+        assert not (after.isalnum() and shown[-1:].isalnum())
+
+
+def test_a_word_longer_than_a_quotation_is_cut() -> None:
+    assert quoted("x" * 2 * EXCERPT) == "x" * EXCERPT
+    assert quoted("short") == "short"
+    lines = "\n".join(f"line {n} of what a file held" for n in range(40))
+    assert quoted(lines).splitlines()[-1] in lines.splitlines()
+
+
+@given(
+    st.text("ab ,\n", max_size=2 * EXCERPT), st.text("ab ,\n", max_size=2 * EXCERPT), st.sampled_from(["needle", "n e"])
+)
+def test_what_is_marked_is_quoted(before: str, after: str, needle: str) -> None:
+    shown = quoted(before + needle + after, needle)
+    assert needle in shown
+    assert len(shown) <= EXCERPT
+    assert all(line in before + needle + after for line in shown.splitlines())

@@ -1,0 +1,143 @@
+"""Fixtures: where they lie, their frames, and what must be found in each of them.
+
+`fixtures/NAME/` holds a capture (capture.tar.gz, or files at their own paths, written by hand) and a README.md, in
+which one block of TOML declares the findings:
+
+    found = ["critical array-degraded md0"]  # severity, rule, subject: all above info that was ever in force
+    at_end = []                              # those in force in the last frame; default: as `found`
+    info = ["rebuild-running md0"]           # further findings, of severity info; others of that severity may be there
+    code = 0                                 # exit code of `sdstop check`; default: as the worst of `at_end` asks for
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from sdstop.capture.reader import open_capture
+from sdstop.collectors import BUILTIN
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.session import Session
+from sdstop.rules import RULES
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+Said = tuple[str, str, str]
+"""Rule, worst severity, subject."""
+
+_BLOCK = re.compile(r"^```toml\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_CODES = {"warning": 1, "critical": 2}
+
+
+class Undeclared(Exception):  # noqa: N818
+    """A fixture's README.md does not declare what must be found. Says why, and in which file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The findings of a fixture: all above info that was ever in force, and those that are in the last frame.
+
+    `info` must be there besides, but other findings of that severity may be, too. `code` is what `check` returns.
+    """
+
+    found: frozenset[Said]
+    last: frozenset[Said]
+    info: frozenset[tuple[str, str]]
+    code: int
+
+
+class _Declared(msgspec.Struct, forbid_unknown_fields=True):
+    found: list[str]
+    at_end: list[str] | None = None
+    info: list[str] = msgspec.field(default_factory=list)
+    code: int | None = None
+
+
+def names() -> list[str]:
+    """Return the names of all fixtures."""
+    return sorted(path.name for path in FIXTURES.iterdir() if path.is_dir())
+
+
+@functools.cache
+def opened(name: str) -> tuple[Origin, tuple[Frame, ...]]:
+    """Open a fixture, once for all tests."""
+    origin, frames = open_capture(FIXTURES / name)
+    return origin, tuple(frames)
+
+
+def replayed(fixture: str, name: str) -> Session:
+    """Return a session of a fixture's frames, whose host has another name."""
+    origin, frames = opened(fixture)
+    session = Session(replace(origin, name=name), BUILTIN, RULES)
+    session.feed_all(
+        replace(frame, evidence=tuple(_renamed(item, name) for item in frame.evidence)) for frame in frames
+    )
+    return session
+
+
+def _renamed(item: Evidence, name: str) -> Evidence:
+    return replace(item, data=f"{name}\n".encode()) if item.key.endswith("kernel/hostname") else item
+
+
+@functools.cache
+def expected(name: str) -> Expected:
+    """Return what must be found in a fixture. Raises Undeclared."""
+    return parse(FIXTURES / name / "README.md")
+
+
+def parse(readme: Path) -> Expected:
+    """Return what a README.md declares. Raises Undeclared."""
+    try:
+        blocks = _BLOCK.findall(readme.read_text(encoding="utf-8"))
+        if len(blocks) != 1:
+            raise Undeclared(f"{readme}: {len(blocks)} blocks of TOML; write one that declares what must be found")
+        declared = msgspec.convert(tomllib.loads(blocks[0]), _Declared)
+        found = frozenset(map(_said, declared.found))
+        last = found if declared.at_end is None else frozenset(map(_said, declared.at_end))
+        info = frozenset(_pair(text) for text in declared.info)
+    except (OSError, ValueError) as error:
+        raise Undeclared(f"{readme}: {error}") from error
+    code = max((_CODES[severity] for _, severity, _ in last), default=0)
+    return Expected(found, last, info, code if declared.code is None else declared.code)
+
+
+def declaration(found: Iterable[Said], at_end: Iterable[Said], info: Iterable[tuple[str, str]]) -> str:
+    """Return the block that declares findings; `parse` reads it."""
+    lists = {"found": _lines(found), "at_end": _lines(at_end), "info": sorted(f"{r} {s}" for r, s in info)}
+    if lists["at_end"] == lists["found"]:
+        del lists["at_end"]
+    if not lists["info"]:
+        del lists["info"]
+    return "```toml\n" + "".join(f"{key} = {_toml(lines)}\n" for key, lines in lists.items()) + "```\n"
+
+
+def _lines(found: Iterable[Said]) -> list[str]:
+    return [f"{severity} {rule} {subject}" for rule, severity, subject in sorted(found)]
+
+
+def _toml(lines: list[str]) -> str:
+    if not lines:
+        return "[]"
+    quoted = [msgspec.json.encode(line).decode() for line in lines]
+    return f"[{quoted[0]}]" if len(quoted) == 1 else "[\n" + "".join(f"    {line},\n" for line in quoted) + "]"
+
+
+def _said(text: str) -> Said:
+    words = text.split(maxsplit=2)
+    if len(words) != 3 or words[0] not in _CODES:
+        raise ValueError(f'"{text}": write severity, rule, subject (warning slow-stripe-member md0/vdd)')
+    severity, rule, subject = words
+    return rule, severity, subject
+
+
+def _pair(text: str) -> tuple[str, str]:
+    rule, _, subject = text.partition(" ")
+    if not subject:
+        raise ValueError(f'"{text}": write rule and subject (rebuild-running md0)')
+    return rule, subject

@@ -1,0 +1,332 @@
+"""Redaction: nothing is left that tells who it is, a name has one pseudonym, and findings stay as they were."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import stat
+import struct
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sdstop.redaction.learning import learnt
+from sdstop.redaction.vocabulary import ordinary
+
+from sdstop.capture.reader import open_capture
+from sdstop.cli import command
+from sdstop.collectors import BUILTIN
+from sdstop.collectors.memory import smbios
+from sdstop.core.evidence import Evidence, Frame, Origin
+from sdstop.core.session import Session
+from sdstop.redaction.identity import IPV4, usable
+from sdstop.redaction.leak import leaks
+from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.redactor import Redactor
+from sdstop.rules import RULES
+from tests.fixtures import opened
+
+KEY = b"a key of thirty-two bytes, or so"
+
+SERIAL, WWN, HOST, MAC = "ZC1A7WQ9", "5000c500a1b2c3d4", "stor-berlin7", "3c:ec:ef:12:34:56"
+
+
+def made(*items: Evidence, host: str = HOST) -> tuple[Redactor, list[Evidence]]:
+    known = Redactor(Pseudonyms(KEY))
+    known.learn(items, host)
+    return known, [known.evidence(item) for item in items]
+
+
+def string_table(kind: int, offset: int, *strings: str) -> bytes:
+    """A structure of the firmware's table whose field at an offset is its first string, and the end."""
+    area = bytearray(0x28)
+    struct.pack_into("<BBH", area, 0, kind, len(area), 0x1100)
+    for number, place in enumerate((offset, offset + 1)[: len(strings)], 1):
+        area[place] = number
+    return bytes(area) + b"\0".join(s.encode() for s in strings) + b"\0\0" + b"\x7f\x04\xff\xfe\0\0"
+
+
+EVERYWHERE = (
+    Evidence("/proc/sys/kernel/hostname", data=f"{HOST}\n".encode()),
+    Evidence("answer:udev.block", data=json.dumps(
+        {"/dev/sda": {"ID_SERIAL_SHORT": SERIAL, "ID_WWN": f"0x{WWN}", "links": [f"by-id/ata-ST4000_{SERIAL}"]}}
+    ).encode()),
+    Evidence(f"link:/dev/disk/by-id/ata-ST4000NM0033-9ZM170_{SERIAL}", data=b"../../sda"),
+    Evidence(f"link:/dev/disk/by-id/wwn-0x{WWN}", data=b"../../sda"),
+    Evidence("/sys/block/sda/device/wwid", data=f"naa.{WWN}\n".encode()),
+    Evidence("/sys/block/dm-0/dm/name", data=b"customers-acme--db\n"),
+    Evidence("cmd:dmsetup table", data=b"customers-acme--db: 0 8192 linear 8:0 2048\n"),
+    Evidence("link:/dev/mapper/customers-acme--db", data=b"../dm-0"),
+    Evidence("cmd:lvs -a", data=b'{"report":[{"lv":[{"lv_name":"acme-db","vg_name":"customers"}]}]}'),
+    Evidence("cmd:zpool status", data=b"  pool: payroll\n state: ONLINE\n\tpayroll  ONLINE 0 0 0\n"),
+    Evidence("/sys/class/net/eth0/address", data=f"{MAC}\n".encode()),
+    Evidence("cmd:ss -tinO", data=b"ESTAB 0 0 10.20.30.40:3260 10.20.30.77:51000 [2001:db8:1:2::15]:3260\n"),
+    Evidence("/proc/7/cmdline", data=f"iscsid\0--host\0{HOST}\0iqn.2019-03.com.acme:disk1\0".encode()),
+    Evidence("/sys/firmware/dmi/tables/DMI", data=string_table(17, 0x18, "9F2C44D1", "ASSET-31337")),
+    Evidence("cmd:smp_rep", stderr=f"{HOST}: cannot open\n".encode(), exit=1, detail=f"on {HOST}"),
+    Evidence("/sys/block/sda/device/vpd_pg80", data=b"\0\x80\0\x08" + SERIAL.encode()),
+)  # fmt: skip
+SECRETS = (HOST, SERIAL, WWN, "acme", "customers", "payroll", MAC, "10.20.30.40", "10.20.30.77", "2001:db8:1:2::15",
+           "9F2C44D1", "ASSET-31337", "com.acme")  # fmt: skip
+
+
+def test_nothing_that_was_planted_is_left() -> None:
+    known, redacted = made(*EVERYWHERE)
+    for item in redacted:
+        for secret in SECRETS:
+            assert secret.encode() not in item.data + item.stderr, (item.key, secret)
+            assert secret not in item.key + item.detail, (item.key, secret)
+    assert set(known.map()) >= {"host", "serial", "wwn", "volume", "mac", "ipv4", "ipv6", "iqn"}
+
+
+def test_the_same_name_is_the_same_everywhere_and_keeps_its_shape() -> None:
+    known, redacted = made(*EVERYWHERE)
+    by_key = dict(zip((item.key for item in EVERYWHERE), redacted, strict=True))
+    of = known.pseudonyms.of
+    serial = of(Kind.SERIAL, SERIAL)
+    assert len(serial) == len(SERIAL)
+    assert [c.isdigit() for c in serial] == [c.isdigit() for c in SERIAL]
+    assert serial.isupper()
+    links = [item.key for item in redacted if item.key.startswith("link:/dev/disk/by-id/")]
+    assert links == [
+        f"link:/dev/disk/by-id/ata-ST4000NM0033-9ZM170_{serial}",
+        f"link:/dev/disk/by-id/wwn-0x{of(Kind.WWN, WWN)}",
+    ]
+    assert json.loads(by_key["answer:udev.block"].data)["/dev/sda"]["ID_SERIAL_SHORT"] == serial
+    group, volume = of(Kind.VOLUME, "customers"), of(Kind.VOLUME, "acme-db")
+    assert by_key["/sys/block/dm-0/dm/name"].data.decode() == f"{group}-{volume.replace('-', '--')}\n"
+    assert by_key["cmd:dmsetup table"].data.decode().startswith(f"{group}-{volume.replace('-', '--')}: 0 8192 linear")
+    assert json.loads(by_key["cmd:lvs -a"].data)["report"][0]["lv"] == [{"lv_name": volume, "vg_name": group}]
+    table = by_key["/sys/firmware/dmi/tables/DMI"].data
+    assert len(table) == len(EVERYWHERE[13].data)
+    assert smbios.parse(table) == smbios.parse(EVERYWHERE[13].data)
+    again, _ = made(*EVERYWHERE)
+    assert again.map() == known.map()
+    other = Redactor(Pseudonyms(b"another key of at least 16"))
+    other.learn(EVERYWHERE, HOST)
+    assert other.text(SERIAL) not in {SERIAL, serial}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "127.0.0.1 localhost", "0.0.0.0:*", "255.255.255.0", "224.0.0.251", "ff:ff:ff:ff:ff:ff", "00:00:00:00:00:00",
+        "::1", "ff02::1", "[::]:22", "firmware 20.00.07.00", "1.2.3", "12:34:56", "0:0:0:0", "pci 0000:3b:00.0",
+        "md0 : active raid10 sda1[0]", "cached blocks(3642185), cache percent(24)", "5123456789012345",
+        "phy-1:0:52", "end_device-1:0:5", "6.1.0-38-amd64", "",
+    ],
+)  # fmt: skip
+def test_what_tells_nobody_who_it_is_stays(text: str) -> None:
+    known, _ = made(*EVERYWHERE)
+    assert known.text(text) == text
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        (Kind.SERIAL, "Not Specified"), (Kind.SERIAL, "To Be Filled By O.E.M."), (Kind.SERIAL, "00000000"),
+        (Kind.SERIAL, "0123456789"), (Kind.HOST, "localhost"), (Kind.HOST, "(none)"), (Kind.VOLUME, "cache"),
+        (Kind.VOLUME, "sda1"), (Kind.VOLUME, "data"), (Kind.VOLUME, "md127"), (Kind.VOLUME, "ab"),
+    ],
+)  # fmt: skip
+def test_words_of_everybody_are_no_names(kind: Kind, value: str) -> None:
+    assert not usable(kind, value)
+
+
+def test_a_host_that_is_called_like_a_disk_or_numa_node_has_another_name_where_it_says_its_own() -> None:
+    """Elsewhere the word has to stay, or there would be no such disk any more."""
+    for name in ("sda", "node7", "online"):
+        known, redacted = made(
+            Evidence("/proc/sys/kernel/hostname", data=f"{name}\n".encode()),
+            Evidence("/proc/mdstat", data=b"node7 sda online"),
+            host=name,
+        )  # fmt: skip
+        assert known.origin(Origin(name)).name.startswith("host-")
+        assert redacted[0].data.startswith(b"host-")
+        assert redacted[1].data == b"node7 sda online"
+        assert list(leaks([("f", b"node7 sda online")], known.pseudonyms)) == []
+    assert made(host="localhost")[0].origin(Origin("localhost")).name == "localhost"
+
+
+def test_a_serial_number_of_digits_alone_is_one() -> None:
+    assert usable(Kind.SERIAL, "191145870012")
+    assert not usable(Kind.SERIAL, "1911458")
+
+
+def test_addresses_of_one_network_stay_in_one() -> None:
+    pseudonyms = Pseudonyms(KEY)
+    one, two, far = (pseudonyms.of(Kind.IPV4, a) for a in ("10.20.30.40", "10.20.30.77", "10.99.30.77"))
+    assert one.rpartition(".")[0] == two.rpartition(".")[0] != far.rpartition(".")[0]
+    assert pseudonyms.of(Kind.IPV4, "10.20.30.0").endswith(".0")
+    assert pseudonyms.of(Kind.IPV4, "10.20.30.255").endswith(".255")
+    six = [ipaddress.IPv6Address(pseudonyms.of(Kind.IPV6, a)) for a in ("2001:db8:1:2::15", "2001:db8:1:2::16")]
+    assert six[0].exploded[:19] == six[1].exploded[:19]
+    assert pseudonyms.of(Kind.IPV6, "fe80::1234").startswith("fe80::")
+
+
+@given(st.lists(st.ip_addresses(v=4).map(str), min_size=2, max_size=20, unique=True))
+def test_no_two_addresses_become_one(addresses: list[str]) -> None:
+    pseudonyms = Pseudonyms(KEY)
+    assert len({pseudonyms.of(Kind.IPV4, a) for a in addresses}) == len(addresses)
+    assert all(IPV4.fullmatch(pseudonyms.of(Kind.IPV4, a)) for a in addresses)
+
+
+@given(st.text(max_size=200), st.binary(max_size=200))
+def test_nothing_raises(text: str, data: bytes) -> None:
+    known, _ = made(*EVERYWHERE)
+    known.text(text)
+    items = [Evidence(key, data=data) for key in ("/sys/firmware/dmi/tables/DMI", "cmd:dmsetup table", "/etc/hostname")]
+    for item in items:
+        assert isinstance(known.evidence(item).data, bytes)
+    for kind, value in learnt(items):
+        assert usable(kind, value)
+
+
+SAME = ("vm-numa-one-dimm", "vm-sas-hba", "vm-dm-cache", "md-rebuild-stalled")
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_findings_are_the_same(name: str) -> None:
+    origin, frames = opened(name)
+    known = Redactor(Pseudonyms(KEY))
+    known.learn((), origin.name)
+    for frame in frames:
+        known.learn(frame.evidence)
+    found = []
+    for whose, course in ((origin, frames), (known.origin(origin), [known.frame(frame) for frame in frames])):
+        session = Session(whose, BUILTIN, RULES)
+        session.feed_all(course)
+        text = known.text if whose is origin else str
+        found.append([
+            (e.finding.rule, e.finding.severity, text(e.finding.subject), text(e.finding.summary), e.since, e.until)
+            for e in session.episodes()
+        ])  # fmt: skip
+    assert sorted(found[0]) == sorted(found[1])
+
+
+def test_a_leak_is_found_wherever_it_is() -> None:
+    known, _ = made(*EVERYWHERE)
+    known.text(f"{SERIAL} {HOST} {WWN}")
+    for name, data, left in (
+        ("a", f"x {SERIAL}-1 y".encode(), SERIAL),
+        (f"b/{HOST}/c", b"", HOST),
+        ("d", b"\0\1" + HOST.encode() + b"\0", HOST),
+        ("e", f"naa.{WWN}".encode(), WWN),
+    ):
+        assert list(leaks([(name, data)], known.pseudonyms)) == [(name, left)]
+    assert list(leaks([("f", b"nothing of anybody")], known.pseudonyms)) == []
+
+
+def capture(folder: Path) -> Path:
+    """A capture made by hand, with names in many places."""
+    frame = folder / "in/frames/0001"
+    for key, text in {
+        "proc/sys/kernel/hostname": HOST,
+        "proc/diskstats": "   8       0 sda 100 0 800 4 0 0 0 0 0 4 4 0 0 0 0 0 0\n",
+        "sys/block/sda/device/serial": SERIAL,
+        "sys/class/net/eth0/address": MAC,
+        "proc/mdstat": "Personalities : [raid1]\nmd0 : active raid1 sda[0](F)\n      10 blocks [2/1] [U_]\n\n"
+        "unused devices: <none>\n",
+        "commands/zpool_status/stdout": "  pool: payroll\n state: ONLINE\n",
+    }.items():
+        (frame / key).parent.mkdir(parents=True, exist_ok=True)
+        (frame / key).write_text(text)
+    (folder / "in/manifest.json").write_text(json.dumps({"schema": "sdstop.capture/1", "host": HOST}))
+    return folder / "in"
+
+
+@pytest.mark.parametrize("target", ["out", "out.tar.gz"])
+def test_a_capture_is_copied_without_names(tmp_path: Path, target: str, capsys: pytest.CaptureFixture[str]) -> None:
+    out, key = tmp_path / target, tmp_path / "key"
+    words = ["capture", "--from", str(capture(tmp_path)), "-o", str(out), "--redact", str(key)]
+    assert command.execute(words) == 0
+    said = capsys.readouterr().err
+    assert "no name was left in it" in said
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    mapped = Path(f"{out}.map.json")
+    assert stat.S_IMODE(mapped.stat().st_mode) == 0o600
+    assert json.loads(mapped.read_text())["serial"].keys() == {SERIAL}
+    if target == "out":
+        files = {str(file): file.read_bytes() for file in out.rglob("*") if file.is_file()}
+    else:
+        with tarfile.open(out) as archive:
+            files = {m.name: archive.extractfile(m).read() for m in archive if m.isfile()}  # type: ignore[union-attr]
+    assert files
+    for name, data in files.items():
+        for secret in (HOST, SERIAL, MAC, "payroll"):
+            assert secret not in name
+            assert secret.encode() not in data, name
+    origin, _ = open_capture(out)
+    assert origin.name == json.loads(mapped.read_text())["host"][HOST]
+    assert command.execute(["check", "--from", str(out)]) == 2
+
+
+def test_two_captures_with_one_key_agree(tmp_path: Path) -> None:
+    names = []
+    for number in "12":
+        out = tmp_path / f"o{number}"
+        source = str(capture(tmp_path / number))
+        assert command.execute(["capture", "--from", source, "-o", str(out), "--redact", str(tmp_path / "key")]) == 0
+        names.append(open_capture(out)[0].name)
+    assert names[0] == names[1]
+
+
+def test_a_capture_with_a_name_left_in_it_is_taken_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that some part of the writer put back is found by the look through the finished archive."""
+    plain = Redactor.evidence
+    monkeypatch.setattr(
+        Redactor,
+        "evidence",
+        lambda self, item: item if item.key.endswith("/serial") else plain(self, item),
+    )
+    monkeypatch.setattr(Redactor, "origin", lambda self, _: Origin(self.text(f"{HOST} {SERIAL}")))
+    out = tmp_path / "out.tar.gz"
+    assert command.execute(["capture", "--from", str(capture(tmp_path)), "-o", str(out), "--redact"]) == 1
+    assert "was taken away again: 1 names were left" in capsys.readouterr().err
+    assert not out.exists()
+
+
+def test_a_report_has_no_names_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(capture(tmp_path))
+    for form in ("text", "json", "html", "markdown"):
+        assert command.execute(["report", "--from", source, "--format", form, "--redact"]) == 0
+        said = capsys.readouterr().out
+        assert "host-" in said
+        assert not [secret for secret in (HOST, SERIAL, MAC, "payroll") if secret in said]
+
+
+@pytest.mark.parametrize(
+    ("mode", "text", "why"), [(0o644, "x" * 32, "others can read"), (0o600, "short", "at least 16")]
+)
+def test_a_key_that_is_none_is_refused(
+    tmp_path: Path, mode: int, text: str, why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = tmp_path / "key"
+    key.write_text(text)
+    key.chmod(mode)
+    source = str(capture(tmp_path))
+    assert command.execute(["report", "--from", source, "--redact", str(key)]) == 1
+    assert why in capsys.readouterr().err
+
+
+def test_frames_are_held_back_until_names_are_known() -> None:
+    """A name that is said only in the second frame is not in the first one either."""
+    first = Frame(1, 1.0, 1.0, (Evidence("/proc/7/cmdline", data=f"vblade {SERIAL}".encode()),))
+    second = Frame(2, 2.0, 2.0, (Evidence("/sys/block/sda/device/serial", data=SERIAL.encode()),))
+    known = Redactor(Pseudonyms(KEY))
+    for frame in (first, second):
+        known.learn(frame.evidence)
+    assert SERIAL.encode() not in known.frame(first).evidence[0].data
+
+
+def test_words_that_the_code_looks_for_are_known_without_a_list() -> None:
+    """As parsers, collectors and rules have them; names in samples of docstrings are no such words."""
+    kept = ("recovery", "sync_action", "Personalities", "flashcache", "uncached", "volumeList", "frozen", "Evidence")
+    assert [word for word in kept if not ordinary(word)] == []
+    assert [
+        word for word in ("payroll", "zurich", "acme", "cloud1", "vmstore", "san1", "brauerei") if ordinary(word)
+    ] == []

@@ -1,0 +1,363 @@
+"""Every story with names and secrets planted in every place that a capture has: none is left, and the findings are."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+import stat
+import tarfile
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sdstop.cli import command
+from sdstop.collectors import BUILTIN
+from sdstop.collectors.memory import smbios
+from sdstop.core.diagnosis import Judgement, judge
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.session import Session
+from sdstop.exporters.capture import CaptureWriter
+from sdstop.redaction import credentials, sockets
+from sdstop.redaction.leak import leaks
+from sdstop.redaction.ordinary import is_ordinary
+from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.redactor import Redactor
+from sdstop.rules import RULES
+from tests.fixtures import expected, names, opened
+from tests.redaction import planting
+
+KEY = b"a key of thirty-two bytes, or so"
+TRACES = planting.traces()
+LONGEST = 14
+"""Frames of a story that are judged: enough for every rule, and before and after must only be the same."""
+
+
+def redactor(frames: Iterable[Frame], host: str) -> Redactor:
+    known = Redactor(Pseudonyms(KEY), BUILTIN)
+    known.learn_host(host)
+    for frame in frames:
+        known.learn(frame)
+    return known
+
+
+def parts(items: Iterable[Evidence]) -> Iterator[tuple[str, bytes]]:
+    """Yield everything that is written of evidence, and the key whose it is."""
+    for item in items:
+        told = (item.key.encode("utf-8", "surrogateescape"), item.detail.encode("utf-8", "surrogateescape"))
+        yield from ((item.key, data) for data in (*told, item.data, item.stderr) if data)
+
+
+def left(items: Iterable[Evidence]) -> list[tuple[str, str]]:
+    """Return what is left of the secrets, and of which evidence."""
+    told = list(parts(items))
+    if not any(TRACES.left(b"\n\n".join(data for _, data in told))):
+        return []
+    return [(key, said) for key, data in told for said in TRACES.left(data)]
+
+
+def short(frames: Sequence[Frame]) -> list[Frame]:
+    """Return the first frame and the last ones of a long course."""
+    return list(frames) if len(frames) <= LONGEST else [frames[0], *frames[1 - LONGEST :]]
+
+
+def judged(origin: Origin, frames: Iterable[Frame]) -> Judgement:
+    """Return what the rules say of all frames together."""
+    session = Session(origin, BUILTIN, ())
+    session.feed_all(frames)
+    return judge(session.head().window, RULES, {})
+
+
+Told = tuple[list[tuple[object, ...]], set[tuple[str, str]], set[str]]
+
+
+def told(found: Judgement, renamed: Callable[[str], str]) -> Told:
+    """Return the findings with their numbers, what was ruled out, and what could not be checked."""
+    findings: list[tuple[object, ...]] = [
+        (f.rule, f.severity, renamed(f.subject), renamed(f.summary),
+        [(v.name, renamed(v.value) if isinstance(v.value, str) else v.value) for v in f.values],
+         [renamed(cite.key) for cite in f.evidence], [renamed(advice) for advice in f.advice])
+        for f in found.findings
+    ]  # fmt: skip
+    findings.sort(key=repr)  # their order is that of their names
+    return findings, {(r.rule, renamed(r.subject)) for r in found.ruled_out}, {u.rule for u in found.unchecked}
+
+
+@pytest.fixture
+def all_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hand on what no collector reads as well: names must not be left there either, whoever reads it one day."""
+    monkeypatch.setattr("sdstop.redaction.redactor.needed", lambda _: True)
+
+
+STORY = sorted(name for name in names() if not name.startswith("vm-"))
+UNSEEN = {"rebuild-stalled"}
+"""Rules that want more frames than are judged here."""
+KINDS: set[str] = set()
+"""Kinds of evidence that had everything put into them already, in another story."""
+
+
+def kind_of(key: str) -> str:
+    """Return what evidence of one kind shares: of the kernel's tree that is one value a file."""
+    return re.sub(r"\d+|/sys/.*/(?!DMI)\w+$|/sys/.*/", "", key)
+
+
+@pytest.mark.parametrize("name", STORY)
+def test_nothing_planted_is_left_in_a_story_and_its_findings_are_the_same(name: str) -> None:
+    origin, course = opened(name)
+    frames = short(course)
+    planted = planting.planted(frames)
+    known = redactor(planted, planting.FQDN)
+    redacted = [known.frame(frame) for frame in planted]
+    assert left(item for frame in redacted for item in frame.evidence) == []
+    of = known.origin(planting.planted_origin(origin))
+    assert left([Evidence(of.name, detail="\n".join((of.note, *of.facts, *of.facts.values())))]) == []
+    before, after = judged(origin, planted), judged(of, redacted)
+    assert {rule for rule, _, _ in expected(name).last} - UNSEEN <= {finding.rule for finding in before.findings}
+    assert told(after, str) == told(before, known.text)
+    for kind, item in {kind_of(item.key): item for frame in frames for item in frame.evidence}.items():
+        if kind not in KINDS:
+            KINDS.add(kind)
+            assert left([known.evidence(planting.mentioned(item))]) == []
+
+
+def members(path: Path) -> dict[str, bytes]:
+    """Return the files of an archive, decompressed."""
+    with tarfile.open(path) as archive:
+        return {m.name: archive.extractfile(m).read() for m in archive if m.isfile()}  # type: ignore[union-attr]
+
+
+def test_an_archive_has_nothing_planted_in_any_member_and_its_map_is_outside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the commands that a person types: all files of the archive, their names, the reports in it, what is said."""
+    origin, frames = opened("aoe-flashcache")
+    origin = planting.planted_origin(origin)
+    source, out, key = tmp_path / "raw.tar.gz", tmp_path / "out.tar.gz", tmp_path / "key"
+    with CaptureWriter(source, origin.name, facts=origin.facts, collectors=None) as writer:
+        for frame in planting.planted(frames):
+            writer.add(frame)
+        writer.finish()
+    assert any(TRACES.left(data) for data in members(source).values())
+    assert command.execute(["capture", "--from", str(source), "-o", str(out), "--redact", str(key)]) == 0
+    files = members(out)
+    assert {"findings.json", "report.md", "report.html", "manifest-final.json", "index.jsonl"} <= {
+        name.partition("/")[2] for name in files
+    }
+    for name, data in files.items():
+        assert list(TRACES.left(name.encode())) == []
+        assert (name, list(TRACES.left(data))) == (name, [])
+    assert list(TRACES.left(capsys.readouterr().err.encode())) == []
+    mapped = Path(f"{out}.map.json")
+    assert stat.S_IMODE(mapped.stat().st_mode) == stat.S_IMODE(out.stat().st_mode) == 0o600
+    said = mapped.read_bytes()
+    assert planting.HOST.encode() in said
+    assert planting.SERIAL.encode() in said
+    assert not [secret for secret in planting.CREDENTIALS if secret.encode() in said]
+    assert command.execute(["check", "--from", str(out)]) == 2
+    assert "cachedev" in capsys.readouterr().out
+    for form in ("html", "json"):
+        assert command.execute(["report", "--from", str(source), "--format", form, "--redact", str(key)]) == 0
+        assert list(TRACES.left(capsys.readouterr().out.encode())) == []
+
+
+def test_credentials_are_taken_out_of_what_others_made_without_being_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A capture from elsewhere, copied or reported without --redact: its names stay, its passwords do not."""
+    source, out = tmp_path / "raw", tmp_path / "out.tar.gz"
+    with CaptureWriter(source, "n") as writer:
+        writer.add(Frame(1, 1.0, 1.0, tuple(planting.saying())))
+        writer.finish()
+    assert command.execute(["capture", "--from", str(source), "-o", str(out)]) == 0
+    everything = b"\n".join([*(name.encode() for name in members(out)), *members(out).values()])
+    assert planting.HOST.encode() in everything
+    secrets = set(planting.CREDENTIALS) - {planting.VENDOR}  # which is only a text of the firmware
+    assert secrets & set(TRACES.left(everything)) == set()
+    capsys.readouterr()
+    assert command.execute(["report", "--from", str(source), "--format", "html"]) == 0
+    assert secrets & set(TRACES.left(capsys.readouterr().out.encode())) == set()
+
+
+def test_a_sosreport_and_a_pasted_text_are_redacted_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    top = tmp_path / f"sosreport-{planting.HOST}-2026-11-21-abcdefg"
+    for name, data in {
+        "version.txt": b"sosreport: 4.0\n",
+        "etc/hostname": f"{planting.FQDN}\n".encode(),
+        "proc/mdstat": b"Personalities : [raid1]\nmd0 : active raid1 sdb[1](F) sda[0]\n      10 blocks [2/1] [U_]\n",
+        "sos_commands/host/uname_-a": f"Linux {planting.FQDN} 6.1.0\n".encode(),
+        f"sos_commands/devicemapper/dmsetup_info_{planting.GROUP}-x": planting.EVERYTHING.encode(),
+        **{
+            f"sos_commands/x/{item.key[4:].replace(' ', '_').replace('/', '.')}": item.data
+            for item in planting.saying()
+            if item.key.startswith("cmd:")
+        },
+        **{
+            item.key[1:]: item.data
+            for item in planting.saying()
+            if item.key.startswith(("/proc", "/sys", "/etc", "/run"))
+        },
+    }.items():
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_bytes(data)
+    pasted = tmp_path / "ticket.txt"
+    pasted.write_text(
+        f"[{planting.USER}@{planting.HOST} ~]# dmsetup table\n{planting.GROUP}-{planting.VOLUME.replace('-', '--')}:"
+        " 0 8 linear\n"
+        f"[{planting.USER}@{planting.HOST} ~]# zpool status\n  pool: {planting.POOL}\n state: ONLINE\n"
+        f"{planting.USER}@{planting.HOST}:~$ drbdsetup show\nresource {planting.RESOURCE} {{\n"
+        f"    _name {planting.PEER};\n"
+        f'    shared-secret "{planting.PASSWORD}";\n}}\nmail {planting.MAIL}\n',
+        encoding="utf-8",
+    )
+    for source, out in ((top, tmp_path / "a.tar.gz"), (pasted, tmp_path / "b.tar.gz")):
+        assert command.execute(["capture", "--from", str(source), "-o", str(out), "--redact"]) == 0
+        for name, data in members(out).items():
+            assert (name, list(TRACES.left(name.encode() + data))) == (name, [])
+
+
+COINCIDENCES = (
+    "sda", "node", "md0", "eth1", "data", "error", "online", "active", "linear", "flashcache", "cache", "read", "name",
+    "raid10", "recovery", "mdadm", "block", "disk", "memory", "total", "stats", "nvme", "iops", "volume", "status",
+    "type",
+    "devices", "frozen", "idle", "true", "null", "draid3", "raidz2", "mirror", "resilver", "Health", "hits", "100",
+    "4096",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["aoe-flashcache", "draid-one-hba", "scaleio-cloud", "md-rebuild-throttled", "drbd-resync"]
+)
+def test_a_host_or_pool_that_is_called_like_a_word_of_the_formats_destroys_nothing(name: str) -> None:
+    """Names that everything depends on are kept: no finding, and no number, may go with them."""
+    origin, course = opened(name)
+    frames = short(course)
+    known = redactor(frames, "localhost")
+    for word in COINCIDENCES:
+        known.learn((
+            Evidence("/proc/sys/kernel/hostname", data=word.encode()),
+            Evidence("cmd:zpool status", data=f"  pool: {word}\n".encode()),
+            Evidence("answer:psutil.x", data=json.dumps([{"user": word}]).encode()),
+            Evidence("http:GET /x", data=json.dumps([{"name": word}]).encode()),
+            Evidence("/sys/block/sda/device/serial", data=word.encode()),
+        ))  # fmt: skip
+    after = judged(known.origin(origin), [known.frame(frame) for frame in frames])
+    assert told(after, str) == told(judged(origin, frames), known.text)
+    assert after.findings
+
+
+def test_what_comes_in_place_of_a_short_name_is_no_word_of_the_formats() -> None:
+    """Of three letters there are not many: none of them may become a disk."""
+    known = Pseudonyms(KEY)
+    names = [a + b + c for a in "xyz" for b in "klm" for c in "pqrs"]
+    made = [known.of(Kind.VOLUME, name) for name in names]
+    assert not [word for word in made if is_ordinary(word)]
+    assert len(set(made)) == len(names)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"node.session.auth.password = {planting.CHAP}", f"--password {planting.PASSWORD}",
+        f"--token={planting.PASSWORD}",
+        json.dumps({"password": planting.PASSWORD}), json.dumps({"x": json.dumps({"token": planting.PASSWORD})}),
+        json.dumps({"apiKey": 'a"b' + planting.PASSWORD}), f"key = {planting.CEPH}", planting.LEGACY, planting.BASIC,
+        f"x\0--password\0{planting.PASSWORD}\0y", f"mysql -p{planting.PASSWORD}",
+        f"Set-Cookie: sid={planting.PASSWORD}; Path=/",
+        f"passwd='{planting.PASSWORD}'", f"community={planting.PASSWORD}", f"https://u:{planting.PASSWORD}@h/x",
+    ],
+)  # fmt: skip
+def test_a_credential_is_gone(text: str) -> None:
+    made = credentials.without(text)
+    assert list(TRACES.left(made.encode())) == []
+    assert "removed" in made
+    if text.startswith("{"):
+        json.loads(made)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"password": null, "secretsEnabled": true, "tokens": null}', "tcp_keepalive_time 75", "Session: 12",
+        "keyLength 3",
+        "bypass_writes 7", "0 8 crypt aes-xts-plain64 0000000000000000000000000000000000000000 0 8:0 4096", "passed 3",
+        "https://host/path@2x", "cookies 5",
+        "/sys/devices/pci0000:00/0000:00:1f.2/ata1/host0/target0:0:0/0:0:0:0/block",
+        "token ring", "author=x", "sync_action resync=DELAYED", "AQ", "$1 $2",
+    ],
+)  # fmt: skip
+def test_what_is_no_credential_stays(text: str) -> None:
+    assert credentials.without(text) == text
+
+
+@given(st.text(max_size=300), st.binary(max_size=300))
+def test_taking_credentials_out_raises_nothing_and_twice_is_once(text: str, data: bytes) -> None:
+    once = credentials.without(text)
+    assert credentials.without(once) == once
+    known = Pseudonyms(KEY)
+    assert len(smbios.without_serials(data)) == len(data)
+    for key in ("/proc/net/tcp", "/proc/net/route", "/proc/net/if_inet6"):
+        assert sockets.replaced(key, text, known) is not None
+
+
+def test_a_firmware_table_is_the_same_machine_under_other_names() -> None:
+    origin, frames = opened("draid-one-dimm")
+    del origin
+    table = next(item for item in frames[0].evidence if item.key.endswith("/DMI"))
+    item = replace(table, data=planting.FIRMWARE + table.data)
+    known = redactor([Frame(1, 1.0, 1.0, (item,))], "localhost")
+    made = known.evidence(item).data
+    assert len(made) == len(item.data)
+    assert smbios.parse(made) == smbios.parse(item.data)
+    assert list(TRACES.left(made)) == []
+    board = known.text(planting.BOARD)
+    assert board != planting.BOARD
+    assert board.encode() in made
+    assert uuid.UUID(known.text(planting.SYSTEM)).bytes_le in made
+
+
+def test_what_no_collector_reads_is_not_handed_on() -> None:
+    """Who is logged in, which programs run for whom: nobody here knows where such texts say names."""
+    known = Redactor(Pseudonyms(KEY))
+    kept = (
+        "cmd:zpool status -v", "slug:dmsetup_table", "cmd:smp_rep_phy_err_log -p 1 /dev/bsg/x", "/proc/mdstat",
+        "/etc/fstab", "/sys/anything", "link:/dev/x", "http:GET /api/x", "/proc/400/net/dev", "/proc/17/comm",
+    )  # fmt: skip
+    for key in (
+        "cmd:ps auxwww",
+        "cmd:getent passwd",
+        "slug:last_-x",
+        "/etc/passwd",
+        "/var/log/messages",
+        "/proc/cmdline",
+    ):
+        made = known.evidence(Evidence(key, data=b"xaver", stderr=b"xaver"))
+        assert (made.data, made.stderr, made.outcome, made.detail) == (b"", b"", Outcome.DENIED, "removed by redaction")
+    for key in kept:
+        assert known.evidence(Evidence(key, data=b"100")).data == b"100"
+
+
+def test_addresses_in_hex_digits_are_those_in_plain_text() -> None:
+    known = Redactor(Pseudonyms(KEY))
+    items = {item.key: known.evidence(item) for item in planting.saying() if "/777/net/" in item.key}
+    plain = known.text(f"{planting.IPV4} {planting.CLIENT} {planting.IPV6}").split()
+    tcp = items["/proc/777/net/tcp"].data.decode().split()
+    assert tcp[2] == f"{planting.little(plain[0])}:1F90"
+    assert tcp[3] == f"{planting.little(plain[1])}:C738"
+    assert items["/proc/777/net/if_inet6"].data.decode().split()[0] == ipaddress.IPv6Address(plain[2]).packed.hex()
+
+
+def test_a_leak_is_seen_in_other_letters_and_with_other_signs() -> None:
+    known = redactor([Frame(1, 1.0, 1.0, tuple(planting.saying()))], planting.FQDN)
+    known.text(planting.SAID)
+    for text in (
+        planting.HOST.upper(),
+        planting.WWN.upper(),
+        planting.MAC.replace(":", "-"),
+        planting.UUID.replace("-", ""),
+    ):
+        assert list(leaks([("a", f"x {text} y".encode())], known.pseudonyms))

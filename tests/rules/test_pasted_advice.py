@@ -1,0 +1,271 @@
+"""Advice is meant to be pasted: whatever devices, pools and nodes are called, their names run nothing."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from sdstop.collectors import BUILTIN
+from sdstop.collectors.system.node import Pressure
+from sdstop.core.collector import Collector
+from sdstop.core.diagnosis import judge
+from sdstop.core.format import safe
+from sdstop.core.model import Fact, Label, Reading, schema
+from sdstop.core.session import Session
+from sdstop.core.shell import operand, phrase, quoted
+from sdstop.exporters.report import table
+from sdstop.exporters.report.postmortem import escaped
+from sdstop.rules import RULES
+from tests.fixtures import names as stories
+from tests.fixtures import opened
+
+MARKER = "pwned"
+HOSTILE: dict[str, Callable[[str], str]] = {
+    "semicolon": lambda name: f"{name};{MARKER}${{IFS}}x;",
+    "substitution": lambda name: f"$({MARKER}){name}",
+    "backquotes": lambda name: f"{name}`{MARKER}`",
+    "newline": lambda name: f"{name}\n{MARKER} x\n",
+    "apostrophe": lambda name: f"{name}';{MARKER};'",
+    "quotation mark": lambda name: f'{name}";{MARKER};"',
+    "backslash": lambda name: f"{name}\\;{MARKER};\\",
+    "pipe": lambda name: f"{name}|{MARKER}",
+    "background": lambda name: f"{name}&{MARKER}&",
+    "redirection": lambda name: f"{name}>{MARKER}",
+    "subshell": lambda name: f"{name} ({MARKER})",
+    "history": lambda name: f"!{name}!!",
+    "comment": lambda name: f"#{name} # {MARKER}",
+    "globs": lambda name: f"*{name}?[!{{a,b}}]",
+    "home": lambda name: f"~root/{name}",
+    "option": lambda name: f"-{name}",
+    "long option": lambda name: f"--{name}={MARKER}",
+    "arithmetic": lambda name: f"a[$({MARKER})]{name}",
+    "ansi": lambda name: f"{name}$'\\n{MARKER}\\n'",
+    "escape": lambda name: f"\x1b]0;{name}\x07\x9b;{MARKER}\u202e;\udcff",
+}
+
+# Not one command is found, no file can be written, and each that is tried is told.
+BASH = shutil.which("bash") or "bash"
+TRYING = "while IFS= read -r -d '' line; do eval \"$line\"; done"
+
+
+def tried(lines: Iterable[str], folder: Path) -> tuple[set[str], set[str]]:
+    """Paste lines into a restricted shell that has no programs; return the commands and the files that it tries."""
+    lines = list(lines)
+    text = "".join(f"{line}\0" for line in [*lines, "\n".join(lines)])
+    ended = subprocess.run(
+        ["bash", "--norc", "--noprofile", "-r", "-c", TRYING],
+        input=text.encode("utf-8", "surrogateescape"), capture_output=True, check=False, cwd=folder,
+        executable=BASH,
+        env={"PATH": str(folder), "LC_ALL": "C.UTF-8"}, timeout=60,
+    )  # fmt: skip
+    said = ended.stderr.decode("utf-8", "surrogateescape")
+    commands = re.findall(r"(?ms)^bash: line \d+: ((?:(?!bash: line).)*?): command not found$", said)
+    commands += re.findall(r"(?ms)^bash: line \d+: ([^\n]*?): restricted: cannot specify", said)
+    files = re.findall(r"(?ms)^bash: line \d+: ([^\n]*?): restricted: cannot redirect", said)
+    return set(commands), set(files)
+
+
+def words(line: str) -> list[str]:
+    """Return a line's words as a shell has them, none if its sentences have an odd apostrophe."""
+    try:
+        return shlex.split(line)
+    except ValueError:
+        return []
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "name", ["sda", "md_d0", "/dev/disk/by-path/pci-0000:00:1f.2-ata-1", "tank/vol@1", "10.0.0.1", ""]
+)
+def test_usual_names_stay_as_they_are(name: str) -> None:
+    assert quoted(name) == operand(name) == phrase(name) == name
+
+
+ANY_NAME = st.text(st.characters(exclude_characters="\0", exclude_categories=()), max_size=12).filter(
+    lambda name: not any("\ud800" <= c <= "\udfff" and not "\udc80" <= c <= "\udcff" for c in name)
+)
+
+
+@given(st.lists(ANY_NAME, min_size=1, max_size=8))
+@example([make("sdz") for make in HOSTILE.values()])
+def test_a_shell_reads_a_name_as_it_is(names: list[str]) -> None:
+    names = [name for name in names if name]
+    argv = "".join(f" {quoted(name)}" for name in names)
+    assert argv.isprintable()
+    out = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0'{argv}"], capture_output=True, check=True, env={"LC_ALL": "C.UTF-8"}, timeout=10
+    ).stdout
+    given_back = out.decode("utf-8", "surrogateescape").split("\0")[:-1] if names else []
+    assert given_back == [name.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape") for name in names]
+
+
+@pytest.mark.parametrize("before", ["", "the peer's disks: ", 'what "they ', "a\\", "$(x ", "echo > /sys/"])
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_a_name_runs_nothing_wherever_it_stands(kind: str, before: str, tmp_path: Path) -> None:
+    name = HOSTILE[kind]("sdz")
+    lines = [
+        f"{before}look {each(name)} again{after}" for each in (quoted, operand, phrase) for after in ("", "'", '"')
+    ]
+    commands, files = tried([*lines, *map(escaped, lines)], tmp_path)
+    assert not [command for command in commands if MARKER in command and "look" not in command]
+    assert not [file for file in files if file == MARKER]
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_tried_is_seen(tmp_path: Path) -> None:
+    lines = [f"echo sdz;{MARKER}${{IFS}}x;", f"echo $({MARKER}2)", f"echo a>{MARKER}", f"/bin/{MARKER} x"]
+    commands, files = tried(lines, tmp_path)
+    assert {MARKER, f"{MARKER}2", f"/bin/{MARKER}"} <= commands
+    assert files == {MARKER}
+
+
+def test_an_operand_is_no_option() -> None:
+    assert operand("-f/etc/x") == "-- -f/etc/x"
+    assert operand("sda") == "sda"
+
+
+# --- rules ----------------------------------------------------------------------------------------------------------
+
+LONGEST = 14
+"""Frames of a story that are judged: enough for every rule."""
+WORDS = frozenset({"counter", "cpu", "direction", "kind", "log", "module", "operation", "relation", "role"})
+"""Labels whose values are words of the model, and no names of things."""
+
+
+def renamed(reading: Reading, names: re.Pattern[str], make: Callable[[str], str]) -> Reading:
+    """Return a reading in which every name is another."""
+    values = []
+    for column in schema(type(reading)).columns:
+        value = getattr(reading, column.name)
+        if isinstance(column.mark, Label | Fact) and column.name not in WORDS and type(value) is str:
+            value = names.sub(lambda found: make(found[0]), value)
+        values.append(value)
+    new: Any = type(reading)
+    made: Reading = new(*values)
+    return made
+
+
+def named_otherwise(collector: Collector, names: re.Pattern[str], make: Callable[[str], str]) -> Collector:
+    def read(host: Any) -> Iterator[Reading]:
+        for reading in collector.read(host):
+            yield renamed(reading, names, make)
+
+    return replace(collector, read=read)
+
+
+@functools.cache
+def shortened(name: str) -> tuple[Any, tuple[Any, ...], re.Pattern[str]]:
+    """Return a story's origin, the frames that are judged, and what its things are called."""
+    origin, frames = opened(name)
+    frames = frames if len(frames) <= LONGEST else (frames[0], *frames[1 - LONGEST :])
+    session = Session(origin, BUILTIN, ())
+    session.feed_all(frames)
+    found = set()
+    for family, run in session.head().now.by_family.items():
+        labels = [label for label in schema(family).labels if label not in WORDS and family is not Pressure]
+        for row in run.tables[family].values():
+            found |= {getattr(row, label) for label in labels}
+    things = {name for name in found if type(name) is str and not name.isdigit()} - {""}
+    one_of = "|".join(re.escape(name) for name in sorted(things, key=len, reverse=True)[:5000])
+    return origin, frames, re.compile(rf"(?<![\w.-])(?:{one_of})(?![\w.-])")
+
+
+def advised(story: str, kind: str) -> dict[str, tuple[str, ...]]:
+    """Return what is advised in a story by the rule, with all things named otherwise."""
+    origin, frames, names = shortened(story)
+    collectors = [named_otherwise(collector, names, HOSTILE[kind]) for collector in BUILTIN]
+    session = Session(origin, collectors, ())
+    session.feed_all(frames)
+    found: dict[str, tuple[str, ...]] = {}
+    for finding in judge(session.head().window, RULES, {}).findings:
+        found[finding.rule] = (*found.get(finding.rule, ()), *finding.advice)
+    return found
+
+
+@functools.cache
+def telling() -> list[str]:
+    """Return some stories, in which all that any of them advises about something with a name is advised."""
+    chosen, known = [], set[str]()
+    for story in stories():
+        rules = {rule for rule, advice in advised(story, "semicolon").items() if MARKER in "".join(advice)}
+        if rules - known:
+            chosen.append(story)
+            known |= rules
+    assert len(known) >= 18, known
+    return chosen
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_advice_runs_nothing_of_what_things_are_called(kind: str, tmp_path: Path) -> None:
+    for story in telling():
+        lines = [line for advice in advised(story, kind).values() for line in advice]
+        commands, files = tried([*lines, *map(escaped, lines)], tmp_path)
+        assert not [command for command in commands if MARKER in command], story
+        assert MARKER not in files, story
+        wrapped = [table.wrapped(safe(line, 1000), width, pasted=True) for line in lines for width in (40, 66)]
+        commands, files = tried(map("\n".join, wrapped), tmp_path)
+        assert not [command for command in commands if command.startswith(MARKER)], story
+        assert MARKER not in files, story
+    assert not list(tmp_path.iterdir())
+
+
+PROGRAMS = frozenset({
+    "blkid", "cat", "crm_resource", "dmsetup", "drbdadm", "echo", "ethtool", "grep", "iftop", "ip", "journalctl",
+    "lspci", "lvchange", "lvconvert", "lvs", "mdadm", "nvme", "pgrep", "ping", "rbd", "scli", "smartctl",
+    "smp_rep_phy_err_log", "sysctl", "systemctl", "tcpdump", "tracepath", "virsh", "zfs", "zpool",
+})  # fmt: skip
+PASSES = frozenset({"operand", "phrase", "quoted"})
+NUMBERS = frozenset({"human.bytes_", "human.percent", "human.quantity", "human.number", "_power", "_mtu"})
+COMMAND = re.compile(rf"(?:^|[;|:>] |[$][(]|then )(?:{'|'.join(sorted(PROGRAMS))}) ")
+ROOT = Path(__file__).parent.parent.parent
+
+
+def unquoted(path: Path) -> Iterator[tuple[str, int, str]]:
+    """Yield what is put into commands without being quoted: file, line, expression."""
+    tree = ast.parse(path.read_text())
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.JoinedStr):
+            continue
+        text = "".join(str(part.value) if isinstance(part, ast.Constant) else "X" for part in node.values)
+        if not COMMAND.search(text):
+            continue
+        for part in node.values:
+            if isinstance(part, ast.FormattedValue) and not _harmless(part.value):
+                yield path.name, node.lineno, ast.unparse(part.value)
+
+
+def _harmless(value: ast.expr) -> bool:
+    if isinstance(value, ast.Call):
+        name = ast.unparse(value.func)
+        joined = name.endswith(".join") and "map(quoted, " in ast.unparse(value)
+        return name in PASSES | NUMBERS or joined
+    return ast.unparse(value) in KNOWN
+
+
+KNOWN = frozenset({
+    "'-6 ' if six else ''", "_mtu(large) - 28", "area", "base", "better.high", "better.low", "better.mtu", "bond.mtu",
+    "kib", "large.mtu", "largest.mtu", "parent.mtu", "percent", "right", "run.outcome.value", "run.reason",
+    "served.block", "served.frame", "setting", "size", "small.mtu", "upper.mtu", "way", "word", "worst.mtu", "asked",
+    "end",
+})  # fmt: skip
+"""Numbers, words of ours, and texts that a function made of quoted names."""
+
+
+def test_names_in_commands_are_quoted() -> None:
+    """Also of rules that no story calls upon."""
+    files = [*(ROOT / "sdstop" / "rules").glob("*.py"), *(ROOT / "sdstop" / "analysis").glob("*.py")]
+    assert [found for path in files for found in unquoted(path)] == []

@@ -1,0 +1,361 @@
+"""Rounds on a table: who runs when, what is sent and what is not, with a clock that passes when told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sdstop.core.collector import LIVE, ONCE, SLOW, Collector
+from sdstop.core.evidence import Evidence, Outcome, RunMark
+from sdstop.core.host import Absent, Host, TimedOut
+from sdstop.core.model import Reading
+from sdstop.sampler.executor import SerialExecutor
+from sdstop.sampler.runner import CollectorRunner
+from sdstop.sampler.scheduler import ChangeFilter, Scheduler, Sent
+from tests.sampler.meters import Other, others
+
+
+class Hanging(Host):
+    """Files by path; a callable is called when it is read."""
+
+    def __init__(self, files: dict[str, Any]) -> None:
+        self.files = files
+
+    def read(self, path: str) -> bytes:
+        content = self.files.get(path, Absent(path))
+        content = content() if callable(content) else content
+        if isinstance(content, Exception):
+            raise content
+        return str(content).encode()
+
+    def entries(self, path: str) -> list[str]:
+        raise Absent(path)
+
+    def link(self, path: str) -> str:
+        raise Absent(path)
+
+    def run(self, argv: object, deadline: float = 10.0) -> Any:
+        del deadline
+        raise Absent(str(argv))
+
+    def answer(self, question: str) -> Any:
+        raise Absent(question)
+
+
+class Clock:
+    """Time that passes when told."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Held(SerialExecutor):
+    """No threads: what is put there is carried out when told, at the time of a clock."""
+
+    def put(self, order: Callable[[], None]) -> None:
+        self.orders = [*getattr(self, "orders", []), order]
+
+    def take(self, runner: CollectorRunner) -> None:
+        self.orders.remove(runner.execute)
+        runner.execute()
+
+
+@pytest.fixture
+def rounds(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Table]:
+    monkeypatch.setattr("sdstop.sampler.scheduler.SerialExecutor", Held)
+    return Table
+
+
+class Table:
+    """Rounds on a table: a clock, collectors that are carried out when told, and the frames that came."""
+
+    def __init__(self, collectors: list[Collector], host: Host | None = None, interval: float = 1.0) -> None:
+        self.clock = Clock()
+        self.frames: list[Sent] = []
+        self.rounds = Scheduler(
+            collectors, host or Hanging({}), self.frames.append, lambda: None, interval, 0.25, self.clock, self.clock
+        )
+
+    def runner(self, name: str) -> CollectorRunner:
+        return next(runner for runner in self.rounds.runners if runner.collector.name == name)
+
+    @property
+    def executor(self) -> Held:
+        executor = self.rounds._executor
+        assert isinstance(executor, Held)
+        return executor
+
+    def launched(self) -> set[str]:
+        return {runner.collector.name for runner in self.rounds.runners if runner.busy}
+
+    def step(self, *names: str, after: float = 0.0) -> list[Sent]:
+        """Let time pass and runs end, and return the frames that follow."""
+        self.clock.now += after
+        for name in names:
+            self.executor.take(self.runner(name))
+        before = len(self.frames)
+        self.rounds.step()
+        return self.frames[before:]
+
+
+def collector(name: str, pace: float = LIVE, path: str = "/x", **more: Any) -> Collector:
+    def read(host: Host) -> Iterator[Reading]:
+        yield Other(name, int(host.text(path)))
+
+    return Collector(name, name, read, (Other,), (), pace, **more)
+
+
+class TestRounds:
+    def test_the_first_round_is_due_at_once_and_its_frame_when_all_landed(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b", SLOW), collector("c", ONCE)])
+        assert table.rounds.pause() == 0
+        assert table.step() == []
+        assert table.launched() == {"a", "b", "c"}
+        assert table.step("a", "b") == []
+        (frame,) = table.step("c")
+        assert set(frame[3]) == {"a", "b", "c"}
+
+    def test_a_frame_waits_no_longer_than_its_patience(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b")])
+        table.step()
+        table.step("a", after=0.1)
+        assert table.rounds.pause() == pytest.approx(0.15)
+        assert table.step(after=0.1) == []
+        (frame,) = table.step(after=0.1)
+        assert set(frame[3]) == {"a"}
+        (frame,) = table.step("b", after=0.1)  # its first run: nobody waits for the next round
+        assert set(frame[3]) == {"b"}
+
+    def test_first_landings_that_are_close_go_together(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b"), collector("c")])
+        table.step()
+        table.step("a", after=0.3)
+        assert table.step("b", after=0.1) == []
+        (frame,) = table.step("c", after=0.01)
+        assert set(frame[3]) == {"b", "c"}
+
+    def test_later_landings_wait_for_the_next_round(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b")])
+        table.step()
+        table.step("a", "b")
+        assert table.step(after=1.0) == []
+        table.step("a")
+        (frame,) = table.step(after=0.3)
+        assert set(frame[3]) == {"a"}
+        assert table.step("b", after=0.1) == []
+        table.step(after=0.61)
+        assert table.launched() == {"a", "b"}
+        (frame,) = table.step(after=0.3)
+        assert set(frame[3]) == {"b"}
+
+    def test_rounds_stay_on_their_grid_and_missed_ones_are_skipped(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a")])
+        table.step()
+        table.step("a", after=0.02)
+        assert table.rounds.pause() == pytest.approx(0.98)
+        table.step(after=1.03)
+        table.step("a")
+        assert table.rounds.pause() == pytest.approx(0.95)
+        table.step(after=5.45)
+        table.step("a")
+        assert table.rounds.pause() == pytest.approx(0.5)
+        assert len(table.frames) == 3
+
+    def test_who_is_busy_is_not_launched_again(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b")])
+        table.step()
+        for _ in range(3):
+            table.step("a")
+            table.step(after=0.25)
+            table.step(after=0.75)
+        assert table.executor.orders.count(table.runner("b").execute) == 1
+
+    def test_what_runs_too_long_is_marked_in_every_frame(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("b", deadline=2.0)])
+        table.step()
+        marks = []
+        for _ in range(5):
+            table.step("a")
+            table.step(after=0.25)
+            marks.append(table.frames[-1][3].get("b"))
+            table.step(after=0.75)
+        assert marks == [None, None, None, RunMark(100.0), RunMark(100.0)]  # the frame of 102.0 is just in time
+        table.step("b")
+        table.step(after=0.25)
+        assert table.frames[-1][3]["b"].duration is not None
+
+    def test_paces(self, rounds: Callable[..., Table]) -> None:
+        table = rounds([collector("a"), collector("five", 5.0), collector("once", ONCE)])
+        runs: dict[str, list[int]] = {"a": [], "five": [], "once": []}
+        for second in range(12):
+            table.step()
+            for name in table.launched():
+                runs[name].append(second)
+            table.step(*table.launched())
+            table.step(after=1.0 - 0.004 * (second % 2))  # the grid is met a little late or early
+            table.clock.now = 100.0 + second + 1
+        assert runs == {"a": list(range(12)), "five": [0, 5, 10], "once": [0]}
+
+    @pytest.mark.parametrize("interval", [0.25, 10.0])
+    def test_what_is_live_runs_in_every_round_whatever_the_interval(
+        self, rounds: Callable[..., Table], interval: float
+    ) -> None:
+        table = rounds([collector("a"), collector("five", 5.0)], interval=interval)
+        runs = []
+        for _ in range(6):
+            table.step()
+            runs.append(sorted(table.launched()))
+            table.step(*table.launched())
+            table.step(after=interval)
+        assert runs == [["a", "five"], *([["a"]] * 5 if interval < 1 else [["a", "five"]] * 5)]
+
+    def test_a_fingerprint_is_asked_in_every_round_and_before_the_run(self, rounds: Callable[..., Table]) -> None:
+        host = Hanging({"/mark": "1", "/x": "1"})
+        marked = collector("a", ONCE, fingerprint=lambda h: h.text("/mark"))
+        table = rounds([marked], host)
+        table.step()
+        assert set(table.step("a")[0][3]) == {"a"}
+        for mark, seen in (("1", set()), ("2", {"a"}), ("2", set())):
+            host.files["/mark"] = mark
+            table.step(after=1.0)
+            (frame,) = table.step("a")
+            assert set(frame[3]) == seen
+            assert "/mark" not in {item.key for item in frame[2]}
+
+    @pytest.mark.parametrize("error", [Absent("/mark"), TimedOut("/mark", "hangs"), ValueError("a bug")])
+    def test_a_fingerprint_that_fails_is_one_too(self, rounds: Callable[..., Table], error: Exception) -> None:
+        host = Hanging({"/mark": error, "/x": "1"})
+        table = rounds([collector("a", ONCE, fingerprint=lambda h: h.text("/mark"))], host)
+        table.step()
+        assert set(table.step("a")[0][3]) == {"a"}
+        table.step(after=1.0)
+        assert set(table.step("a")[0][3]) == set()
+        host.files["/mark"] = "there"
+        table.step(after=1.0)
+        assert set(table.step("a")[0][3]) == {"a"}
+
+    def test_a_fingerprint_that_hung_is_followed_by_a_run(self, rounds: Callable[..., Table]) -> None:
+        def slowly() -> str:
+            table.clock.now += 5
+            return "1"
+
+        host = Hanging({"/mark": "1", "/x": "1"})
+        table = rounds([collector("a", ONCE, fingerprint=lambda h: h.text("/mark"), deadline=2.0)], host)
+        table.step()
+        table.step("a")
+        host.files["/mark"] = slowly
+        table.step(after=1.0)
+        (frame,) = table.step("a")
+        assert set(frame[3]) == {"a"}
+
+    def test_a_hanging_run_brings_what_it_read_and_where_it_hangs(self, rounds: Callable[..., Table]) -> None:
+        frames: list[Sent] = []
+
+        def hang() -> str:
+            table.clock.now += 3.0
+            table.rounds.step()  # as if another thread had looked at this moment
+            table.rounds.step()
+            table.clock.now += 0.25
+            table.rounds.step()
+            frames.extend(table.frames)
+            return "2"
+
+        host = Hanging({"/first": "1", "/second": hang})
+        table = rounds([Collector("others", "Others", others, (Other,), (), deadline=2.0)], host)
+        table.step()
+        table.step("others")
+        sent = {item.key: (item.outcome, item.detail, item.monotonic) for frame in frames for item in frame[2]}
+        assert sent == {
+            "/first": (Outcome.OK, "", 100.0),
+            "/second": (Outcome.TIMEOUT, "no answer within 2 s", 100.0),
+        }
+        assert [len(frame[2]) for frame in frames] == [2, 0]  # said once
+        table.step(after=1.0)
+        table.step(after=0.25)
+        (news,) = [frame[2] for frame in table.frames if "others" in frame[3] and frame[3]["others"].duration]
+        assert [(item.key, item.outcome, item.data) for item in news] == [("/second", Outcome.OK, b"2")]
+
+    @pytest.mark.parametrize("order", ["look", "rescan"])
+    def test_who_is_busy_when_wanted_goes_again_as_soon_as_it_landed(
+        self, rounds: Callable[..., Table], order: str
+    ) -> None:
+        """A disk that comes while the disks are being read is seen now, and not in a round an hour later."""
+        host = Hanging({"/mark": "1", "/x": "1"})
+        table = rounds([collector("a", ONCE, fingerprint=lambda h: h.text("/mark"))], host, interval=3600.0)
+        table.step()
+        getattr(table.rounds, order)()
+        getattr(table.rounds, order)()  # twice is once
+        assert [set(frame[3]) for frame in table.step("a", after=0.1)] == [{"a"}]
+        host.files["/mark"] = "2"  # for the kernel's word came before what it is about
+        host.files["/x"] = "2"
+        assert table.launched() == {"a"}
+        table.step("a", after=0.1)
+        assert table.launched() == set()
+        table.step(after=0.1)
+        assert {item.key: item.data for frame in table.frames for item in frame[2]}["/x"] == b"2"
+
+    def test_fingerprints_of_one_round_list_a_folder_once(self, rounds: Callable[..., Table]) -> None:
+        """Seven sources look for new disks in /sys/block: with a thousand of them that is seven times two thousand."""
+        asked: list[str] = []
+
+        class Listing(Hanging):
+            def entries(self, path: str) -> list[str]:
+                asked.append(path)
+                return ["sda", "sdb"][: len(asked)]
+
+        def mark(host: Host) -> tuple[str, ...]:
+            return tuple(host.names("/sys/block"))
+
+        table = rounds([collector(name, ONCE, fingerprint=mark) for name in "ab"], Listing({"/x": "1"}))
+        table.step()
+        table.step("a", "b")
+        assert asked == ["/sys/block"]
+        table.step(after=1.0)
+        (frame,) = table.step("a", "b")
+        assert asked == ["/sys/block"] * 2
+        assert set(frame[3]) == {"a", "b"}  # what came is seen by both
+        table.rounds.look()
+        table.step("a", "b")
+        assert asked == ["/sys/block"] * 3
+
+    def test_who_was_asked_for_its_fingerprint_goes_again_too(self, rounds: Callable[..., Table]) -> None:
+        marks = ["1"]
+        table = rounds([collector("a", ONCE, fingerprint=lambda _: (*marks,)), collector("b")], Hanging({"/x": "1"}))
+        table.step()
+        table.step("a", "b")
+        table.step(after=1.0)
+        assert table.launched() == {"a", "b"}
+        table.rounds.look()
+        table.step("a")  # nothing had changed: nothing is sent for it
+        assert table.launched() == {"a", "b"}
+        marks.append("2")
+        table.step("a")
+        assert table.launched() == {"b"}
+
+
+class TestDelta:
+    def test_what_says_the_same_is_no_news(self) -> None:
+        delta = ChangeFilter()
+        item = Evidence("/a", data=b"1", monotonic=1.0)
+        assert delta.news([item]) == [item]
+        assert delta.news([Evidence("/a", data=b"1", monotonic=2.0, taken=9.0, duration=3.0)]) == []
+        changed = [
+            Evidence("/a", data=b"2", monotonic=3.0),
+            Evidence("/a", Outcome.FAILED, b"2", monotonic=3.0),
+            Evidence("/a", Outcome.FAILED, b"2", "why", monotonic=3.0),
+            Evidence("/a", Outcome.FAILED, b"2", "why", monotonic=3.0, stderr=b"x"),
+            Evidence("/a", Outcome.FAILED, b"2", "why", monotonic=3.0, stderr=b"x", exit=1),
+        ]
+        for item in changed:
+            assert delta.news([item]) == [item]
+
+    def test_what_is_older_is_no_news(self) -> None:
+        delta = ChangeFilter()
+        delta.news([Evidence("/a", data=b"1", monotonic=1.0), Evidence("/a", data=b"1", monotonic=5.0)])
+        assert delta.news([Evidence("/a", Outcome.TIMEOUT, monotonic=4.0)]) == []
+        assert delta.news([Evidence("/a", data=b"1", monotonic=6.0)]) == []
