@@ -128,8 +128,13 @@ def parse_status(text: str) -> Status:
     )
 
 
-_SECTIONS = frozenset({"summary", "nodes", "resources", "failures"})
-_SUMMARY = frozenset({"current_dc", "cluster_options"})
+_READ = frozenset({
+    "active", "blocked", "disabled", "exitreason", "exitstatus", "failed", "failure_ignored", "fencing-enabled",
+    "is_dc", "last-rc-change", "maintenance", "maintenance-mode", "managed", "name", "no-quorum-policy", "node", "online",
+    "op_key", "pending", "present", "resource_agent", "role", "standby", "standby_onfail", "stonith-enabled",
+    "target_role", "task", "type", "unclean", "version", "with_quorum",
+})  # fmt: skip
+"""Attributes that are read, and `id` of resources and failures."""
 
 
 def without_reasons(data: bytes) -> bytes:
@@ -142,13 +147,14 @@ def without_reasons(data: bytes) -> bytes:
     import xml.etree.ElementTree as ET  # noqa: PLC0415
 
     root = ET.fromstring(text)  # noqa: S314  # as `parse_status` read it
-    for item in [item for item in root if item.tag not in _SECTIONS]:
-        root.remove(item)
-    for section in root.findall("summary"):
-        for item in [item for item in section if item.tag not in _SUMMARY]:
-            section.remove(item)
-    for failure in root.findall("failures/failure"):
-        failure.set("exitreason", own_words(failure.get("exitreason", "")))
+    for section in [section for section in root if section.tag not in {"summary", "nodes", "resources", "failures"}]:
+        root.remove(section)
+    for item in root.iter():
+        own = _READ | {"id"} if item.tag in {"resource", "failure"} else _READ
+        for name in [name for name in item.attrib if name not in own]:
+            del item.attrib[name]
+        if "exitreason" in item.attrib:
+            item.set("exitreason", own_words(item.attrib["exitreason"]))
     return ET.tostring(root, encoding="utf-8")
 
 

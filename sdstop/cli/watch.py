@@ -152,7 +152,7 @@ def begin(options: argparse.Namespace) -> Watch:
         from sdstop.cli.redacting import redactor
 
         try:
-            watch.redact(redactor(keyfile))
+            watch.redact(redactor(keyfile, watch.origin.collectors))
         except BaseException:
             watch.close()
             raise

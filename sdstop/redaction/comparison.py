@@ -14,16 +14,16 @@ _UNCOMPARED = frozenset({Name.TEXT, Name.EVIDENCE})
 
 
 def differing(before: Snapshot, after: Snapshot, shown: Shown, same: Shown) -> set[str]:
-    """Return the families, and the collectors, of which one snapshot says something else than the other.
+    """Return the families, and the collectors, of which the second snapshot says something else than the first.
 
     Names of the first are compared as they are `shown`, those of the second as what is the `same`.
     """
     wrong: set[str] = set()
     for name, run in before.runs.items():
         other = after.runs.get(name)
-        if other is None or other.outcome is not run.outcome:
+        if run.ok and (other is None or not other.ok):
             wrong.add(name)
-        else:
+        elif run.ok and other is not None:
             wrong |= _tables(run, other, shown, same)
     return wrong
 
@@ -42,15 +42,22 @@ def _tables(before: Run, after: Run, shown: Shown, same: Shown) -> set[str]:
 
 
 def _row(row: Reading, columns: tuple[Column, ...], shown: Shown) -> tuple[Hashable, ...]:
-    """Return a row's values in a form that can be compared: names as they are shown, of a list in any order."""
-    return tuple(
-        _value(column, getattr(row, column.name), shown) for column in columns if column.names not in _UNCOMPARED
-    )
+    """Return a row's values in a form that can be compared.
+
+    Names are as they are shown, in any order: which end of a pair comes first may be decided by what they are called.
+    """
+    plain = tuple(_plain(getattr(row, column.name)) for column in columns if column.names is None)
+    named = [(c.names, getattr(row, c.name)) for c in columns if c.names is not None and c.names not in _UNCOMPARED]
+    names = sorted(name for kind, value in named if value is not None for name in _shown(kind, value, shown))
+    return plain, tuple(names)
 
 
-def _value(column: Column, value: object, shown: Shown) -> Hashable:
+def _plain(value: object) -> Hashable:
     if isinstance(value, dict):
         return tuple(value.items())
-    if column.names is None or not isinstance(value, str):
-        return value if isinstance(value, Hashable) else repr(value)
-    return tuple(sorted(shown(column.names, value).replace(" ", "").split(",")))
+    return value if isinstance(value, Hashable) else repr(value)
+
+
+def _shown(kind: Name, value: str, shown: Shown) -> list[str]:
+    """Return the names of a field, which may be a list with commas."""
+    return shown(kind, value).replace(" ", "").split(",")

@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import Any
 
 from sdstop.core.collector import Collector
-from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
 from sdstop.core.model import Name, schema
 from sdstop.core.replay import Replay
 from sdstop.core.retention import Retention
@@ -33,6 +33,8 @@ _STRINGS = re.compile(rb"[\x20-\x7e]{3,}")
 _ESCAPE = re.compile(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
 _WIDE = re.compile(rb"(?:[\x20-\x7e]\0){3,}")
 _NVME = re.compile(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
+_FACTS = frozenset({"kernel"})
+"""Facts about a capture that are not free text."""
 REMOVED = "removed by redaction"
 _CACHED, _REMEMBERED = 4096, 300
 """Short texts (keys, values of sysfs) come again and again; so many, of so many characters, are remembered."""
@@ -43,8 +45,10 @@ _ORDER = {kind: place for place, kind in enumerate((Kind.HOST, Kind.USER, Kind.S
 class Redactor:
     """Replaces names as it learns them; `learn` comes before `frame`, for each frame in its order."""
 
-    def __init__(self, pseudonyms: Pseudonyms, collectors: Sequence[Collector]) -> None:
-        """Start with nothing learned."""
+    def __init__(
+        self, pseudonyms: Pseudonyms, collectors: Sequence[Collector], known: frozenset[str] | None = None
+    ) -> None:
+        """Start with nothing learned. `known` are the collectors that read the node (Origin.collectors)."""
         self.pseudonyms = pseudonyms
         self.kept: set[str] = set()
         """Names that were not replaced, because a parser needs them as words of its format."""
@@ -56,10 +60,14 @@ class Redactor:
         self._retention = Retention(collectors)
         self._names = Names(pseudonyms)
         self._cached = lru_cache(_CACHED)(self._text)
-        self._learning, self._before, self._after = (Replay(self._collectors) for _ in range(3))
+        self._known = known
+        self._learning, self._before, self._after = (self._replay() for _ in range(3))
         self._learned: dict[str, Run] = {}
         self._read: set[str] = set()
-        """Keys of evidence that a collector has read."""
+        """Keys of evidence of which a collector has made readings."""
+        self._asked: set[str] = set()
+        """Keys of evidence that a collector has asked for."""
+        self._left_out = self.kept
         self._own: set[str] = set()
         """What stands for a host's name only where the host says its own."""
         self._seen: set[tuple[Name, str]] = set()
@@ -69,13 +77,17 @@ class Redactor:
         """What was learned."""
         return self._names.kinds
 
+    def _replay(self) -> Replay:
+        return Replay(self._collectors, known=self._known)
+
     def learn(self, frame: Frame) -> None:
         """Learn the names that a frame's readings hold, and those of devices and machines in paths."""
         found: list[tuple[Kind, str]] = []
         for run in self._learning.feed(frame).runs.values():
             if self._learned.get(run.collector) is not run:
                 self._learned[run.collector] = run
-                self._read |= run.keys
+                self._asked |= run.keys
+                self._read |= run.keys if run.ok else set()
                 found += self._held(run)
         for item in frame.evidence:
             key = item.key.removeprefix("link:")
@@ -117,7 +129,7 @@ class Redactor:
         made = self._frame(frame)
         if not differing(before, self._after.feed(made), self._shown, self._same):
             return made
-        self._settle()
+        self._settle({name: RunMark(0.0, run.duration or 0.0) for name, run in before.runs.items()})
         return self._frame(frame)
 
     def _frame(self, frame: Frame) -> Frame:
@@ -125,44 +137,53 @@ class Redactor:
 
     def _all(self, items: Iterable[Evidence]) -> tuple[Evidence, ...]:
         """Return evidence with all names replaced, without what no collector has read or found in a folder."""
-        return tuple(self.evidence(item) for item in items if item.key in self._read or self._is_listed(item.key))
+        return tuple(self.evidence(item) for item in items if self._is_handed_on(item))
+
+    def _is_handed_on(self, item: Evidence) -> bool:
+        if item.key in self._read or (item.key in self._asked and item.outcome is not Outcome.OK):
+            return True
+        return self._is_listed(item.key)
 
     def _is_listed(self, key: str) -> bool:
         """Whether a collector looked for the key's path in a folder that is known by what is in it alone."""
         path = key.removeprefix("link:")
         while path.startswith("/") and (path := posixpath.dirname(path)) != "/":
-            if f"list:{path}" in self._read and f"list:{path}" not in self._before.host.state:
+            if f"list:{path}" in self._asked and f"list:{path}" not in self._before.host.state:
                 return True
         return False
 
-    def _settle(self) -> None:
-        """Find the names whose replacement changes readings, and keep them; what is left of the change is noted."""
-        while self._trial():
+    def _settle(self, ran: Mapping[str, RunMark]) -> None:
+        """Find the names whose replacement changes readings, and keep them; what is left of the change is noted.
+
+        `ran` are the collectors that ran so far.
+        """
+        while self._trial(ran):
             suspects = [name for name, kind in self._names.kinds.items() if name in self.pseudonyms.known[kind]]
-            if self._trial(suspects):
+            if self._trial(ran, suspects):
                 break
             low, high = 0, len(suspects)  # to replace the first `low` changes nothing, the first `high` does
             while high - low > 1:
                 middle = (low + high) // 2
-                low, high = (low, middle) if self._trial(suspects[middle:]) else (middle, high)
+                low, high = (low, middle) if self._trial(ran, suspects[middle:]) else (middle, high)
             self._keep(suspects[high - 1])
-        self.changed |= self._trial()
+        self.changed |= self._trial(ran)
         state = self._all(self._before.host.state.values())
-        self._after = Replay(self._collectors)
-        self._after.feed(Frame(1, 0.0, 0.0, state))
+        self._after = self._replay()
+        self._after.feed(Frame(1, 0.0, 0.0, state, ran))
 
-    def _trial(self, without: Sequence[str] = ()) -> set[str]:
+    def _trial(self, ran: Mapping[str, RunMark], without: Sequence[str] = ()) -> set[str]:
         """Return the families whose readings differ if all names but some are replaced."""
         names, cached = self._names, self._cached
         try:
+            self._left_out = {*self.kept, *without}
             self._names = names.without(without)
             self._cached = lru_cache(_CACHED)(self._text)
             state = tuple(self._before.host.state.values())
-            before = Replay(self._collectors).feed(Frame(1, 0.0, 0.0, state))
-            after = Replay(self._collectors).feed(Frame(1, 0.0, 0.0, self._all(state)))
+            before = self._replay().feed(Frame(1, 0.0, 0.0, state, ran))
+            after = self._replay().feed(Frame(1, 0.0, 0.0, self._all(state), ran))
             return differing(before, after, self._shown, self._same)
         finally:
-            self._names, self._cached = names, cached
+            self._names, self._cached, self._left_out = names, cached, self.kept
 
     def _keep(self, name: str) -> None:
         self.kept.add(name)
@@ -174,7 +195,7 @@ class Redactor:
         if kind is Name.IDENTIFIER and identity.BARE.fullmatch(text):
             return identity.BARE.sub(lambda found: identity.mac(found, self.pseudonyms), text)
         made = self.text(text)
-        return "" if kind is Name.HOST and made == text else made
+        return "" if kind is Name.HOST and (made == text or made in self._own) else made
 
     def _same(self, kind: Name, text: str) -> str:
         return "" if kind is Name.HOST and (text in self._own or not self.pseudonyms.made(text)) else text
@@ -183,7 +204,7 @@ class Redactor:
         """Return a piece of evidence with all names replaced, without free text and credentials."""
         item = credentials.removed(item)
         key = self.text(item.key)
-        if item.key not in self._read:
+        if item.key not in self._read and item.outcome is Outcome.OK:
             return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=REMOVED)
         data = self._of(item.key, self._retention.redacted(item.key, item.data))
         return replace(item, key=key, data=data, stderr=_said(item), detail=self.text(item.detail))
@@ -194,7 +215,7 @@ class Redactor:
         def plain(text: str) -> str:
             return self.text(credentials.without(text))
 
-        facts = {plain(name): plain(value) for name, value in origin.facts.items()}
+        facts = {name: plain(value) for name, value in origin.facts.items() if name in _FACTS}
         return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts)
 
     def _of(self, key: str, data: bytes) -> bytes:
@@ -226,7 +247,7 @@ class Redactor:
     def _host(self, text: str) -> str:
         """Replace a host's name where it can be nothing else, though it is a word that has to stay: `node7`, `sda`."""
         name = text.strip()
-        if not name or self.pseudonyms.made(name) or not identity.is_host(name):
+        if not name or name in self._left_out or self.pseudonyms.made(name) or not identity.is_host(name):
             return text
         made = self.pseudonyms.of(Kind.HOST, name)
         self._own.add(made)
