@@ -15,6 +15,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.fabric import smp
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
 from sdstop.core.text import whole
 
@@ -53,6 +54,9 @@ class SasExpander(Reading):
         "zoning": Source("{told}", "zoning enabled"),
         "changes": Source("{told}", "xpander change count"),
     }
+    things: ClassVar = {
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
+    }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
     state: Annotated[
@@ -75,6 +79,9 @@ class SasExpanderActivity(Reading):
     title: ClassVar[str] = "SAS expander changes"
     exported: ClassVar[bool] = False
     rows_of = Unplaced("it follows from two readings of an expander")
+    things: ClassVar = {
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
+    }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State, files
 from sdstop.readings.rebuild import MDSTAT
 
@@ -29,6 +30,9 @@ class Array(Reading):
         policy="consistency_policy",
         last_action="last_sync_action",
     )
+    things: ClassVar = {
+        "array": Identity(ThingKind.ARRAY, Naming.DEV),
+    }
 
     array: Annotated[str, Label("Array", "Kernel name of the array")]
     state: Annotated[
@@ -99,6 +103,11 @@ class Member(Reading):
     fields_of = files(
         "/sys/block/{array:sysfs}/md/dev-{device:sysfs}", "slot", "state", "errors", "bad_blocks", "recovery_start"
     )
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+        "array": Identity(ThingKind.ARRAY, Naming.DEV),
+    }
+    joins = (Join("array", "device", Relation.MEMBER),)
 
     array: Annotated[str, Label("Array", "Kernel name of the array")]
     device: Annotated[str, Label("Device", "Kernel name of the member")]

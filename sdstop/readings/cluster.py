@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, swift
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd")
@@ -38,6 +39,9 @@ class Cluster(Reading):
     title: ClassVar[str] = "Clusters"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle}")
+    things: ClassVar = {
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
 
     cluster: Annotated[str, _CLUSTER]
     kind: Annotated[str, _KIND]
@@ -86,6 +90,15 @@ class ClusterNode(Reading):
         "{ident|node}",
         ("sdsState", "membershipState", "mdmConnectionState", "maintenanceState", "status", "role"),
     )
+    things: ClassVar = {
+        "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+        "domain": Identity(ThingKind.FAULT_SET, Naming.FAULT_SET, "{cluster}/{domain}"),
+    }
+    joins = (
+        Join("cluster", "node", Relation.MEMBER),
+        Join("node", "domain", Relation.LOCATED),
+    )
 
     cluster: Annotated[str, _CLUSTER]
     role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer")]
@@ -127,6 +140,11 @@ class ClusterPool(Reading):
     fields_of = dict.fromkeys(
         ("capacity", "used", "spare", "degraded", "failed", "filled"), Source("{statistics}", "{ident|pool}", _NUMBERS)
     )
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
+    joins = (Join("pool", "cluster", Relation.PART),)
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Its name, with its protection domain in front if there are several")]
@@ -169,6 +187,11 @@ class FailureDomain(Reading):
     title: ClassVar[str] = "Failure domains"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle|domain}", ("faultSetId", "protectionDomainId"))
+    things: ClassVar = {
+        "domain": Identity(ThingKind.FAULT_SET, Naming.FAULT_SET, "{cluster}/{domain}"),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+    }
+    joins = (Join("pool", "domain", Relation.MEMBER),)
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Name of the pool")]
@@ -194,6 +217,18 @@ class ClusterDevice(Reading):
         "{origin}",
         "{ident|device}",
         ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType"),
+    )
+    things: ClassVar = {
+        "device": Identity(ThingKind.OSD, Naming.OSD, "{cluster}/{node}/{device}"),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+        "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
+        "local": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (
+        Join("pool|cluster", "device", Relation.MEMBER),
+        Join("device", "node", Relation.LOCATED),
+        Join("device", "local", Relation.STORED),
     )
 
     cluster: Annotated[str, _CLUSTER]
@@ -225,6 +260,17 @@ class ClusterVolume(Reading):
     title: ClassVar[str] = "Cluster volumes"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{ident|volume}", ("volumeType", "sizeInKb", "mappedSdcInfo"))
+    things: ClassVar = {
+        "volume": Identity(
+            ThingKind.VOLUME,
+            Naming.VOLUME,
+            "{cluster}/{volume}",
+            aliases=(("{volume}", Naming.VOLUME), ("{local}", Naming.DEV)),
+        ),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
+    joins = (Join("volume", "pool|cluster", Relation.STORED),)
 
     cluster: Annotated[str, _CLUSTER]
     volume: Annotated[str, Label("Volume", "Its name, or its id where it has none")]
@@ -256,6 +302,14 @@ class ClusterClient(Reading):
         ("reads", "writes", "read", "write"),
         Source("{statistics}", "{ident|client}", ("userDataReadBwc", "userDataWriteBwc")),
     )
+    things: ClassVar = {
+        "client": Identity(
+            ThingKind.CLIENT,
+            Naming.CLIENT,
+            "{cluster}/{client}",
+            aliases=(("{client}", Naming.CLIENT), ("{address}", Naming.ADDRESS)),
+        ),
+    }
 
     cluster: Annotated[str, _CLUSTER]
     client: Annotated[str, Label("Client", "Its name, or its address, or its id")]

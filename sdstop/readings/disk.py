@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, swift
 
 DISKSTATS = "/proc/diskstats"
@@ -46,6 +47,9 @@ class Disk(Reading):
     family: ClassVar[str] = "disk"
     title: ClassVar[str] = "Disk counters"
     rows_of = Source(DISKSTATS, " {device} ")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{major}:{minor}", Naming.NUMBER),)),
+    }
 
     device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
     major: Annotated[int, Metric("Major", "Major number", export=False)]
@@ -109,6 +113,9 @@ class DiskActivity(Reading):
     family: ClassVar[str] = "disk_activity"
     title: ClassVar[str] = "Disk activity"
     exported: ClassVar[bool] = False
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
 
     device: Annotated[str, Label("Device", "Kernel name")]
     reads_per_second: Annotated[float, Metric("r/s", "Reads completed", "per_second")]
