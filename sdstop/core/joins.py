@@ -12,8 +12,8 @@ The first of `things` is what the row is about. The graph of a snapshot follows 
 1. For each row and each of its things, `Identity.of` gives the names, each with its naming, and the kind.
 2. Names of one naming that are equal name one thing. So the names of a thing from all rows together are its aliases,
    and its kinds from all rows are its roles: md0 is an array to one family and a block device to another, and one
-   thing. Where an alias would unite things whose first names differ within one naming (two paths to one WWN), it names
-   neither. A thing without any kind was only referred to.
+   thing. An alias (a name that is not the first of its row) of things whose first names differ within one naming, as
+   a WWN to which two paths lead, names none of them. A thing without any kind was only referred to.
 3. For each row, `links` gives pairs of things and their relation. In each the upper thing needs the lower one, so
    links point down, and what several things have below them is what they have in common. Where two families say how
    one pair is related, any relation says more than STORED.
@@ -85,7 +85,7 @@ class Naming(enum.StrEnum):
     ZFS = "zfs"
     """Pools and datasets."""
     VDEV = "vdev"
-    """Pools and POOL/VDEV."""
+    """Pools, and POOL/VDEV."""
     PCI = "pci"
     SCSI = "scsi"
     """Names in the kernel's SCSI and SAS trees: host0, port-0:0, expander-0:0, phy-0:0:3, end_device-0:0:3."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -104,47 +104,40 @@ def test_parts_of_a_logical_volume_are_volumes_of_its_group() -> None:
 class Graph:
     """What the module's docstring says: things by their names, and what is below each."""
 
-    parents: dict[ThingName, ThingName]
-    firsts: dict[ThingName, dict[Naming, str]]
-    below: dict[ThingName, set[ThingName]]
+    things: dict[ThingName, ThingName] = field(default_factory=dict)
+    below: dict[ThingName, set[ThingName]] = field(default_factory=dict)
 
     def thing(self, name: ThingName) -> ThingName:
-        while self.parents.setdefault(name, name) != name:
-            name = self.parents[name]
+        while self.things.setdefault(name, name) != name:
+            name = self.things[name]
         return name
 
-    def unite(self, named: Named) -> None:
-        first = named.names[0]
-        self.firsts.setdefault(self.thing(first), {}).setdefault(first.naming, first.name)
-        for name in named.names[1:]:
-            one, other = self.thing(first), self.thing(name)
-            own, its = self.firsts.get(one, {}), self.firsts.get(other, {})
-            if one != other and all(own.get(naming, known) == known for naming, known in its.items()):
-                self.parents[other] = one
-                self.firsts[one] = {**its, **own}
-
     def under(self, name: ThingName) -> set[ThingName]:
-        """Return all names below a thing."""
+        """Return all names of what is below a thing."""
         todo, seen = [self.thing(name)], set[ThingName]()
         while todo:
             for lower in self.below.get(todo.pop(), set()) - seen:
                 seen.add(lower)
                 todo.append(lower)
-        return {other for other in self.parents if self.thing(other) in seen}
+        return {other for other in self.things if self.thing(other) in seen}
 
 
 def graph(rows: Iterable[Reading]) -> Graph:
-    found = Graph({}, {}, {})
+    found = Graph()
     every = list(rows)
-    for each in every:
-        for role, identity in each.things.items():
-            for thing in identity.of(each, role):
-                found.unite(thing)
-    for each in every:
-        for link in links(each):
-            upper, lower = found.thing(link.upper.names[0]), found.thing(link.lower.names[0])
-            if upper != lower:
-                found.below.setdefault(upper, set()).add(lower)
+    named = [thing for each in every for role, identity in each.things.items() for thing in identity.of(each, role)]
+    firsts: dict[ThingName, dict[Naming, set[str]]] = {}
+    for first, *aliases in (thing.names for thing in named):
+        for alias in aliases:
+            firsts.setdefault(alias, {}).setdefault(first.naming, set()).add(first.name)
+    for first, *aliases in (thing.names for thing in named):
+        for alias in aliases:
+            if all(len(names) == 1 for names in firsts[alias].values()):
+                found.things[found.thing(alias)] = found.thing(first)
+    for link in (link for each in every for link in links(each)):
+        upper, lower = found.thing(link.upper.names[0]), found.thing(link.lower.names[0])
+        if upper != lower:
+            found.below.setdefault(upper, set()).add(lower)
     return found
 
 
@@ -177,6 +170,17 @@ def last(fixture: str) -> list[Reading]:
 )  # fmt: skip
 def test_what_a_thing_needs_follows_from_all_rows_together(fixture: str, upper: ThingName, below: set[str]) -> None:
     assert below <= {name.name for name in graph(last(fixture)).under(upper)}
+
+
+def test_an_alias_of_two_things_names_neither() -> None:
+    disk = Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{wwn}", Naming.WWN),))
+    user = {"user": Identity(None, Naming.CLIENT), "wwn": Identity(None, Naming.WWN)}
+    used = row(user, Join("user", "wwn", Relation.USED), user="a", wwn="0x5")
+    one, other = (row({"device": disk}, device=name, wwn="0x5") for name in ("sda", "sdb"))
+    below = {name.name for name in graph([used, one]).under(ThingName(Naming.CLIENT, "a"))}
+    assert below == {"sda", "0x5"}
+    below = {name.name for name in graph([used, one, other]).under(ThingName(Naming.CLIENT, "a"))}
+    assert below == {"0x5"}
 
 
 @pytest.mark.parametrize("fixture", names())
