@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.evidence import slug
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import added
-from sdstop.readings.disk import DiskActivity, device_name, make_activity
+from sdstop.readings.disk import DiskActivity, device_name
 
 Row = Mapping[str, float]
 """A device's figures by the word in the head of the column (`r/s`), throughput in bytes, all else as printed."""
@@ -122,8 +123,7 @@ def _json_row(said: Any) -> tuple[str, Row]:
     return said["disk_device"], row
 
 
-@dataclass(frozen=True, slots=True)
-class _Requests:
+class _Requests(Struct, frozen=True):
     """The columns of one kind of request, base units."""
 
     rate: float
@@ -177,7 +177,7 @@ def activity_of(device: str, row: Row, origin: str) -> DiskActivity | None:
         mean_size: float | None = size * 512
     else:
         mean_size = added(kind.throughput for kind in kinds) / completed if completed else None
-    return make_activity(
+    return DiskActivity(
         device_name(device),
         *_columns(reads, timed=timed),
         *_columns(writes, timed=timed),

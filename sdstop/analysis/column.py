@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
 
 from sdstop.core.text import added
 
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One disk of the array over one interval, as `iostat -x` tells it, in base units.
 
     `queue` requests outstanding on average (aqu-sz), `busy` 0..1 (util), rates per second, `read_wait` and
@@ -30,8 +30,7 @@ class Member:
     write_wait: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One stripe column: a disk, or the legs of one mirror that are present.
 
     `capacity` is the column's share of the array's address space relative to an even one (1.0 when members are of
@@ -62,8 +61,7 @@ class Column:
         return added([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
-@dataclass(frozen=True, slots=True)
-class Second:
+class Second(Struct, frozen=True):
     """All columns over the same interval, always in the same order.
 
     `busy` is the array's own util 0..1; None where the kernel does not count it (md before 5.12).
@@ -80,8 +78,7 @@ class Second:
         return cast("V", self._memo[key])
 
 
-@dataclass(frozen=True, slots=True)
-class StripeLimits:
+class StripeLimits(Struct, frozen=True):
     """What is compared with what.
 
     The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`), and are measured by

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+
+from msgspec import Struct
+from msgspec.structs import fields, replace
 
 from sdstop.analysis import stripe
 from sdstop.analysis.stripe import Column, Second, StripeLimits, Verdict
@@ -53,8 +55,7 @@ def thresholds(*names: str) -> tuple[Threshold, ...]:
     return tuple(Threshold(name, getattr(defaults, name), *_HELP[name]) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Striped:
+class Striped(Struct, frozen=True):
     """One striped array over the last seconds: the verdict, or the reason why there is none.
 
     `columns` are the member devices of each stripe column in order; `seconds` what was judged, oldest first.

@@ -14,8 +14,9 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+
+from msgspec import Struct, field
 
 
 class Outcome(enum.StrEnum):
@@ -28,8 +29,7 @@ class Outcome(enum.StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True):
     """One answer of the node.
 
     `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, an answer as
@@ -65,8 +65,7 @@ class Evidence:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RunMark:
+class RunMark(Struct, frozen=True):
     """That a collector ran: when it began (monotonic seconds), how long it took (None.
 
     It is still hanging).
@@ -85,8 +84,7 @@ def dated(taken: float) -> bool:
     return taken >= 0
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """What a sampling round learnt: only evidence that changed. Numbers count from 1.
 
     `taken` is Unix time where that is known (`dated`), else it counts from UNDATED.
@@ -100,8 +98,7 @@ class Frame:
     ran: Mapping[str, RunMark] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where frames come from: the node's name as shown, and whether they are live or of a capture.
 
     `made` is what holds them, in a person's words.
@@ -118,8 +115,7 @@ class Origin:
     made: str = "a capture"
 
 
-@dataclass(frozen=True, slots=True)
-class Cite:
+class Cite(Struct, frozen=True):
     """A piece of raw evidence.
 
     Its key, the frame's number, the quoted text, and the part of it that matters.

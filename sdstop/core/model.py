@@ -2,8 +2,7 @@
 
 A reading is a frozen, slotted dataclass, one row of its family. Each field says what it is in its type:
 
-    @dataclass(frozen=True, slots=True)
-    class Member(Reading):
+    class Member(Reading, frozen=True):
         family: ClassVar[str] = "array_member"
         title: ClassVar[str] = "Array members"
 
@@ -22,8 +21,9 @@ import operator
 import re
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar
+
+from msgspec import Struct
 
 
 class Kind(enum.Enum):
@@ -33,16 +33,14 @@ class Kind(enum.Enum):
     COUNTER = "counter"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """Part of a row's identity; a Prometheus label."""
 
     title: str
     help: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A number.
 
     `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain
@@ -61,8 +59,7 @@ class Metric:
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """One word out of a known set; in Prometheus a gauge with a `state` label."""
 
     title: str
@@ -70,8 +67,7 @@ class State:
     export: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """Text that describes the row; in Prometheus a label of the family's `_info` metric."""
 
     title: str
@@ -79,8 +75,7 @@ class Fact:
     export: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(Struct, frozen=True):
     """Cumulative counts by upper bound, `{bound in base unit: count}`; in Prometheus a histogram.
 
     `shown` names the attribute that has the histogram as Prometheus is told it, where that is another; `name` is the
@@ -101,8 +96,7 @@ Mark = Label | Metric | State | Fact | Buckets
 _FIELD = re.compile(r"\{(\w+(?:\|\w+)*)(:sysfs)?\}")
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where in the raw evidence a row stands: the evidence's key, and a text that marks its line.
 
     As a declaration both are templates: `{device}` is the row's field, `{ident|name}` the first of several that has a
@@ -148,8 +142,7 @@ def _filled(template: str, row: Reading) -> str | None:
     return None if lacking else text
 
 
-@dataclass(frozen=True, slots=True)
-class Unplaced:
+class Unplaced(Struct, frozen=True):
     """Says that rows of a family have no single place in the evidence, and why."""
 
     why: str
@@ -196,8 +189,7 @@ class Reading:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One declared field of a family."""
 
     name: str
@@ -229,8 +221,7 @@ class Column:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Struct, frozen=True):
     """A family's columns, in the order of declaration.
 
     `key` gives a row's identity: one label's value, or a tuple.
@@ -322,8 +313,7 @@ def metric_name(family: str, column: Column) -> str:
 Rows = Mapping[Hashable, Reading]
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(Struct, frozen=True):
     """How rows of one family follow from two runs of another.
 
     `make(before, after, seconds)`, None if they cannot.

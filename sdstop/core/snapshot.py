@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.core.evidence import Outcome
 from sdstop.core.model import Derivation, Reading, Rows, schema
@@ -145,8 +147,7 @@ def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
     return known if known is not None and known == column else column
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run of a collector.
 
     `started` and `began` (when this outcome did) are monotonic, `taken` and `since` (the same as `began`) Unix
@@ -187,8 +188,7 @@ class Run:
         return "partly" if self.partial else self.outcome.value
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The node at one frame.
 
     `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, swift
@@ -12,8 +11,7 @@ _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePath(Reading):
+class DevicePath(Reading, frozen=True):
     """A device by the name under which somebody will look for it, one row for each place.
 
     `holder` is who does: a configuration file of this node, a cluster; `place` is what for: a mount point, an array, a

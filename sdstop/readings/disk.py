@@ -6,10 +6,10 @@ device looks like a fast one, the figure here is None.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
+
+from msgspec.structs import replace
 
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, swift
 
@@ -35,8 +35,7 @@ def sysfs_name(device: str) -> str:
     return device.replace("/", "!")
 
 
-@dataclass(frozen=True, slots=True)
-class Disk(Reading):
+class Disk(Reading, frozen=True):
     """A block device's counters since it appeared; a row of `/proc/diskstats`, whole disk or partition.
 
     Times are the kernel's milliseconds and start again at 2^32, sizes are sectors of 512 bytes. Fields
@@ -99,8 +98,7 @@ class Disk(Reading):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DiskActivity(Reading):
+class DiskActivity(Reading, frozen=True):
     """What a block device did between two readings: every column of `iostat -x`, in base units.
 
     None: nothing of that kind completed (a wait, a size), or the kernel does not count it.
@@ -297,7 +295,7 @@ def _again(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
         if old - new >= SLACK:
             return None
         level[name] = new
-    return activity(dataclasses.replace(before, **level), after, seconds)
+    return activity(replace(before, **level), after, seconds)
 
 
 @lru_cache(maxsize=16384)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sdstop.collectors.block.iostat import IOSTAT, activity_of, newest, parse_json, parse_text
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.replay import EvidenceHost
-from sdstop.readings.disk import DiskActivity, make_activity
+from sdstop.readings.disk import DiskActivity
 
 MIB = 1024 * 1024
 
@@ -77,7 +77,7 @@ def alike(found: DiskActivity | None, row: DiskActivity) -> bool:
 
 def expected(*, discards: bool, mean_size: float = 800 * 1024 / 150) -> DiskActivity:
     trims: tuple[Any, ...] = (0.0, 0.0, 0.0, None, None, None, 2.0, 0.003) if discards else (None,) * 8
-    return make_activity(
+    return DiskActivity(
         "sda", 100.0, 409_600.0, 25.0, 0.2, 0.001, 4096.0, 50.0, 409_600.0, 0.0, 0.0, 0.004, 8192.0, *trims,
         0.3, 0.15, 150.0, 0.002, mean_size, None, "cmd:x",
     )  # fmt: skip

@@ -1,7 +1,6 @@
 """Windows of snapshots, and findings over time."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -182,8 +181,7 @@ def test_a_rule_whose_source_failed_is_unchecked_not_good() -> None:
     assert look.judgement.unchecked[0].reason.startswith("meter: denied")
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge(Meter):
+class Gauge(Meter, frozen=True):
     """What two collectors may have rows of."""
 
     joined: ClassVar[bool] = True

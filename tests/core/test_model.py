@@ -1,7 +1,7 @@
 """A field is declared once."""
 
 import enum
-from dataclasses import FrozenInstanceError, dataclass
+from dataclasses import FrozenInstanceError
 from typing import Annotated, ClassVar
 
 import pytest
@@ -13,8 +13,7 @@ class Mood(enum.StrEnum):
     CALM = "calm"
 
 
-@dataclass(frozen=True, slots=True)
-class Spindle(Reading):
+class Spindle(Reading, frozen=True):
     """One spindle."""
 
     family: ClassVar[str] = "spindle"
@@ -71,8 +70,7 @@ def test_what_is_made_swiftly_is_what_is_made_slowly() -> None:
 
 
 def test_a_field_without_a_mark_is_refused() -> None:
-    @dataclass(frozen=True, slots=True)
-    class Bare(Reading):
+    class Bare(Reading, frozen=True):
         family: ClassVar[str] = "bare"
         title: ClassVar[str] = "Bare"
         device: str
@@ -82,8 +80,7 @@ def test_a_field_without_a_mark_is_refused() -> None:
 
 
 def test_a_family_without_labels_has_one_row() -> None:
-    @dataclass(frozen=True, slots=True)
-    class Only(Reading):
+    class Only(Reading, frozen=True):
         family: ClassVar[str] = "only"
         title: ClassVar[str] = "Only"
         load: Annotated[float, Metric("Load", "h")]

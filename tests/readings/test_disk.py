@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.core.model import Metric, metric_name, schema
 from sdstop.readings.disk import (
@@ -16,8 +17,6 @@ from sdstop.readings.disk import (
     DiskActivity,
     activity,
     device_name,
-    make_activity,
-    make_disk,
     sysfs_name,
 )
 
@@ -36,7 +35,7 @@ COUNTS = (
 
 
 def put(disk: Disk, fields: dict[str, Any]) -> Disk:
-    return dataclasses.replace(disk, **fields)
+    return replace(disk, **fields)
 
 
 def moved(before: Disk = BEFORE, /, **steps: int) -> Disk:
@@ -170,8 +169,8 @@ def test_a_count_that_went_back_is_a_reset_unless_by_little(name: str, back: int
 
 
 def test_another_device_of_that_name_is_not_compared() -> None:
-    assert activity(BEFORE, dataclasses.replace(moved(reads=1), minor=16), 1.0) is None
-    assert activity(BEFORE, dataclasses.replace(moved(reads=1), major=65), 1.0) is None
+    assert activity(BEFORE, replace(moved(reads=1), minor=16), 1.0) is None
+    assert activity(BEFORE, replace(moved(reads=1), major=65), 1.0) is None
 
 
 def test_no_time_no_rates() -> None:
@@ -191,7 +190,7 @@ def disks(steps: st.SearchStrategy[int] = counts, elapsed: st.SearchStrategy[int
     both = st.tuples(steps, steps, steps, elapsed)
     rest = st.tuples(st.none() | st.integers(0, 2**31), elapsed, elapsed)
     parts = st.tuples(both, both, rest, discards, flushes)
-    return parts.map(lambda found: make_disk("sda", 8, 0, *(value for part in found for value in part)))
+    return parts.map(lambda found: Disk("sda", 8, 0, *(value for part in found for value in part)))
 
 
 @given(disks(), disks(), st.floats(allow_nan=False, allow_infinity=False))
@@ -204,7 +203,7 @@ def test_no_pair_of_readings_breaks_it(before: Disk, after: Disk, seconds: float
 
 @given(disks())
 def test_the_same_row_twice_is_as_good_as_two_equal_ones(disk: Disk) -> None:
-    assert activity(disk, disk, 3.0) == activity(disk, dataclasses.replace(disk), 3.0)
+    assert activity(disk, disk, 3.0) == activity(disk, replace(disk), 3.0)
 
 
 @given(
@@ -244,18 +243,18 @@ def test_the_truth_comes_back_whatever_the_counters_stood_at(
 
 def test_rows_made_swiftly_are_rows_like_any() -> None:
     values: tuple[Any, ...] = ("sda", 8, 0, *range(17))
-    swift, plain = make_disk(*values), Disk(*values)
+    swift, plain = Disk(*values), Disk(*values)
     assert type(swift) is Disk
     assert (swift, hash(swift), repr(swift)) == (plain, hash(plain), repr(plain))
     with pytest.raises(dataclasses.FrozenInstanceError):
         swift.reads = 5  # type: ignore[misc]
     row = shown(BEFORE, moved(reads=1))
     assert type(row) is DiskActivity
-    assert row == dataclasses.replace(row)
+    assert row == replace(row)
     with pytest.raises(dataclasses.FrozenInstanceError):
         row.busy = 0.0  # type: ignore[misc]
     fields = dataclasses.fields(DiskActivity)
-    assert make_activity(*(getattr(row, field.name) for field in fields)) == row
+    assert DiskActivity(*(getattr(row, field.name) for field in fields)) == row
 
 
 def test_metrics_are_named_as_everybody_expects() -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors.system.node import Node
 from sdstop.core.finding import Finding, RuledOut, Severity
