@@ -58,12 +58,23 @@ def _limit(system: System, here: Here, volume: ClusterVolume, mapping: Object, s
     fresh = device is None and not system.stale  # what carries the limit here is counted by the kernel, exactly
     bounds = limited(iops, bandwidth) if told else None
     return Limit(
-        volume.volume, _owner(system, mapping), POWERFLEX, TOTAL, bounds, iops or None,
-        bandwidth * MIB if bandwidth else None, *[None] * 7, device, volume.size, *[None] * 3,
-        _both(volume.reads, volume.writes) if fresh else None, _both(volume.read, volume.write) if fresh else None,
-        sharers, _mean(volume) if fresh and sharers == 1 else None, None, system.origin, _needle(volume),
-        system.statistics,
-    )  # fmt: skip
+        volume.volume,
+        _owner(system, mapping),
+        POWERFLEX,
+        TOTAL,
+        bounds,
+        iops or None,
+        bandwidth * MIB if bandwidth else None,
+        device=device,
+        size=volume.size,
+        requests_rate=_both(volume.reads, volume.writes) if fresh else None,
+        bytes_rate=_both(volume.read, volume.write) if fresh else None,
+        sharers=sharers,
+        wait=_mean(volume) if fresh and sharers == 1 else None,
+        origin=system.origin,
+        needle=_needle(volume),
+        used_origin=system.statistics,
+    )
 
 
 def _needle(volume: ClusterVolume) -> str:

@@ -228,7 +228,7 @@ def _depth(window: Window, device: str) -> float:
 
 def _hot(striped: Striped, limits: Mapping[str, float]) -> frozenset[str]:
     """Return the members before which the requests of the newest second stood; the legs of a mirror that share them."""
-    known = StripeLimits.__dataclass_fields__
+    known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
     parity = PARITY.get(striped.array.level or "", 0)
     column = crowd(striped.seconds, rotational=striped.rotational is True, parity=parity, limits=chosen)

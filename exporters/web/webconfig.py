@@ -29,7 +29,10 @@ class Secret(msgspec.Struct, frozen=True):
     """PEM text that stands in the file itself, or the path of a file."""
 
     path: Path | None = None
-    text: str = msgspec.field(default="", repr=False)
+    text: str = ""
+
+    def __repr__(self) -> str:
+        return f"Secret(path={self.path!r})"
 
 
 class TlsConfig(msgspec.Struct, frozen=True):
@@ -59,11 +62,14 @@ class WebConfig(msgspec.Struct, frozen=True):
     """
 
     tls: TlsConfig | None = None
-    users: Mapping[str, str] = msgspec.field(default_factory=dict, repr=False)
+    users: Mapping[str, str] = msgspec.field(default_factory=dict)
     headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     rate: float | None = None
     burst: int = 0
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"WebConfig(tls={self.tls!r}, users={sorted(self.users)}, headers={self.headers!r}, rate={self.rate!r})"
 
 
 _HEADERS: Mapping[str, tuple[str, ...]] = {

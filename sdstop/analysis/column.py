@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
+from functools import cached_property
 from typing import Any, TypeVar, cast
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from sdstop.core.text import added
 
@@ -61,7 +62,7 @@ class Column(Struct, frozen=True):
         return added([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
-class Second(Struct, frozen=True):
+class Second(Struct, frozen=True, dict=True):
     """All columns over the same interval, always in the same order.
 
     `busy` is the array's own util 0..1; None where the kernel does not count it (md before 5.12).
@@ -69,7 +70,10 @@ class Second(Struct, frozen=True):
 
     columns: tuple[Column, ...]
     busy: float | None = None
-    _memo: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def _memo(self) -> dict[Hashable, Any]:
+        return {}
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return what `make` gives, asking it once: a second is judged in each of the windows that it is part of."""

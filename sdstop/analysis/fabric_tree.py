@@ -77,7 +77,7 @@ class FabricNode(Struct, frozen=True):
         return float(sum(known)) if known else None
 
 
-class FabricTree(Struct, frozen=True):
+class FabricTree(Struct, frozen=True, eq=False):
     """All that is known of what hangs on what.
 
     `chains` leads from a name to the keys of what has it, outermost first; `others` are functions of storage without
@@ -88,7 +88,7 @@ class FabricTree(Struct, frozen=True):
     chains: Mapping[str, tuple[str, ...]]
     others: int
     expanders: int
-    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` gives, asking it once as long as nobody read phys and ways again."""

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class Outcome(enum.StrEnum):
@@ -29,7 +30,7 @@ class Outcome(enum.StrEnum):
     TIMEOUT = "timeout"
 
 
-class Evidence(Struct, frozen=True):
+class Evidence(Struct, frozen=True, gc=False):
     """One answer of the node.
 
     `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, an answer as
@@ -59,10 +60,8 @@ class Evidence(Struct, frozen=True):
         )
 
     def holding(self, data: bytes, stderr: bytes = b"") -> Evidence:
-        """Return the same with these data: dataclasses.replace, which a capture of many files is too slow for."""
-        return Evidence(
-            self.key, self.outcome, data, self.detail, self.taken, self.monotonic, self.duration, stderr, self.exit
-        )
+        """Return the same evidence with other data."""
+        return replace(self, data=data, stderr=stderr)
 
 
 class RunMark(Struct, frozen=True):

@@ -44,14 +44,14 @@ class Moment(Struct, Generic[R], frozen=True):
     memo: dict[Hashable, Any]
 
 
-class Window(Struct, frozen=True):
+class Window(Struct, frozen=True, eq=False):
     """Successive snapshots, oldest first, never empty, and a look at the raw evidence of the newest."""
 
     snapshots: tuple[Snapshot, ...]
     evidence: Callable[[str], Evidence | None]
     providers: Mapping[type[Reading], tuple[str, ...]]
-    past: Past | None = field(default=None, compare=False, repr=False)
-    _memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    past: Past | None = None
+    _memo: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def now(self) -> Snapshot:

@@ -218,10 +218,8 @@ def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
     return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}
 
 
-class _Packed(Evidence):
+class _Packed(Evidence, frozen=True):
     """Evidence whose data is compressed: a live ring is seldom looked at again."""
-
-    __slots__ = ()
 
 
 def _pack(item: Evidence) -> Evidence:

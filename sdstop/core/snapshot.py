@@ -147,7 +147,7 @@ def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
     return known if known is not None and known == column else column
 
 
-class Run(Struct, frozen=True):
+class Run(Struct, frozen=True, eq=False):
     """One run of a collector.
 
     `started` and `began` (when this outcome did) are monotonic, `taken` and `since` (the same as `began`) Unix
@@ -169,7 +169,7 @@ class Run(Struct, frozen=True):
     last: Run | None = None
     recorded: bool = True
     began: float = 0.0
-    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: dict[Hashable, Any] = field(default_factory=dict)
     """What others worked out of this run alone, kept while a window may ask for it again."""
 
     @property
@@ -188,7 +188,7 @@ class Run(Struct, frozen=True):
         return "partly" if self.partial else self.outcome.value
 
 
-class Snapshot(Struct, frozen=True):
+class Snapshot(Struct, frozen=True, eq=False):
     """The node at one frame.
 
     `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name.
@@ -199,7 +199,7 @@ class Snapshot(Struct, frozen=True):
     taken: float
     monotonic: float
     runs: Mapping[str, Run]
-    by_family: Mapping[type[Reading], Run] = field(repr=False, default_factory=dict)
+    by_family: Mapping[type[Reading], Run] = field(default_factory=dict)
 
     def run_of(self, family: type[Reading]) -> Run | None:
         """Return the good run that has this family's rows, None if no collector brought any."""

@@ -39,8 +39,11 @@ _VERSIONS = {
 class Secret(msgspec.Struct, frozen=True):
     """A text that is never shown, or the file that holds it, read each time so that it may be changed."""
 
-    text: str = msgspec.field(default="", repr=False)
+    text: str = ""
     path: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"Secret(path={self.path!r})"
 
     def read(self) -> str:
         """Return it without the line's end. Raises ConfigError."""

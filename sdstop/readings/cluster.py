@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, swift
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd")
 _CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none")
@@ -267,8 +267,3 @@ class ClusterClient(Reading, frozen=True):
     origin: Annotated[str, _ORIGIN] = ""
     statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
 
-
-make_device = swift(ClusterDevice)
-"""Make a ClusterDevice of all its fields, by position: a cluster may have a thousand."""
-make_volume = swift(ClusterVolume)
-"""Make a ClusterVolume of all its fields, by position."""

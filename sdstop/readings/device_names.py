@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, swift
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
@@ -38,10 +38,6 @@ class DevicePath(Reading, frozen=True):
     def moved(self) -> bool:
         """Whether it was found under another name."""
         return self.now is not None and self.now != self.path
-
-
-make_path = swift(DevicePath)
-"""Make a DevicePath of all its fields, by position."""
 
 
 def unstable(path: str) -> bool:

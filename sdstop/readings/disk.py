@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec.structs import replace
 
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, swift
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source
 
 DISKSTATS = "/proc/diskstats"
 
@@ -153,12 +153,6 @@ class DiskActivity(Reading, frozen=True):
         return Source(self.origin, f" {self.device} " if self.origin == DISKSTATS else self.device)
 
 
-make_disk = swift(Disk)
-"""Make a Disk of all its fields, by position."""
-make_activity = swift(DiskActivity)
-"""Make a DiskActivity of all its fields, by position."""
-
-
 def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
     """Return what a device did in the `seconds` between two readings, None where that cannot be told.
 
@@ -221,7 +215,7 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
         if flushes and timed:
             flush_time = _elapsed(before.flush_time or 0, after.flush_time or 0)
             flush_wait = None if flush_time is None else flush_time / flushes / 1000
-    return make_activity(
+    return DiskActivity(
         after.device,
         reads / seconds,
         read_bytes / seconds,
@@ -251,7 +245,7 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
 _Kind = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
 """The columns of a kind of request: completed, bytes and merged a second, share merged, wait, size."""
 _UNCOUNTED: _Kind = (None, None, None, None, None, None)
-_NOTHING: _Kind = (0.0, 0.0, 0.0, None, None, None)
+_NOTHING = (0.0, 0.0, 0.0, None, None, None)
 
 _COUNTS = (
     "reads", "reads_merged", "read_sectors", "writes", "writes_merged", "write_sectors",
@@ -302,8 +296,8 @@ def _again(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
 def _idle(device: str, in_flight: int | None, timed: bool, discards: bool, flushes: bool) -> DiskActivity:  # noqa: FBT001
     """Return the row of a device whose counters did not move: most devices, most of the time."""
     rate = 0.0 if timed else None
-    trims = _NOTHING if discards else _UNCOUNTED
+    trims: _Kind = _NOTHING if discards else _UNCOUNTED
     flushed = 0.0 if flushes else None
-    return make_activity(
+    return DiskActivity(
         device, *_NOTHING, *_NOTHING, *trims, flushed, None, rate, rate, 0.0, None, None, in_flight, DISKSTATS
     )

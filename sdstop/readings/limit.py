@@ -10,7 +10,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, Unplaced, swift
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, Unplaced
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
 """Who enforces a limit."""
@@ -136,10 +136,6 @@ class Limit(Reading, frozen=True):
 
 
 _USED = frozenset({"used_requests", "used_bytes", "requests_rate", "bytes_rate", "wait", "disk_wait"})
-
-
-make_limit = swift(Limit)
-"""Make a Limit of all its fields, by position: a cluster may have a thousand."""
 
 
 def limited(iops: float | None, bandwidth: float | None) -> str:

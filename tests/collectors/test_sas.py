@@ -97,7 +97,7 @@ def test_errors_between_two_readings() -> None:
 )  # fmt: skip
 def test_another_link_or_a_reset_counter_has_no_rate(change: dict[str, object]) -> None:
     before = phy(Phy(1, 10, 10))
-    assert activity(before, replace(before, sync_losses=3, **change), 60.0) is None  # type: ignore[arg-type]
+    assert activity(before, replace(before, sync_losses=3, **change), 60.0) is None
 
 
 def test_what_is_not_counted_has_no_rate() -> None:

@@ -60,7 +60,7 @@ def test_what_follows_from_a_run_is_worked_out_once_for_it() -> None:
     assert asked == [1, -1, -2, 3, -3]
 
 
-class Spare(Meter):
+class Spare(Meter, frozen=True):
     """A family that nobody brings."""
 
 
@@ -392,7 +392,7 @@ def test_a_timeline_keeps_within_its_bytes(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_source_marks() -> None:
-    class Placed(Meter):
+    class Placed(Meter, frozen=True):
         def source(self, field: str = "") -> Source:
             del field
             return Source("/m", f"{self.name} ")

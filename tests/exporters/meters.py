@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
 from typing import Annotated, Any, ClassVar
+
+from msgspec.structs import asdict
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
