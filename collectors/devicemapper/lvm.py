@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import ONCE, Collector, Command, Need
@@ -21,8 +20,7 @@ LVS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalVolume(Reading):
+class LogicalVolume(Reading, frozen=True):
     """A logical volume, one row each, from the metadata on disks."""
 
     family: ClassVar[str] = "logical_volume"

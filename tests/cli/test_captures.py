@@ -6,10 +6,10 @@ import json
 import re
 import tarfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.cli import check
 from sdstop.cli.command import execute

@@ -42,8 +42,7 @@ def test_where_rows_stand_is_declared(family: type[Reading]) -> None:
     assert list(faults(family)) == []
 
 
-@dataclass(frozen=True, slots=True)
-class Bare(Reading):
+class Bare(Reading, frozen=True):
     """A family that declares no place."""
 
     family: ClassVar[str] = "bare"

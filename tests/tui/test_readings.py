@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors import BUILTIN
@@ -18,8 +17,7 @@ from tests.tui.screens import SMALL, WIDE, Screen, screen
 PUMPS = "/proc/pumps"
 
 
-@dataclass(frozen=True, slots=True)
-class Pump(Reading):
+class Pump(Reading, frozen=True):
     """A pump, of which sdstop knows nothing but this."""
 
     family: ClassVar[str] = "pump"
