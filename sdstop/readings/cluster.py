@@ -266,4 +266,3 @@ class ClusterClient(Reading, frozen=True):
     local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
     statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
-

@@ -36,10 +36,9 @@ class Pump(Reading, frozen=True):
         return Source(PUMPS, f"{self.pump} ")
 
 
-class CrowdedPump(Pump):
+class CrowdedPump(Pump, frozen=True):
     """The same, of which there may be very many."""
 
-    __slots__ = ()
     family: ClassVar[str] = "crowded_pump"
     crowded: ClassVar[bool] = True
 
@@ -131,9 +130,7 @@ async def test_hundreds_of_rows_can_be_scrolled_through() -> None:
 
 
 async def test_hundreds_of_families_can_be_scrolled_through() -> None:
-    made = [
-        type(f"Pump{n}", (Pump,), {"__slots__": (), "family": f"pump_{n}", "title": f"Pump {n:03}"}) for n in range(300)
-    ]
+    made = [type(f"Pump{n}", (Pump,), {"family": f"pump_{n}", "title": f"Pump {n:03}"}) for n in range(300)]
     found = Session(Origin("node-1"), [pumps(family, f"pumps{n}") for n, family in enumerate(made)], ())
     found.feed_all(Node(files={PUMPS: TWO}).frames(2))
     for size in (SMALL, WIDE):
