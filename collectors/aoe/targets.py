@@ -12,6 +12,7 @@ from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeT
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Label, Metric, Reading, Source
 from sdstop.core.text import is_whole
 from sdstop.readings.disk import device_name
@@ -52,6 +53,9 @@ class AoePort(Reading, frozen=True):
     title: ClassVar[str] = "AoE interfaces"
     exported: ClassVar[bool] = False
     rows_of = Source(command_key(COMMAND), '"{interface}"')
+    things: ClassVar = {
+        "interface": Identity(None, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, parse_names
 from sdstop.core.collector import SLOW, Collector, Need, Question
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
@@ -84,6 +85,23 @@ class BlockDevice(Reading, frozen=True):
 
     family: ClassVar[str] = "block_device"
     title: ClassVar[str] = "Block devices"
+    things: ClassVar = {
+        "device": Identity(
+            Stated("kind", {"nvme_path": ThingKind.PATH}, ThingKind.DEVICE),
+            Naming.DEV,
+            aliases=(
+                ("{device}", Naming.LINK),
+                ("mapper/{dm_name}", Naming.LINK),
+                ("disk/by-id/{by_id}", Naming.LINK),
+                ("disk/by-path/{by_path}", Naming.LINK),
+                ("{number}", Naming.NUMBER),
+                ("{own_wwn}", Naming.WWN),
+                ("{dm_uuid}", Naming.UUID),
+            ),
+        ),
+        "parent": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (Join("device", "parent", Relation.PART),)
 
     device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
     kind: Annotated[
@@ -140,6 +158,11 @@ class BlockDevice(Reading, frozen=True):
     ] = None
 
     @property
+    def own_wwn(self) -> str | None:
+        """The world wide name of a whole device; udev gives partitions that of their disk."""
+        return self.wwn if self.parent is None else None
+
+    @property
     def hosted(self) -> bool:
         """Whether a hypervisor or a cloud serves it: what limits it then is not a disk's own, and cannot be seen."""
         said = f"{self.vendor or ''} {self.model or ''}"
@@ -163,6 +186,15 @@ class BlockLink(Reading, frozen=True):
     family: ClassVar[str] = "block_link"
     title: ClassVar[str] = "What devices are built upon"
     rows_of = Unplaced("a relation is a folder's entry, or follows from several")
+    things: ClassVar = {
+        "device": Identity(None, Naming.DEV),
+        "below": Identity(None, Naming.DEV),
+    }
+    joins = (
+        Join(
+            "device", "below", Stated("relation", {"partition": Relation.PART, "path": Relation.PATH}, Relation.STORED)
+        ),
+    )
 
     device: Annotated[str, Label("Device", "Kernel name")]
     below: Annotated[str, Label("Below", "Kernel name of what it is built upon")]

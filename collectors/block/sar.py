@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
 from sdstop.core.text import added
 
@@ -26,6 +27,9 @@ class DiskDay(Reading, frozen=True):
     title: ClassVar[str] = "Disks as sar recorded them"
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", " {device} ")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
 
     device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0")]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]

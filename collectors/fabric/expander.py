@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.fabric import smp
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
 from sdstop.core.text import whole
 
@@ -51,6 +52,9 @@ class SasExpander(Reading, frozen=True):
         "zoning": Source("{told}", "zoning enabled"),
         "changes": Source("{told}", "xpander change count"),
     }
+    things: ClassVar = {
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
+    }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
     state: Annotated[
@@ -72,6 +76,9 @@ class SasExpanderActivity(Reading, frozen=True):
     title: ClassVar[str] = "SAS expander changes"
     exported: ClassVar[bool] = False
     rows_of = Unplaced("it follows from two readings of an expander")
+    things: ClassVar = {
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
+    }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]

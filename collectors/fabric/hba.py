@@ -11,6 +11,7 @@ from sdstop.collectors.fabric.locality import NODES, functions, node_cpus, node_
 from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, files
 from sdstop.readings.disk import device_name
 
@@ -51,6 +52,15 @@ class Hba(Reading, frozen=True):
         port_max_speed=_FILES["max_speed"],
         port_max_width=_FILES["max_width"],
     )
+    things: ClassVar = {
+        "hba": Identity(ThingKind.HBA, Naming.PCI),
+        "port": Identity(ThingKind.PCIE_LINK, Naming.PCI),
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
+    }
+    joins = (
+        Join("hba", "port", Relation.ATTACHED),
+        Join("hba", "node", Relation.LOCATED),
+    )
 
     hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it")]
     kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage")]
@@ -78,6 +88,20 @@ class DiskPath(Reading, frozen=True):
     title: ClassVar[str] = "Ways to disks"
     rows_of = (Source("{told}", "/dev/{device} "), Source(f"link:{BLOCK}/{{device:sysfs}}"))
     fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{end_device}", Naming.SCSI),)),
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
+        "host": Identity(ThingKind.CONTROLLER, Naming.SCSI),
+        "hba": Identity(ThingKind.HBA, Naming.PCI),
+        "bay": Identity(ThingKind.SLOT, Naming.ENCLOSURE, "{enclosure}/{bay}"),
+        "enclosure": Identity(ThingKind.ENCLOSURE, Naming.ENCLOSURE),
+    }
+    joins = (
+        Join("device", "expander|host|hba", Relation.ATTACHED),
+        Join("host", "hba", Relation.PART),
+        Join("device", "bay|enclosure", Relation.LOCATED),
+        Join("bay", "enclosure", Relation.PART),
+    )
 
     device: Annotated[str, Label("Device", "Kernel name")]
     hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it")]

@@ -9,6 +9,7 @@ from sdstop.collectors.fabric.cpulist import cpulist, parse_cpulist
 from sdstop.collectors.fabric.locality import NODES, PCI, functions, node_cpus, node_of
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, files
 
 IRQ = "/proc/irq"
@@ -28,6 +29,15 @@ class CardInterrupts(Reading, frozen=True):
     title: ClassVar[str] = "Interrupts of cards"
     rows_of = Source(f"{PCI}/{{card}}/numa_node")
     fields_of = files(f"{IRQ}/{{first_far}}", far="effective_affinity_list")
+    things: ClassVar = {
+        "card": Identity(Stated("kind", {"storage": ThingKind.HBA}, ThingKind.CONTROLLER), Naming.PCI),
+        "interfaces": Identity(ThingKind.NIC, Naming.NET, many=True),
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
+    }
+    joins = (
+        Join("interfaces", "card", Relation.PART),
+        Join("card", "node", Relation.LOCATED),
+    )
 
     card: Annotated[str, Label("Card", "PCI address")]
     kind: Annotated[str, Fact("Kind", "storage or network")]

@@ -10,6 +10,7 @@ from sdstop.collectors.fabric.locality import FIRMWARE, PCI, functions, node_cpu
 from sdstop.collectors.fabric.place import is_function
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, files
 
 NODES = "/sys/devices/system/node"
@@ -32,6 +33,9 @@ class NumaNode(Reading, frozen=True):
         "other": Source(f"{NODES}/{{node}}/numastat", "other_node"),
         "missed": Source(f"{NODES}/{{node}}/numastat", "numa_miss"),
         "foreign": Source(f"{NODES}/{{node}}/numastat", "numa_foreign"),
+    }
+    things: ClassVar = {
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
     }
 
     node: Annotated[str, Label("Node", "nodeN")]
@@ -61,6 +65,9 @@ class NumaActivity(Reading, frozen=True):
     title: ClassVar[str] = "NUMA activity"
     exported: ClassVar[bool] = False
     rows_of = Source(f"{NODES}/{{node}}/numastat")
+    things: ClassVar = {
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
+    }
 
     node: Annotated[str, Label("Node", "nodeN")]
     pages_per_second: Annotated[float, Metric("Pages/s", "Pages got from this node", "per_second")]
@@ -79,6 +86,11 @@ class InterfaceNode(Reading, frozen=True):
     family: ClassVar[str] = "interface_node"
     title: ClassVar[str] = "NUMA nodes of network cards"
     rows_of = Source(f"{NET}/{{interface}}/device/numa_node")
+    things: ClassVar = {
+        "interface": Identity(ThingKind.NIC, Naming.NET),
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
+    }
+    joins = (Join("interface", "node", Relation.LOCATED),)
 
     interface: Annotated[str, Label("Interface", "Kernel name")]
     node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]

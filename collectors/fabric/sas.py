@@ -29,6 +29,7 @@ from sdstop.collectors.fabric.expander import (
 from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State, files
 
 PHYS = "/sys/class/sas_phy"
@@ -50,6 +51,15 @@ class SasPhy(Reading, frozen=True):
 
     family: ClassVar[str] = "sas_phy"
     title: ClassVar[str] = "SAS phys"
+    things: ClassVar = {
+        "phy": Identity(ThingKind.PHY, Naming.SCSI),
+        "owner": Identity(None, Naming.SCSI),
+        "attached": Identity(None, Naming.SCSI),
+    }
+    joins = (
+        Join("attached", "phy", Relation.ATTACHED),
+        Join("phy", "owner", Relation.PART),
+    )
 
     phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander")]
     owner: Annotated[str, Fact("Of", "The host (hostN) or expander (expander-H:N) that it belongs to")]
@@ -95,6 +105,9 @@ class SasPhyActivity(Reading, frozen=True):
     exported: ClassVar[bool] = False
     rows_of = Source(f"{PHYS}/{{phy}}/invalid_dword_count")
     fields_of = files(f"{PHYS}/{{phy}}", **{f"{field}_per_second": name for field, name in _FILES.items()})
+    things: ClassVar = {
+        "phy": Identity(ThingKind.PHY, Naming.SCSI),
+    }
 
     phy: Annotated[str, Label("Phy", "Name of the phy")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -124,6 +137,25 @@ class SasDevice(Reading, frozen=True):
     fields_of = files(
         f"{DEVICES}/{{device}}", address="sas_address", enclosure="enclosure_identifier", bay="bay_identifier"
     ) | files(f"{EXPANDERS}/{{device}}", product="product_id")
+    things: ClassVar = {
+        "device": Identity(
+            Stated(
+                "kind",
+                dict.fromkeys(("edge expander", "fanout expander"), ThingKind.EXPANDER),
+                ThingKind.DEVICE,
+            ),
+            Naming.SCSI,
+        ),
+        "above": Identity(None, Naming.SCSI),
+        "host": Identity(ThingKind.CONTROLLER, Naming.SCSI),
+        "bay": Identity(ThingKind.SLOT, Naming.ENCLOSURE, "{enclosure}/{bay}"),
+        "enclosure": Identity(ThingKind.ENCLOSURE, Naming.ENCLOSURE),
+    }
+    joins = (
+        Join("device", "above|host", Relation.ATTACHED),
+        Join("device", "bay|enclosure", Relation.LOCATED),
+        Join("bay", "enclosure", Relation.PART),
+    )
 
     device: Annotated[str, Label("Device", "expander-H:N or end_device-...")]
     kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander")]

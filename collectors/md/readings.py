@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State, files
 from sdstop.readings.rebuild import MDSTAT
 
@@ -27,6 +28,9 @@ class Array(Reading, frozen=True):
         policy="consistency_policy",
         last_action="last_sync_action",
     )
+    things: ClassVar = {
+        "array": Identity(ThingKind.ARRAY, Naming.DEV),
+    }
 
     array: Annotated[str, Label("Array", "Kernel name of the array")]
     state: Annotated[
@@ -96,6 +100,11 @@ class Member(Reading, frozen=True):
     fields_of = files(
         "/sys/block/{array:sysfs}/md/dev-{device:sysfs}", "slot", "state", "errors", "bad_blocks", "recovery_start"
     )
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+        "array": Identity(ThingKind.ARRAY, Naming.DEV),
+    }
+    joins = (Join("array", "device", Relation.MEMBER),)
 
     array: Annotated[str, Label("Array", "Kernel name of the array")]
     device: Annotated[str, Label("Device", "Kernel name of the member")]

@@ -14,6 +14,7 @@ from sdstop.collectors.memory.locator import Slot, places
 from sdstop.collectors.memory.smbios import Device, Processor, Table
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
@@ -32,6 +33,15 @@ class Dimm(Reading, frozen=True):
     family: ClassVar[str] = "dimm"
     title: ClassVar[str] = "Memory modules"
     rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
+    things: ClassVar = {
+        "slot": Identity(ThingKind.DIMM, Naming.DIMM),
+        "channel": Identity(ThingKind.MEMORY_CHANNEL, Naming.SOCKET, "{socket}/{channel}"),
+        "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
+    }
+    joins = (
+        Join("slot", "channel|socket", Relation.ATTACHED),
+        Join("channel", "socket", Relation.PART),
+    )
 
     slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart")]
     socket: Annotated[str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it")]
@@ -61,6 +71,9 @@ class MemorySocket(Reading, frozen=True):
     family: ClassVar[str] = "memory_socket"
     title: ClassVar[str] = "Memory of each processor"
     rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
+    things: ClassVar = {
+        "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
+    }
 
     socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware")]
     cpu: Annotated[str | None, Fact("Processor", "Model")]

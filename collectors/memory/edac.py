@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Unplaced, files
 
 MC = "/sys/devices/system/edac/mc"
@@ -30,6 +31,9 @@ class MemoryController(Reading, frozen=True):
     title: ClassVar[str] = "Memory controllers"
     rows_of = Source(f"{MC}/{{controller}}/ce_count")
     fields_of = files(f"{MC}/{{controller}}", **_CONTROLLER)
+    things: ClassVar = {
+        "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
+    }
 
     controller: Annotated[str, Label("Controller", "mcN")]
     name: Annotated[str | None, Fact("Name", "What its driver calls it")]
@@ -50,6 +54,11 @@ class MemoryErrors(Reading, frozen=True):
 
     family: ClassVar[str] = "memory_errors"
     title: ClassVar[str] = "Memory errors"
+    things: ClassVar = {
+        "place": Identity(ThingKind.DIMM, Naming.EDAC, aliases=(("{label}", Naming.DIMM),)),
+        "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
+    }
+    joins = (Join("place", "controller", Relation.ATTACHED),)
 
     place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN")]
     controller: Annotated[str, Fact("Controller", "mcN")]
@@ -78,6 +87,9 @@ class MemoryErrorActivity(Reading, frozen=True):
     title: ClassVar[str] = "New memory errors"
     exported: ClassVar[bool] = False
     rows_of = Unplaced("it follows from two readings of a place")
+    things: ClassVar = {
+        "place": Identity(None, Naming.EDAC),
+    }
 
     place: Annotated[str, Label("Place", "As in the other tables")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -91,6 +103,9 @@ class MemoryControllerActivity(MemoryErrorActivity, frozen=True):
     family: ClassVar[str] = "memory_controller_activity"
     title: ClassVar[str] = "New errors of memory controllers"
     rows_of = Unplaced("it follows from two readings of a controller")
+    things: ClassVar = {
+        "place": Identity(ThingKind.CONTROLLER, Naming.EDAC),
+    }
 
 
 def read(host: Host) -> Iterable[Reading]:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Unplaced
 from sdstop.core.text import whole_total
 
@@ -34,6 +35,11 @@ class StorageClient(Reading, frozen=True):
     family: ClassVar[str] = "storage_client"
     title: ClassVar[str] = "Clients of this node's storage"
     exported: ClassVar[bool] = False
+    things: ClassVar = {
+        "client": Identity(ThingKind.CLIENT, Naming.ADDRESS),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (Join("client", "interface", Relation.CARRIED),)
 
     client: Annotated[str, Label("Client", "Address of the client")]
     service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp; by the port of this node")]

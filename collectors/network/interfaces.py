@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
+from sdstop.core.joins import Identity, Naming, Stated, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, files
 from sdstop.core.text import is_whole
 
@@ -46,6 +47,11 @@ class Interface(Reading, frozen=True):
             "parent": Source(f"list:{CLASS}/{{interface}}", "lower_{parent}"),
         }
     )
+    things: ClassVar = {
+        "interface": Identity(
+            Stated("kind", {"bond": ThingKind.BOND, "team": ThingKind.BOND}, ThingKind.NIC), Naming.NET
+        ),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     kind: Annotated[
@@ -110,6 +116,9 @@ class Traffic(Reading, frozen=True):
     family: ClassVar[str] = "interface_traffic"
     title: ClassVar[str] = "Interface traffic"
     rows_of = Source(PROC_DEV, "{interface}:")
+    things: ClassVar = {
+        "interface": Identity(None, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     rx_bytes: Annotated[int, Metric("RX", "Bytes received", "bytes", kind=Kind.COUNTER)]
@@ -145,6 +154,9 @@ class InterfaceActivity(Reading, frozen=True):
     title: ClassVar[str] = "Interface activity"
     exported: ClassVar[bool] = False
     rows_of = Source(PROC_DEV, "{interface}:")
+    things: ClassVar = {
+        "interface": Identity(None, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     rx_bytes_per_second: Annotated[float, Metric("RX", "Bytes received per second", "bytes_per_second")]

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State, files
 
 CLASS = netclass.CLASS
@@ -23,6 +24,21 @@ class InterfaceLink(Reading, frozen=True):
 
     family: ClassVar[str] = "interface_link"
     title: ClassVar[str] = "Interface relations"
+    things: ClassVar = {
+        "upper": Identity(None, Naming.NET),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (
+        Join(
+            "upper",
+            "interface",
+            Stated(
+                "relation",
+                {"bond": Relation.MEMBER, "team": Relation.MEMBER, "veth": None},
+                Relation.CARRIED,
+            ),
+        ),
+    )
 
     interface: Annotated[str, Label("Interface", "The lower interface, or one end of a veth pair")]
     upper: Annotated[str, Label("Upper", "What is built upon it, or the other end")]
@@ -50,6 +66,9 @@ class Bond(Reading, frozen=True):
         hash_policy="xmit_hash_policy",
         link="mii_status",
     )
+    things: ClassVar = {
+        "interface": Identity(ThingKind.BOND, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Bond", "Kernel name of the bond")]
     mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...")]
@@ -73,6 +92,11 @@ class BondSlave(Reading, frozen=True):
         link_failures="link_failure_count",
         aggregator="ad_aggregator_id",
     )
+    things: ClassVar = {
+        "interface": Identity(ThingKind.NIC, Naming.NET),
+        "bond": Identity(ThingKind.BOND, Naming.NET),
+    }
+    joins = (Join("bond", "interface", Relation.MEMBER),)
 
     bond: Annotated[str, Label("Bond", "Kernel name of the bond")]
     interface: Annotated[str, Label("Slave", "Kernel name of the slave")]

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from sdstop.core.collector import LIVE, SLOW, Collector, Command, Need
 from sdstop.core.host import Failed, Host, Malformed
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
 
 NETSTAT = "/proc/net/netstat"
@@ -109,6 +110,11 @@ class PathMtu(Reading, frozen=True):
 
     family: ClassVar[str] = "path_mtu"
     title: ClassVar[str] = "Learnt path MTUs"
+    things: ClassVar = {
+        "destination": Identity(ThingKind.PEER, Naming.ADDRESS),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (Join("destination", "interface", Relation.CARRIED),)
 
     destination: Annotated[str, Label("Destination", "Address that the exception is for")]
     interface: Annotated[str | None, Fact("Interface", "Interface that the path leaves by")]

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 from sdstop.readings.disk import sysfs_name
 
@@ -30,6 +31,17 @@ class StorageSession(Reading, frozen=True):
 
     family: ClassVar[str] = "storage_session"
     title: ClassVar[str] = "Storage sessions"
+    things: ClassVar = {
+        "session": Identity(ThingKind.SESSION, Naming.SESSION),
+        "devices": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
+        "target": Identity(ThingKind.TARGET, Naming.TARGET),
+        "peer": Identity(ThingKind.PEER, Naming.ADDRESS),
+    }
+    joins = (
+        Join("devices", "session", Relation.SERVED),
+        Join("session", "target", Relation.SERVED),
+        Join("target|session", "peer", Relation.SERVED),
+    )
 
     session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0, nbd0")]
     transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma, nvme-fc or nbd")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from sdstop.core.evidence import GATEWAY
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 INSTANCES = "/api/instances"
@@ -33,6 +34,9 @@ class ScaleioPool(Reading, frozen=True):
     title: ClassVar[str] = "ScaleIO pools: settings"
     rows_of = Source("{origin}", "{ident|pool}", ("protectionDomainId",))
     fields_of: ClassVar = {field: Source("{origin}", "{ident|pool}", shown) for field, shown in _SETTINGS.items()}
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+    }
 
     cluster: Annotated[str, Label("Cluster", "Name of the system, or its id")]
     pool: Annotated[str, Label("Pool", "Its name")]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Question
 from sdstop.core.host import Host, Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, Unplaced
 from sdstop.core.text import json_text, json_whole
 
@@ -23,6 +24,9 @@ class ProcessIo(Reading, frozen=True):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
@@ -41,6 +45,9 @@ class ProcessActivity(Reading, frozen=True):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Unplaced("it follows from two readings of a process")
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
@@ -72,6 +79,9 @@ class StorageThread(Reading, frozen=True):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
@@ -87,6 +97,9 @@ class StorageThreadActivity(Reading, frozen=True):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from msgspec import Struct
 
 from sdstop.core.evidence import command_key
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, Sources, State, Unplaced, files
 
 KSTATS = "/proc/spl/kstat/zfs"
@@ -59,6 +60,9 @@ class PoolState(Reading, frozen=True):
     title: ClassVar[str] = "States of ZFS pools"
     joined: ClassVar[bool] = True  # a capture may have what zpool printed, and nothing of the kernel
     rows_of = (Source("{where}", " state: {state}"), Source(f"{KSTATS}/{{pool}}/state"))
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
@@ -79,6 +83,9 @@ class Pool(Reading, frozen=True):
         "state": Source("{where}", " state: {state}"),
         "errors": Source("{where}", "errors:"),
         "status": Source("{where}", "status:"),
+    }
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
     }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
@@ -114,6 +121,25 @@ class Vdev(Reading, frozen=True):
     family: ClassVar[str] = "pool_vdev"
     title: ClassVar[str] = "Vdevs of ZFS pools"
     rows_of = Source("{where}", "{line}")
+    things: ClassVar = {
+        "vdev": Identity(
+            Stated("kind", dict.fromkeys(("disk", "file", "draid-spare"), ThingKind.DEVICE), ThingKind.GROUP),
+            Naming.VDEV,
+            "{pool}/{vdev}",
+            aliases=(("{pool}/{short}", Naming.VDEV),),
+        ),
+        "parent": Identity(ThingKind.GROUP, Naming.VDEV, "{pool}/{parent}"),
+        "pool": Identity(ThingKind.POOL, Naming.VDEV),
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (
+        Join(
+            "parent|pool",
+            "vdev",
+            Stated("group", {"cache": Relation.CACHED, "logs": Relation.CACHED, "spares": None}, Relation.MEMBER),
+        ),
+        Join("vdev", "device", Relation.STORED),
+    )
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     vdev: Annotated[str, Label("Vdev", "raidz2-0, draid2:8d:60c:2s-0/spare-3, a leaf's name; spares/NAME for a spare")]
@@ -141,6 +167,11 @@ class Vdev(Reading, frozen=True):
     line: Annotated[str, Fact("Line", "Its line there", export=False)] = ""
 
     @property
+    def short(self) -> str:
+        """The name without those of the vdevs above it."""
+        return self.vdev.rpartition("/")[2]
+
+    @property
     def errors(self) -> int | None:
         """All errors together, None if they are not told."""
         known = [n for n in (self.read_errors, self.write_errors, self.checksum_errors) if n is not None]
@@ -164,6 +195,11 @@ class Dataset(Reading, frozen=True):
     title: ClassVar[str] = "ZFS datasets"
     rows_of = Source("{where}")
     fields_of = kstat_lines("{where}", _KSTAT)
+    things: ClassVar = {
+        "dataset": Identity(None, Naming.ZFS),
+        "pool": Identity(ThingKind.POOL, Naming.ZFS),
+    }
+    joins = (Join("dataset", "pool", Relation.PART),)
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
@@ -190,6 +226,9 @@ class DatasetActivity(Reading, frozen=True):
     title: ClassVar[str] = "Activity of ZFS datasets"
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
     rows_of = Unplaced("it follows from two readings of a dataset")
+    things: ClassVar = {
+        "dataset": Identity(None, Naming.ZFS),
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
@@ -252,6 +291,15 @@ class DatasetSettings(Reading, frozen=True):
         "kind": Source("{where}", "{dataset}\ttype"),
         **{field: Source("{where}", f"{{dataset}}\t{field}") for field in _SET},
     }
+    things: ClassVar = {
+        "dataset": Identity(
+            Stated("kind", {"filesystem": ThingKind.FILESYSTEM}, ThingKind.VOLUME),
+            Naming.ZFS,
+            aliases=(("{device}", Naming.DEV), ("zvol/{dataset}", Naming.LINK)),
+        ),
+        "pool": Identity(ThingKind.POOL, Naming.ZFS),
+    }
+    joins = (Join("dataset", "pool", Relation.PART),)
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
@@ -322,6 +370,9 @@ class VdevLoad(Reading, frozen=True):
     family: ClassVar[str] = "pool_vdev_load"
     title: ClassVar[str] = "Queues of ZFS vdevs"
     rows_of = Source(command_key(IOSTAT), "{vdev}\t")
+    things: ClassVar = {
+        "vdev": Identity(None, Naming.VDEV, "{pool}/{vdev}"),
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     vdev: Annotated[str, Label("Vdev", "The pool itself, or a vdev as zpool iostat calls it")]

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import enum
 import operator
-import re
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from msgspec import Struct
+
+from sdstop.core.joins import Identity, Join
+from sdstop.core.template import filled, needed_fields
 
 
 class Kind(enum.Enum):
@@ -92,15 +94,11 @@ class Buckets(Struct, frozen=True):
 Mark = Label | Metric | State | Fact | Buckets
 
 
-_FIELD = re.compile(r"\{(\w+(?:\|\w+)*)(:sysfs)?\}")
-
-
 class Source(Struct, frozen=True):
     """Where in the raw evidence a row stands: the evidence's key, and a text that marks its line.
 
-    As a declaration both are templates: `{device}` is the row's field, `{ident|name}` the first of several that has a
-    value, `{device:sysfs}` the name that /sys/block has for it (`!` for `/`). `show` names the fields of a JSON object
-    that are quoted where the evidence is a gateway's answer.
+    As a declaration both are templates (sdstop.core.template) that a row fills. `show` names the fields of a JSON
+    object that are quoted where the evidence is a gateway's answer.
     """
 
     key: str
@@ -109,36 +107,20 @@ class Source(Struct, frozen=True):
 
     def of(self, row: Reading) -> Source | None:
         """Return the place of one row, None if its key needs a field without a value."""
-        key = _filled(self.key, row)
+        key = filled(self.key, row)
         if not key:
             return None
-        return Source(key, object_needle(key, _filled(self.needle, row) or "", self.show))
+        return Source(key, object_needle(key, filled(self.needle, row) or "", self.show))
 
     @property
     def fields(self) -> frozenset[str]:
         """Names of the fields that the templates need."""
-        found = _FIELD.findall(self.key) + _FIELD.findall(self.needle)
-        return frozenset(name for names, _ in found for name in names.split("|"))
+        return needed_fields(self.key) | needed_fields(self.needle)
 
 
 def object_needle(key: str, needle: str, show: Sequence[str]) -> str:
     """Return the needle of a JSON object, with the fields to show of it where the evidence is a gateway's answer."""
     return f"{needle}>{','.join(show)}" if show and key.startswith("http:") else needle
-
-
-def _filled(template: str, row: Reading) -> str | None:
-    """Return a template with a row's fields; None if one of them has no value."""
-    lacking = False
-
-    def value(found: re.Match[str]) -> str:
-        nonlocal lacking
-        values = (getattr(row, name) for name in found[1].split("|"))
-        known = next((value for value in values if value is not None and value != ""), None)
-        lacking = lacking or known is None
-        return str(known).replace("/", "!") if found[2] else str(known)
-
-    text = _FIELD.sub(value, template) if "{" in template else template
-    return None if lacking else text
 
 
 class Unplaced(Struct, frozen=True):
@@ -164,7 +146,8 @@ class Reading(Struct, frozen=True, gc=False):
     Of a `crowded` one people are shown the largest rows first, and of those in which all numbers are 0 how many.
 
     `rows_of` says where a row stands in the raw evidence, `fields_of` where single fields do, if not there. A family
-    whose places depend on more than its fields overrides `source`.
+    whose places depend on more than its fields overrides `source`. `things` are the things that a row names, the first
+    one what it is about, and `joins` how they need each other (sdstop.core.joins).
     """
 
     family: ClassVar[str]
@@ -175,6 +158,8 @@ class Reading(Struct, frozen=True, gc=False):
     crowded: ClassVar[bool] = False
     rows_of: ClassVar[Sources | Unplaced | None] = None
     fields_of: ClassVar[Mapping[str, Sources]] = {}
+    things: ClassVar[Mapping[str, Identity]] = {}
+    joins: ClassVar[tuple[Join, ...]] = ()
 
     def source(self, field: str = "") -> Source | None:
         """Return where the raw evidence of this row (of `field`, if named) stands, None if it has no single place."""

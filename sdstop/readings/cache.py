@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
 from sdstop.core.text import total
 
@@ -28,6 +29,17 @@ class Cache(Reading, frozen=True):
     family: ClassVar[str] = "cache"
     title: ClassVar[str] = "Caches"
     joined: ClassVar[bool] = True
+    things: ClassVar = {
+        "cache": Identity(
+            ThingKind.CACHE, Naming.DEV, "{device}", aliases=(("{cache}", Naming.LINK), ("mapper/{cache}", Naming.LINK))
+        ),
+        "fast": Identity(None, Naming.DEV, many=True),
+        "slow": Identity(None, Naming.DEV, many=True),
+    }
+    joins = (
+        Join("cache", "fast", Relation.CACHED),
+        Join("cache", "slow", Relation.STORED),
+    )
 
     cache: Annotated[str, Label("Cache", "Its name as an operator reads it: vg/volume, a mapping, bcache0, arc, l2arc")]
     kind: Annotated[str, Label("Kind", "flashcache, dm-cache, dm-writecache, bcache, arc or l2arc")]
@@ -142,6 +154,9 @@ class CacheActivity(Reading, frozen=True):
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
     rows_of = Source("{where}", "{needle}")
+    things: ClassVar = {
+        "cache": Identity(ThingKind.CACHE, Naming.LINK, aliases=(("mapper/{cache}", Naming.LINK),)),
+    }
 
     cache: Annotated[str, Label("Cache", "As of the cache")]
     kind: Annotated[str, Label("Kind", "As of the cache")]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd")
@@ -36,6 +37,9 @@ class Cluster(Reading, frozen=True):
     title: ClassVar[str] = "Clusters"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle}")
+    things: ClassVar = {
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
 
     cluster: Annotated[str, _CLUSTER]
     kind: Annotated[str, _KIND]
@@ -83,6 +87,15 @@ class ClusterNode(Reading, frozen=True):
         "{ident|node}",
         ("sdsState", "membershipState", "mdmConnectionState", "maintenanceState", "status", "role"),
     )
+    things: ClassVar = {
+        "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+        "domain": Identity(ThingKind.FAULT_SET, Naming.FAULT_SET, "{cluster}/{domain}"),
+    }
+    joins = (
+        Join("cluster", "node", Relation.MEMBER),
+        Join("node", "domain", Relation.LOCATED),
+    )
 
     cluster: Annotated[str, _CLUSTER]
     role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer")]
@@ -123,6 +136,11 @@ class ClusterPool(Reading, frozen=True):
     fields_of = dict.fromkeys(
         ("capacity", "used", "spare", "degraded", "failed", "filled"), Source("{statistics}", "{ident|pool}", _NUMBERS)
     )
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
+    joins = (Join("pool", "cluster", Relation.PART),)
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Its name, with its protection domain in front if there are several")]
@@ -164,6 +182,11 @@ class FailureDomain(Reading, frozen=True):
     title: ClassVar[str] = "Failure domains"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle|domain}", ("faultSetId", "protectionDomainId"))
+    things: ClassVar = {
+        "domain": Identity(ThingKind.FAULT_SET, Naming.FAULT_SET, "{cluster}/{domain}"),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+    }
+    joins = (Join("pool", "domain", Relation.MEMBER),)
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Name of the pool")]
@@ -188,6 +211,18 @@ class ClusterDevice(Reading, frozen=True):
         "{origin}",
         "{ident|device}",
         ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType"),
+    )
+    things: ClassVar = {
+        "device": Identity(ThingKind.OSD, Naming.OSD, "{cluster}/{node}/{device}"),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+        "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
+        "local": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (
+        Join("pool|cluster", "device", Relation.MEMBER),
+        Join("device", "node", Relation.LOCATED),
+        Join("device", "local", Relation.STORED),
     )
 
     cluster: Annotated[str, _CLUSTER]
@@ -218,6 +253,17 @@ class ClusterVolume(Reading, frozen=True):
     title: ClassVar[str] = "Cluster volumes"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{ident|volume}", ("volumeType", "sizeInKb", "mappedSdcInfo"))
+    things: ClassVar = {
+        "volume": Identity(
+            ThingKind.VOLUME,
+            Naming.VOLUME,
+            "{cluster}/{volume}",
+            aliases=(("{volume}", Naming.VOLUME), ("{local}", Naming.DEV)),
+        ),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
+    joins = (Join("volume", "pool|cluster", Relation.STORED),)
 
     cluster: Annotated[str, _CLUSTER]
     volume: Annotated[str, Label("Volume", "Its name, or its id where it has none")]
@@ -248,6 +294,14 @@ class ClusterClient(Reading, frozen=True):
         ("reads", "writes", "read", "write"),
         Source("{statistics}", "{ident|client}", ("userDataReadBwc", "userDataWriteBwc")),
     )
+    things: ClassVar = {
+        "client": Identity(
+            ThingKind.CLIENT,
+            Naming.CLIENT,
+            "{cluster}/{client}",
+            aliases=(("{client}", Naming.CLIENT), ("{address}", Naming.ADDRESS)),
+        ),
+    }
 
     cluster: Annotated[str, _CLUSTER]
     client: Annotated[str, Label("Client", "Its name, or its address, or its id")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
@@ -23,6 +24,9 @@ class DevicePath(Reading, frozen=True):
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", "{needle|path}")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{local_path:dev}", Naming.LINK),)),
+    }
 
     holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool")]
     place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev")]
@@ -33,6 +37,11 @@ class DevicePath(Reading, frozen=True):
     device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node")] = None
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
     needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+
+    @property
+    def local_path(self) -> str | None:
+        """The name, None if it is one of another node or leads to no device."""
+        return self.path if self.device is not None else None
 
     @property
     def moved(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar
 
 from msgspec.structs import replace
 
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source
 
 DISKSTATS = "/proc/diskstats"
@@ -45,6 +46,9 @@ class Disk(Reading, frozen=True):
     family: ClassVar[str] = "disk"
     title: ClassVar[str] = "Disk counters"
     rows_of = Source(DISKSTATS, " {device} ")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{major}:{minor}", Naming.NUMBER),)),
+    }
 
     device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
     major: Annotated[int, Metric("Major", "Major number", export=False)]
@@ -107,6 +111,9 @@ class DiskActivity(Reading, frozen=True):
     family: ClassVar[str] = "disk_activity"
     title: ClassVar[str] = "Disk activity"
     exported: ClassVar[bool] = False
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
 
     device: Annotated[str, Label("Device", "Kernel name")]
     reads_per_second: Annotated[float, Metric("r/s", "Reads completed", "per_second")]

@@ -10,6 +10,7 @@ from typing import Annotated, ClassVar
 
 from msgspec import Struct
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, Unplaced
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
@@ -30,6 +31,16 @@ class Limit(Reading, frozen=True):
     family: ClassVar[str] = "limit"
     title: ClassVar[str] = "Limits"
     joined: ClassVar[bool] = True
+    things: ClassVar = {
+        "volume": Identity(
+            ThingKind.VOLUME,
+            Naming.DEV,
+            "{device}",
+            aliases=(("{volume:dev}", Naming.LINK), ("{volume}", Naming.VOLUME)),
+        ),
+        "owner": Identity(ThingKind.CLIENT, Naming.CLIENT),
+    }
+    joins = (Join("owner", "volume", Relation.USED),)
 
     volume: Annotated[str, Label("Volume", "Volume, image, drive of a machine, or block device that is limited")]
     owner: Annotated[str, Label("Owner", "Who is held to it: SDC, control group, machine; empty: whoever uses it")]
@@ -154,6 +165,9 @@ class LimitUse(Reading, frozen=True):
     exported: ClassVar[bool] = False
     joined: ClassVar[bool] = True
     rows_of = Unplaced("it follows from two readings of a limit")
+    things: ClassVar = {
+        "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, aliases=(("{volume:dev}", Naming.LINK),)),
+    }
 
     volume: Annotated[str, Label("Volume", "What is limited")]
     owner: Annotated[str, Label("Owner", "Who is held to it")]

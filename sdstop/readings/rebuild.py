@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 MDSTAT = "/proc/mdstat"
@@ -29,6 +30,12 @@ class Rebuild(Reading, frozen=True):
     title: ClassVar[str] = "Rebuilds"
     joined: ClassVar[bool] = True
     remembered: ClassVar[bool] = True
+    things: ClassVar = {
+        "array": Identity(None, Stated("kind", {"md": Naming.DEV, "zfs": Naming.VDEV}, Naming.CLUSTER)),
+        "carrier": Identity(ThingKind.DEVICE, Naming.DEV),
+        "devices": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
+    }
+    joins = (Join("carrier", "devices", Relation.STORED),)
 
     array: Annotated[
         str,

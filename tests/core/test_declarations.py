@@ -1,4 +1,4 @@
-"""Every family declares where its rows stand in the raw evidence, by names of fields that it has."""
+"""Every family declares where its rows stand in the raw evidence, and what they join, by names of fields it has."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar
 import pytest
 
 from sdstop.collectors import BUILTIN
+from sdstop.core import joins
 from sdstop.core.model import Label, Metric, Reading, Source, Unplaced, files, schema
 from sdstop.exporters.prometheus import tallies
 
@@ -39,6 +40,17 @@ def faults(family: type[Reading]) -> Iterator[str]:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.family)
 def test_where_rows_stand_is_declared(family: type[Reading]) -> None:
     assert list(faults(family)) == []
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.family)
+def test_what_rows_join_is_declared_by_fields_and_things_that_there_are(family: type[Reading]) -> None:
+    assert list(joins.faults(family.things, family.joins, known(family))) == []
+
+
+def known(family: type[Reading]) -> frozenset[str]:
+    """Return the names of a family's fields and properties."""
+    properties = {name for base in family.__mro__ for name, item in vars(base).items() if isinstance(item, property)}
+    return frozenset(properties | {column.name for column in schema(family).columns})
 
 
 class Bare(Reading, frozen=True):
