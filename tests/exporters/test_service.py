@@ -23,6 +23,7 @@ import pytest
 
 from tests.exporters.certificates import Authority
 from tests.exporters.process import PATIENCE, exporting, port_of
+from tests.fleet.engines import free_port
 
 DISKSTATS = "   8       0 sda 100 0 800 10 5 0 40 3 0 13 13 0 0 0 0 0 0\n"
 
@@ -142,8 +143,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "monitoring.md"
 @contextmanager
 def prometheus(folder: Path, target: int, more: str = "") -> Iterator[Callable[[str], list[Any]]]:
     """Run Prometheus on loopback, its scrape configured with `more`; yield what asks it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     (folder / "prometheus.yml").write_text(CONFIG.format(port=target, more=more))
     argv = [
         "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
@@ -186,6 +186,7 @@ from pathlib import Path
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.web.server import Server
 from tests.exporters.meters import Meter, frame, session
+from tests.fleet.engines import free_port
 
 class Feed:
     alive = True
@@ -382,8 +383,7 @@ def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: P
     (node / "proc" / "diskstats").write_text(DISKSTATS.replace(" 40 3 0 13 13", " 40 3 7 13 13"))
     (node / "sys").mkdir()
     (node / "config.toml").write_text("")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     argv = ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}", f"--path.procfs={node}/proc",
             f"--path.sysfs={node}/sys", "--collector.disable-defaults", "--collector.diskstats"]  # fmt: skip
     theirs = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -259,8 +259,8 @@ async def test_uevents_reach_who_is_not_root(window: Callable[..., Tmux], user: 
     shown.until("every 3600 s")
     shown.press("2")
     shown.until("Arrays and disks")
-    shown.press("/", *"loop4712", "Enter")
-    shown.until("filter 'loop4712'")
+    shown.press("/", *plug.name, "Enter")
+    shown.until(f"filter '{plug.name}'")
     try:
         plug.insert()
         await until(lambda: listed(shown.screen().splitlines()), shown.screen)
