@@ -121,6 +121,7 @@ def test_without_its_sampler_it_ends_and_says_so(node: Path) -> None:
     assert said.startswith("sdstop: the process that reads the node is gone")
 
 
+@pytest.mark.needs("promtool")
 def test_promtool_finds_nothing_wrong(node: Path) -> None:
     with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
@@ -166,6 +167,7 @@ def prometheus(folder: Path, target: int, more: str = "") -> Iterator[Callable[[
         process.wait(PATIENCE)
 
 
+@pytest.mark.needs("prometheus")
 def test_a_real_prometheus_scrapes_it(node: Path, tmp_path: Path) -> None:
     with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
@@ -252,6 +254,7 @@ def test_a_thousand_scrapes_of_a_hung_source_leave_no_thread_and_no_file_behind(
         assert [len(list(Path(f"/proc/{child}/fd").iterdir())) for child in children] == theirs
 
 
+@pytest.mark.needs("openssl")
 def test_fifty_scrapers_and_two_hundred_silent_connections_at_once(node: Path, tmp_path: Path) -> None:
     cert, key = Authority(tmp_path).issue("node", "IP:127.0.0.1")
     web = tmp_path / "web-config.yml"
@@ -346,6 +349,7 @@ def test_hangup_has_it_read_its_configuration_again(node: Path, tmp_path: Path) 
             assert "STOPPING=1" in words
 
 
+@pytest.mark.needs("openssl", "prometheus", "promtool")
 def test_a_real_prometheus_scrapes_it_over_tls_with_a_password(node: Path, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     cert, key = authority.issue("node", "IP:127.0.0.1")
@@ -371,6 +375,7 @@ def test_a_real_prometheus_scrapes_it_over_tls_with_a_password(node: Path, tmp_p
             assert series["value"][1] == "100"
 
 
+@pytest.mark.needs("prometheus", "prometheus-node-exporter")
 def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: Path) -> None:
     """Both exporters read one tree; relabelled as docs/monitoring.md says, its query has an answer."""
     relabelled, query = re.findall(

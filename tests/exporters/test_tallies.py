@@ -194,6 +194,7 @@ def node_exporter() -> Iterator[str]:
         process.wait(30)
 
 
+@pytest.mark.needs("prometheus-node-exporter")
 def test_what_is_called_a_repeat_is_one() -> None:
     ours = {heading.name for heading in catalogue(BUILTIN)}
     assert set(DISKS) | set(OTHERS) <= ours

@@ -16,6 +16,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Origin
 from sdstop.core.session import RING_SECONDS, Session
 from sdstop.sampler import Sampler
+from tests.needs import fixture_needs
 from tests.tui.plug import Plug, listed, until
 from tests.tui.screens import SMALL, WIDE, screen
 from tests.tui.tmux import Tmux
@@ -26,6 +27,7 @@ _HOUR = 3600.0
 
 
 @pytest.fixture
+@fixture_needs("loop devices")
 def plug(tmp_path: Path) -> Iterator[Plug]:
     file = tmp_path / "behind"
     file.write_bytes(bytes(1 << 20))
@@ -54,6 +56,7 @@ async def test_a_device_is_on_the_screen_when_it_comes_and_not_when_it_went(
             await until(lambda: not listed(shown.lines()), shown.text)
 
 
+@pytest.mark.needs("tmux")
 async def test_it_is_so_in_a_terminal_too(plug: Plug, tmp_path: Path) -> None:
     config = tmp_path / "slow.toml"
     config.write_text(f"[sampler]\ninterval = {_HOUR}\n")
