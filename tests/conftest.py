@@ -1,8 +1,13 @@
-"""Settings of every test: what happens to tests that need what this machine lacks."""
+"""Settings of every test: how many run at once, and what happens to tests that need what this machine lacks."""
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import sys
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,8 +18,19 @@ from tests.needs import NEEDS, missing
 settings.register_profile("untimed", parent=settings(), deadline=None)
 settings.load_profile("untimed")
 
+# What the programs that tests start must not inherit: the size of pytest's own terminal, which readline exports;
+# unbuffered output, which hides what happens to a full buffer; no bytecode, with which each of hundreds of starts would
+# compile all that it imports; and ignored interrupts, which a shell's jobs in the background have.
+for variable in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+    os.environ.pop(variable, None)
+    os.unsetenv(variable)
+sys.dont_write_bytecode = False
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 LACKS = "lacks"
 """Property of a skipped test's report: the names of the needs that were not met."""
+MOST_WORKERS = 8
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,6 +40,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--may-lack", action="append", default=[], choices=[name for name, need in NEEDS.items() if not need.package],
         metavar="NEED", help="with --no-skips, still skip tests for want of NEED, which cannot be installed",
     )  # fmt: skip
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return how many processes share the tests: one per processor, at most MOST_WORKERS.
+
+    None (0) share chosen files, tests whose output is shown, and tests with markers `vm` or `bench`, which need all
+    processors.
+    """
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    chosen = all(Path(argument.partition("::")[0]).is_file() for argument in config.args)
+    alone = re.search(r"(?<!not )\b(vm|bench)\b", config.option.markexpr)
+    if chosen or alone or config.option.capture == "no":
+        return 0
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
