@@ -6,7 +6,6 @@ left with whole sectors; vblade and the driver's counterpart do the same, and th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -21,8 +20,7 @@ MOST_SECTORS = 255
 """Sectors of a frame: the count is one byte."""
 
 
-@dataclass(frozen=True, slots=True)
-class AoeTarget(Reading):
+class AoeTarget(Reading, frozen=True):
     """A disk that an AoE target serves to this node, one row each: /sys/block/etherd!eX.Y (the initiator's side)."""
 
     family: ClassVar[str] = "aoe_target"
@@ -56,8 +54,7 @@ class AoeTarget(Reading):
         return self.device.removeprefix("etherd/")
 
 
-@dataclass(frozen=True, slots=True)
-class AoeExport(Reading):
+class AoeExport(Reading, frozen=True):
     """A disk that this node serves by AoE, one row each process of vblade: its command line (the target's side)."""
 
     family: ClassVar[str] = "aoe_export"

@@ -6,7 +6,6 @@ import getopt
 import json
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
@@ -32,8 +31,7 @@ _MOST = 1 << 16
 """Characters of a command line and of a debugfs file that are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class AoeSocket(Reading):
+class AoeSocket(Reading, frozen=True):
     """A packet socket for AoE's EtherType, one row each: somebody in this network namespace serves, or asks, by AoE.
 
     From /proc/net/packet (kernel net/packet/af_packet.c). The kernel's own initiator needs none.
@@ -48,8 +46,7 @@ class AoeSocket(Reading):
     ifindex: Annotated[int, Metric("Index", "Number of the interface it listens on, 0: all")]
 
 
-@dataclass(frozen=True, slots=True)
-class AoePort(Reading):
+class AoePort(Reading, frozen=True):
     """The largest MTU that an interface which AoE goes through can be given, one row each, from `ip -d link`."""
 
     family: ClassVar[str] = "aoe_port"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Container, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, parse_names
@@ -77,8 +76,7 @@ _HOSTED = (
 """What disks of hypervisors and clouds call themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDevice(Reading):
+class BlockDevice(Reading, frozen=True):
     """A block device (whole or partition) of `/sys/block`, with its queue's settings and stable names.
 
     Sizes are bytes; yes and no are 1 and 0. A partition has its disk's queue, so its own fields of the queue
@@ -182,8 +180,7 @@ class BlockDevice(Reading):
         return Source(f"{BLOCK}/{parent}{sysfs_name(self.device)}/{file or _FILES.get(field, 'dev')}")
 
 
-@dataclass(frozen=True, slots=True)
-class BlockLink(Reading):
+class BlockLink(Reading, frozen=True):
     """`device` is built upon `below`: a slave of md, dm or bcache, or the disk of a partition."""
 
     family: ClassVar[str] = "block_link"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
@@ -18,8 +17,7 @@ MOST = 200_000
 """Lines of a day that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiskDay(Reading):
+class DiskDay(Reading, frozen=True):
     """What a disk did over the time that sysstat recorded, one row each; each figure is of intervals of minutes.
 
     `from_` and `to` are times of day as they are printed, in the node's own time zone.

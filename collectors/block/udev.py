@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.readings.disk import device_name
 
 _RANKS = ("wwn-", "nvme-eui.", "nvme-uuid.", "dm-name-", "md-name-", "md-uuid-", "ata-", "nvme-", "scsi-", "virtio-")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class Names(Struct, frozen=True):
     """What udev knows of a device: properties (`ID_WWN`...), links below /dev (`disk/by-path/...`)."""
 
     properties: Mapping[str, str]

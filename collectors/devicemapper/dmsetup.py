@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.core.evidence import command_key
@@ -25,8 +26,7 @@ _ASKED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """What a command printed: its evidence's key, the device if a single one was asked for, and the text."""
 
     key: str

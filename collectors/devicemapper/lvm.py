@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.collectors.devicemapper.dmtable import mapped
@@ -32,8 +31,7 @@ _HIDDEN = re.compile(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig
 """How names of volumes end that are parts of others; LVM lets nothing else be called so (lib/misc/lvm-string.c)."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalVolume(Reading):
+class LogicalVolume(Reading, frozen=True):
     """A logical volume, one row each, from the metadata on disks."""
 
     family: ClassVar[str] = "logical_volume"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper import dmtable
@@ -18,8 +17,7 @@ from sdstop.core.model import Fact, Label, Metric, Reading, Source
 BLOCK = "/sys/block"
 
 
-@dataclass(frozen=True, slots=True)
-class MappedDevice(Reading):
+class MappedDevice(Reading, frozen=True):
     """A device mapper device, one row each, from `dmsetup table` and `dmsetup info`."""
 
     family: ClassVar[str] = "mapped_device"

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_text, json_whole
@@ -26,8 +28,7 @@ PAUSED = frozenset({"PausedSyncS", "PausedSyncT"})
 VERIFYING = frozenset({"VerifyS", "VerifyT"})
 
 
-@dataclass(frozen=True, slots=True)
-class Resync:
+class Resync(Struct, frozen=True):
     """A resync or online verify: bytes to do in all and left, DRBD's own speed (bytes a second) and seconds left."""
 
     total: int | None
@@ -36,8 +37,7 @@ class Resync:
     remaining: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PeerVolume:
+class PeerVolume(Struct, frozen=True):
     """A volume on a peer: what is not in sync there (bytes), and what synchronises it."""
 
     number: int
@@ -49,8 +49,7 @@ class PeerVolume:
     resync: Resync | None
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """A connection of a resource."""
 
     name: str
@@ -60,8 +59,7 @@ class Peer:
     volumes: tuple[PeerVolume, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """A volume of this node: its minor number, state of its disk, size in bytes."""
 
     number: int
@@ -72,8 +70,7 @@ class Volume:
     quorum: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """A resource; `version` is 8 where it has no name of its own in /proc/drbd."""
 
     name: str
@@ -282,8 +279,7 @@ def _more(resource: Resource, line: str) -> Resource:
     return replace(resource, peers=(replace(peer, volumes=(volume,)),))
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """What a resync may do, in bytes a second: at most, and at least beside other I/O; None: not told, or no limit."""
 
     most: int | None

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import smp
@@ -39,8 +38,7 @@ _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 
 
-@dataclass(frozen=True, slots=True)
-class SasExpander(Reading):
+class SasExpander(Reading, frozen=True):
     """An expander as it answers for itself, one row each.
 
     `changes` is a number of 16 bits that it counts up with every link behind it that comes, goes or changes.
@@ -71,8 +69,7 @@ class SasExpander(Reading):
     told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False)]
 
 
-@dataclass(frozen=True, slots=True)
-class SasExpanderActivity(Reading):
+class SasExpanderActivity(Reading, frozen=True):
     """Links of an expander that came, went or changed between two readings, one row each."""
 
     family: ClassVar[str] = "sas_expander_activity"

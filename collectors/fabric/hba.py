@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import sgmap
@@ -37,8 +36,7 @@ _FILES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Hba(Reading):
+class Hba(Reading, frozen=True):
     """A PCI function of storage, one row each: SCSI, SAS, RAID, SATA, NVMe, with disks or without.
 
     The link is the one between it and the port above. Speeds are transfers per second and lane; None where there is
@@ -83,8 +81,7 @@ class Hba(Reading):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class DiskPath(Reading):
+class DiskPath(Reading, frozen=True):
     """The way from a disk to its HBA, one row a disk that hangs on PCI."""
 
     family: ClassVar[str] = "disk_path"

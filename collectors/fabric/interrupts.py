@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric.cpulist import cpulist, parse_cpulist
@@ -19,8 +18,7 @@ MOST = 128
 _KINDS = {1: "storage", 2: "network"}
 
 
-@dataclass(frozen=True, slots=True)
-class CardInterrupts(Reading):
+class CardInterrupts(Reading, frozen=True):
     """A PCI function of storage or network and its message interrupts, one row each.
 
     Counts are of interrupts, not of how often they came. `far` ones go to CPUs of other nodes alone; None where the

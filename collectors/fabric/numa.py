@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric.locality import FIRMWARE, PCI, functions, node_cpus, node_of
@@ -18,8 +17,7 @@ NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"
 
 
-@dataclass(frozen=True, slots=True)
-class NumaNode(Reading):
+class NumaNode(Reading, frozen=True):
     """A NUMA node, one row each (kernel drivers/base/node.c). Counters are of pages since boot.
 
     A node may have no CPUs, or no memory. `missed` pages were taken here although another node was preferred.
@@ -60,8 +58,7 @@ class NumaNode(Reading):
         return int(self.node.removeprefix("node"))
 
 
-@dataclass(frozen=True, slots=True)
-class NumaActivity(Reading):
+class NumaActivity(Reading, frozen=True):
     """Where pages came from between two readings, one row a node."""
 
     family: ClassVar[str] = "numa_activity"
@@ -83,8 +80,7 @@ class NumaActivity(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceNode(Reading):
+class InterfaceNode(Reading, frozen=True):
     """A network card and the NUMA node that it is near to, one row an interface with hardware on PCI."""
 
     family: ClassVar[str] = "interface_node"

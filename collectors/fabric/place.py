@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _HOST = re.compile(r"host\d+")
@@ -13,8 +14,7 @@ _ENCLOSURE = re.compile(r"0x[0-9a-f]{1,16}")
 _END = re.compile(r"end_device-\d+(:\d+){1,2}")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """The way to a device, outermost first; what is not on it is empty.
 
     `functions` are addresses of PCI functions: the last is what the device hangs on (an HBA, an NVMe drive), the one

@@ -7,11 +7,11 @@ something attached alone, and not at all where SMP is turned off.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
+
+from msgspec.structs import replace
 
 from sdstop.collectors.fabric import smp
 from sdstop.collectors.fabric.expander import COUNTERS as _FILES
@@ -42,8 +42,7 @@ PACE = 300.0
 COUNTERS = tuple(_FILES)
 
 
-@dataclass(frozen=True, slots=True)
-class SasPhy(Reading):
+class SasPhy(Reading, frozen=True):
     """A phy of an HBA or an expander, one row each (kernel drivers/scsi/scsi_transport_sas.c).
 
     Counters stop at 2^32-1 and start again with the expander or when somebody clears them; None where nothing is
@@ -98,8 +97,7 @@ class SasPhy(Reading):
         return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
 
 
-@dataclass(frozen=True, slots=True)
-class SasPhyActivity(Reading):
+class SasPhyActivity(Reading, frozen=True):
     """Errors of a phy between two readings, one row each; None of a link that came, went or changed in between."""
 
     family: ClassVar[str] = "sas_phy_activity"
@@ -119,8 +117,7 @@ class SasPhyActivity(Reading):
     reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class SasPort(Reading):
+class SasPort(Reading, frozen=True):
     """A port: the phys that lead to the same device, one row each."""
 
     family: ClassVar[str] = "sas_port"
@@ -131,8 +128,7 @@ class SasPort(Reading):
     phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
 
 
-@dataclass(frozen=True, slots=True)
-class SasDevice(Reading):
+class SasDevice(Reading, frozen=True):
     """An expander or end device (a drive's port, an enclosure processor), one row each, and where it hangs."""
 
     family: ClassVar[str] = "sas_device"
@@ -312,9 +308,9 @@ def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
     log = talk.logs.get(row.number) if row.number is not None else None
     if log is not None and all(getattr(row, name) is None for name in COUNTERS):
         more: Mapping[str, Any] = {field: getattr(log, field) for field in COUNTERS}
-        return dataclasses.replace(row, **more, told=talk.told(row.number))
+        return replace(row, **more, told=talk.told(row.number))
     if row.number in talk.vacant and row.rate is None and row.state in {None, "Unknown"}:
-        return dataclasses.replace(row, state=smp.VACANT)
+        return replace(row, state=smp.VACANT)
     return row
 
 
@@ -378,7 +374,7 @@ OFTEN = 20.0
 
 def often() -> Collector:
     """Return the collector for a short, deep look, which may ask expanders more than once."""
-    return dataclasses.replace(SAS, pace=OFTEN)
+    return replace(SAS, pace=OFTEN)
 
 
 def _read_unasked(host: Host) -> Iterable[Reading]:
@@ -388,4 +384,4 @@ def _read_unasked(host: Host) -> Iterable[Reading]:
 def unasked() -> Collector:
     """Return the collector for where SMP is turned off: it may not run the commands that query expanders."""
     needs = tuple(need for need in SAS.needs if not isinstance(need, Command))
-    return dataclasses.replace(SAS, read=_read_unasked, needs=needs)
+    return replace(SAS, read=_read_unasked, needs=needs)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _LINE = re.compile(
     r"/dev/sg\d{1,5}  (?P<host>\d{1,5}) \d{1,5} \d{1,6} \d{1,10}  (?P<type>\d{1,2})"
@@ -13,8 +14,7 @@ _LINE = re.compile(
 DISK, ENCLOSURE = 0, 13
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Struct, frozen=True):
     """A SCSI device: number of its host, peripheral type (0 a disk, 13 an enclosure), kernel name of a disk, names."""
 
     host: int

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole, json_text
@@ -28,8 +29,7 @@ _OLD = re.compile(r"(?:bps|iops)(?:_rd|_wr)?(?:_max(?:_length)?)?|iops_size")
 _LARGEST = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Drive:
+class Drive(Struct, frozen=True):
     """A drive of a machine: what it is called there, what it is stored on, and QEMU's limits by their short names.
 
     `limits`: iops, bps, each also _rd and _wr, with _max and _max_length for bursts, and iops_size; 0 is no limit.

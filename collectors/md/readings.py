@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -10,8 +9,7 @@ from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State,
 from sdstop.readings.rebuild import MDSTAT
 
 
-@dataclass(frozen=True, slots=True)
-class Array(Reading):
+class Array(Reading, frozen=True):
     """An md array, one row each: what it is made of, how whole it is, what it is doing.
 
     From /proc/mdstat and /sys/block/mdX/md (kernel drivers/md/md.c). Level and layout are None while an
@@ -89,8 +87,7 @@ class Array(Reading):
         return self.level is not None and self.level not in {"raid0", "linear", "container", "faulty"}
 
 
-@dataclass(frozen=True, slots=True)
-class Member(Reading):
+class Member(Reading, frozen=True):
     """A device of an md array, one row each; also spares, journals and failed ones that are still listed.
 
     From mdstat's device list and /sys/block/mdX/md/dev-NAME/. `device` is the kernel's name and may be a

@@ -6,7 +6,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.memory import dmidecode, smbios
@@ -25,8 +24,7 @@ _BUS = 8
 """Bytes of one transfer of a module; the two halves of DDR5's make as many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dimm(Reading):
+class Dimm(Reading, frozen=True):
     """A slot for a memory module, one row each, empty ones as well; read once, as a module changes with the power off.
 
     Speeds are in transfers a second, of 8 bytes each.
@@ -63,8 +61,7 @@ class Dimm(Reading):
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySocket(Reading):
+class MemorySocket(Reading, frozen=True):
     """A populated processor socket and its memory, one row each.
 
     What is not known of the slots (whose they are) is None. `used` counts channels with a module; with `at_most` it is

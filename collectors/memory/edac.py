@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
@@ -22,8 +21,7 @@ _CONTROLLER = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryController(Reading):
+class MemoryController(Reading, frozen=True):
     """A memory controller, one row each (kernel drivers/edac/edac_mc_sysfs.c). Counts begin with its driver.
 
     `unplaced` errors are those of which the hardware does not say which module it was; they are in the others, too.
@@ -51,8 +49,7 @@ class MemoryController(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryErrors(Reading):
+class MemoryErrors(Reading, frozen=True):
     """A module (dimm), rank, or row and channel of one, as far as the controller can tell them apart, one row each."""
 
     family: ClassVar[str] = "memory_errors"
@@ -83,8 +80,7 @@ class MemoryErrors(Reading):
         return Source(f"{MC}/{self.place}/{names.get(field, 'dimm_ce_count')}")
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryErrorActivity(Reading):
+class MemoryErrorActivity(Reading, frozen=True):
     """Errors of a place, or of a controller, between two readings, one row each."""
 
     family: ClassVar[str] = "memory_error_activity"
@@ -101,8 +97,7 @@ class MemoryErrorActivity(Reading):
     uncorrected: Annotated[int, Metric("Uncorrected", "New errors that were not")]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryControllerActivity(MemoryErrorActivity):
+class MemoryControllerActivity(MemoryErrorActivity, frozen=True):
     """The same of a whole controller."""
 
     family: ClassVar[str] = "memory_controller_activity"

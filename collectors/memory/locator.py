@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _Read = Callable[["Slot"], tuple[str, str | None] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A slot's names, the number of its array among those of system memory, and whether a module is in it."""
 
     locator: str
@@ -28,8 +28,7 @@ class Slot:
         return f"{self.locator}|{self.bank}"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """Where a slot is: the number of its socket, from 0, and a name of the channel, unique within the socket."""
 
     socket: int | None = None

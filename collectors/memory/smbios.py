@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 
@@ -29,8 +30,7 @@ _NOTHING = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Processor:
+class Processor(Struct, frozen=True):
     """A socket for a processor (type 4). `populated` None where the firmware does not say."""
 
     designation: str | None
@@ -38,8 +38,7 @@ class Processor:
     populated: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class Array(Struct, frozen=True):
     """A set of slots (type 16). `capacity` in bytes, `devices` the slots that it says it has."""
 
     handle: int
@@ -49,8 +48,7 @@ class Array:
     devices: int
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class Device(Struct, frozen=True):
     """A slot and what is in it (type 17).
 
     `size` in bytes, 0 of an empty slot, None if the firmware does not know; speeds in MT/s; `dram` is false of
@@ -71,8 +69,7 @@ class Device:
     dram: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class Mapped(Struct, frozen=True):
     """Addresses, `start` to `end` in bytes, the end not included, of an array (type 19) or device (type 20)."""
 
     owner: int
@@ -81,8 +78,7 @@ class Mapped:
     device: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """What the firmware tells of processors and memory. `virtual`: the machine says it is a virtual one."""
 
     processors: tuple[Processor, ...] = ()
@@ -92,8 +88,7 @@ class Table:
     virtual: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """One structure: its formatted area, header included, and its strings."""
 
     type: int

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec import Struct
 
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
@@ -24,8 +25,7 @@ _KEY = command_key(ASK)
 _ESTABLISHED = "01"
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClient(Reading):
+class StorageClient(Reading, frozen=True):
     """A client of a service, one row each: all its connections to one address of this node together.
 
     Bytes are those of its connections that are there now (tcp_info, Linux 4.1 and later), so they go back when one is
@@ -55,8 +55,7 @@ class StorageClient(Reading):
         return Source(_KEY, f"{_bracketed(self.client)}:")
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClientActivity(Reading):
+class StorageClientActivity(Reading, frozen=True):
     """What a client moved between two readings, one row each."""
 
     family: ClassVar[str] = "storage_client_activity"
@@ -71,8 +70,7 @@ class StorageClientActivity(Reading):
     sent_per_second: Annotated[float, Metric("Sent/s", "Bytes that it took from here", "bytes_per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(Struct, frozen=True):
     """A connection as ss tells it: addresses, port of this node, bytes received and acknowledged by the client."""
 
     address: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
@@ -28,8 +27,7 @@ STATISTICS = {
 """Fields of Interface that are counters, and their files in /sys/class/net/X/statistics."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interface(Reading):
+class Interface(Reading, frozen=True):
     """A network interface, one row each: what it is, its link, and its error counters one by one.
 
     From /sys/class/net/X (kernel net/core/net-sysfs.c) every 10 s, at once when an interface comes, goes, or
@@ -108,8 +106,7 @@ class Interface(Reading):
 _AWAY = frozenset({"down", "notpresent", "lowerlayerdown"})
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic(Reading):
+class Traffic(Reading, frozen=True):
     """What went through an interface since it was made, one row each, from /proc/net/dev every second.
 
     The kernel adds up here: `rx_dropped` counts frames that the card missed too, `rx_frame` those of a wrong
@@ -150,8 +147,7 @@ class Traffic(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceActivity(Reading):
+class InterfaceActivity(Reading, frozen=True):
     """What goes through an interface per second, one row each, between two reads of /proc/net/dev."""
 
     family: ClassVar[str] = "interface_activity"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
@@ -16,8 +15,7 @@ from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State,
 CLASS = netclass.CLASS
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceLink(Reading):
+class InterfaceLink(Reading, frozen=True):
     """Which interface carries which, one row a pair: frames of `upper` go through `interface`.
 
     `relation` is what `upper` is: bond, bridge, team, vlan, macvlan ...; for a pair of veth, "veth": the two
@@ -54,8 +52,7 @@ class InterfaceLink(Reading):
         return Source(f"list:{CLASS}/{self.interface}", f"upper_{self.upper}")
 
 
-@dataclass(frozen=True, slots=True)
-class Bond(Reading):
+class Bond(Reading, frozen=True):
     """A bond, one row each, from /sys/class/net/X/bonding (kernel drivers/net/bonding/bond_sysfs.c)."""
 
     family: ClassVar[str] = "bond"
@@ -82,8 +79,7 @@ class Bond(Reading):
     miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
 
 
-@dataclass(frozen=True, slots=True)
-class BondSlave(Reading):
+class BondSlave(Reading, frozen=True):
     """An interface of a bond, one row each, from /sys/class/net/X/bonding_slave."""
 
     family: ClassVar[str] = "bond_slave"

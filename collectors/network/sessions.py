@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
@@ -23,8 +22,7 @@ _NAMESPACE = re.compile(r"(nvme[0-9]+)(?:c[0-9]+)?(n[0-9]+)")
 _NBD = re.compile(r"nbd[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class StorageSession(Reading):
+class StorageSession(Reading, frozen=True):
     """A session with storage elsewhere, one row each.
 
     A stream of bytes is cut by what TCP likes, and put together again before anybody stores it: unlike AoE's frames

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.pacemaker.crm_mon import (
@@ -28,8 +27,7 @@ _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon where Pacemaker does not run: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterResource(Reading):
+class ClusterResource(Reading, frozen=True):
     """What a high-availability cluster starts and moves, one row each; a clone's instances are one."""
 
     family: ClassVar[str] = "cluster_resource"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.evidence import GATEWAY
@@ -24,8 +23,7 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleioPool(Reading):
+class ScaleioPool(Reading, frozen=True):
     """Settings of a storage pool that decide what is safe and how fast it is.
 
     Rebuild is what restores copies after a failure, rebalance what fills new devices. A limit is of each device, on top
@@ -74,8 +72,7 @@ class ScaleioPool(Reading):
         return f"{self.cluster}/{self.pool}"
 
 
-@dataclass(frozen=True, slots=True)
-class Gateway(Reading):
+class Gateway(Reading, frozen=True):
     """How the cluster's gateway was reached, of those configured; no row where a capture was made without one.
 
     `state`: ok; stale (what is shown is `age` seconds old: no gateway answers, `trouble` says why). What it was asked

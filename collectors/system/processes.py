@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Question
@@ -17,8 +16,7 @@ PACE = 5.0
 """Seconds between looks: a look opens files of every process."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIo(Reading):
+class ProcessIo(Reading, frozen=True):
     """Bytes a process made the kernel fetch from or send to storage since it began; denied ones have no row."""
 
     family: ClassVar[str] = "process_io"
@@ -39,8 +37,7 @@ class ProcessIo(Reading):
     write_bytes: Annotated[int, Metric("Written", "Bytes sent to storage", "bytes", Kind.COUNTER)]
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessActivity(Reading):
+class ProcessActivity(Reading, frozen=True):
     """What a process read and wrote between two looks; what ended in between is not seen."""
 
     family: ClassVar[str] = "process_activity"
@@ -61,8 +58,7 @@ class ProcessActivity(Reading):
     write_bytes_per_second: Annotated[float, Metric("Write", "Bytes sent to storage", "bytes_per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSummary(Reading):
+class ProcessSummary(Reading, frozen=True):
     """How many processes there are, and of how many the counters may not be read; None where /proc hides others'."""
 
     family: ClassVar[str] = "process_summary"
@@ -75,8 +71,7 @@ class ProcessSummary(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class StorageThread(Reading):
+class StorageThread(Reading, frozen=True):
     """A thread of the kernel that works for arrays, pools or caches: parity, checksums, compression, copying."""
 
     family: ClassVar[str] = "storage_thread"
@@ -94,8 +89,7 @@ class StorageThread(Reading):
     cpu: Annotated[float, Metric("CPU", "Processor time it spent", "seconds", Kind.COUNTER)]
 
 
-@dataclass(frozen=True, slots=True)
-class StorageThreadActivity(Reading):
+class StorageThreadActivity(Reading, frozen=True):
     """What such a thread computed between two looks."""
 
     family: ClassVar[str] = "storage_thread_activity"

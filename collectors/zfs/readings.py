@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec import Struct
 
 from sdstop.core.evidence import command_key
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
@@ -28,8 +29,7 @@ _COUNTER = Kind.COUNTER
 _DRAID = re.compile(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)?-(\d{1,5})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Draid:
+class Draid(Struct, frozen=True):
     """What a dRAID's name says: parity, data disks of a group, children, distributed spares, number of the vdev."""
 
     parity: int
@@ -50,8 +50,7 @@ def kstat_lines(key: str, names: Mapping[str, str]) -> dict[str, Sources]:
     return {field: Source(key, f"{name:<31} 4    {{{field}}}") for field, name in names.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class PoolState(Reading):
+class PoolState(Reading, frozen=True):
     """The state of each imported pool as the kernel tells it without asking the pool, one row each.
 
     It is told even when the pool is suspended and every command about it hangs (module/zfs/spa_stats.c, since 0.8).
@@ -70,8 +69,7 @@ class PoolState(Reading):
     where: Annotated[str, Fact("Where", "The command that said it, if not the kernel", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool(Reading):
+class Pool(Reading, frozen=True):
     """A ZFS pool, one row each, from `zpool status` and `zpool list`.
 
     Sizes are of the vdevs, parity and all, as `zpool list` has them. `status` is the first sentence of what ZFS says
@@ -113,8 +111,7 @@ class Pool(Reading):
         return self.allocated / self.size if self.allocated is not None and self.size else None
 
 
-@dataclass(frozen=True, slots=True)
-class Vdev(Reading):
+class Vdev(Reading, frozen=True):
     """A vdev, one row each, inner ones, leaves, and log, cache, special, dedup and spare devices.
 
     Errors are counted since the pool was imported or they were cleared. A leaf's `device` is the kernel's name, a disk
@@ -188,8 +185,7 @@ _KSTAT = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset(Reading):
+class Dataset(Reading, frozen=True):
     """What a file system or volume of a pool did since the pool was imported, one row each (spl kstat objset-0x*).
 
     `zil_*` are told since OpenZFS 2.2. Written are bytes as the applications wrote them.
@@ -223,8 +219,7 @@ class Dataset(Reading):
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetActivity(Reading):
+class DatasetActivity(Reading, frozen=True):
     """What a dataset did between two readings, per second, one row each."""
 
     family: ClassVar[str] = "dataset_activity"
@@ -262,8 +257,7 @@ _ZIL = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class IntentLog(Reading):
+class IntentLog(Reading, frozen=True):
     """ZFS's intent log over all pools, since the module was loaded (spl kstat zil): one row.
 
     A commit is a write that an application waits for until it is on stable storage: fsync, O_SYNC, NFS, iSCSI.
@@ -287,8 +281,7 @@ class IntentLog(Reading):
 _SET = ("sync", "logbias", "compression", "primarycache", "recordsize", "volblocksize", "volsize", "used")
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetSettings(Reading):
+class DatasetSettings(Reading, frozen=True):
     """What is set for a dataset that decides how fast it can be, one row each (`zfs get`); None: it has none of it."""
 
     family: ClassVar[str] = "dataset_settings"
@@ -332,8 +325,7 @@ TUNABLES = {
 """Fields of Tuning to names of parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning(Reading):
+class Tuning(Reading, frozen=True):
     """The module's parameters that hold resilvers, scrubs and rebuilds back, all of one node: one row.
 
     Bytes or counts, as module/zfs/{dsl_scan,vdev_queue,vdev_rebuild}.c have them.
@@ -368,8 +360,7 @@ class Tuning(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class VdevLoad(Reading):
+class VdevLoad(Reading, frozen=True):
     """What waits in ZFS's queues for a vdev at the moment, and how long I/Os took on average since the import.
 
     From `zpool iostat -v -l -q`, one row each in its order: it prints no tree. Of a queue, what is pending and active

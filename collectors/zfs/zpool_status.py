@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS
 from sdstop.core.host import Absent, Host, Malformed
@@ -21,8 +23,7 @@ _LARGEST = 10**30
 _MOST_VDEVS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """A resilver, scrub or (dRAID, mirror) sequential rebuild; bytes, seconds, bytes per second.
 
     `state`: running, paused, finished, canceled. `vdev` is the top-level vdev that a rebuild is of. `issued` of `total`
@@ -45,8 +46,7 @@ class Scan:
     line: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Vdev:
+class Vdev(Struct, frozen=True):
     """A line of the tree: `parents` are the names above it, the pool's left out; `group` as the tree heads it.
 
     Errors are None where none are printed (spares), `slow` where it was not asked for. `note` is what follows.
@@ -66,8 +66,7 @@ class Vdev:
     line: str = ""
 
 
-@dataclass(slots=True)
-class Status:
+class Status(Struct):
     """A pool: `errors` is the sentence about lost data, or None; `data_errors` how many there are, None if not told."""
 
     name: str

@@ -11,8 +11,9 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
@@ -56,8 +57,7 @@ _STRIPED = "stripe-convoy"
 """The rule whose limits say what a hot second of an array is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(Struct, frozen=True):
     """What of the page is asked for: names of collectors, FINDINGS and PROCESS. None: all."""
 
     names: frozenset[str] | None = None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, Peer, differences, judged
@@ -24,8 +26,7 @@ from sdstop.exporters.report.text import counted, outlook, plural
 SCHEMA = "sdstop.comparison/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Sessions under names of their own, what the rules between nodes say of them, and every difference."""
 
     sessions: tuple[tuple[str, Session], ...]

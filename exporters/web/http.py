@@ -6,8 +6,9 @@ import asyncio
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import cast
+
+from msgspec import Struct, field
 
 from sdstop.exporters.web.tls import Refused, Tls
 
@@ -31,8 +32,7 @@ _REASONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What was asked: the path without its query, the headers by lower-case name, and the query."""
 
     method: str
@@ -41,8 +41,7 @@ class Request:
     query: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A status, a body and its type."""
 
     status: int = 200

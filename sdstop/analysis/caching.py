@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import AoeExport
@@ -23,8 +24,7 @@ _ONE_WAY = {"writearound": "reads", "writecache": "writes"}
 """Modes in which only reads, or only writes, are cached."""
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class Course(Struct, frozen=True):
     """What a cache counted over `seconds`, None: since it was loaded. `steps` has the counters that are known."""
 
     seconds: float | None
@@ -92,8 +92,7 @@ class Course:
 _ANSWERED = ("read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes")
 
 
-@dataclass(frozen=True, slots=True)
-class Caching:
+class Caching(Struct, frozen=True):
     """A cache: as it is, as it was when the window began, and what it counted in the window and ever.
 
     `recent` is None with one frame, or if its counters were reset after the frame before this one.
@@ -189,8 +188,7 @@ def _cachings(window: Window) -> Iterable[Caching]:
         yield Caching(cache, moments[begun].rows[key], recent, Course(None, _ever(cache)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Counting:
+class _Counting(Struct, frozen=True):
     """By how much a cache's counters grew since its chain of readings was begun, at the monotonic time `begun`."""
 
     begun: float
@@ -237,8 +235,7 @@ def _ever(cache: Cache) -> dict[str, int]:
     return {name: total for name, total in totals.items() if total is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
+class Pieces(Struct, frozen=True):
     """Sizes of the requests that reached a cache which only caches whole blocks.
 
     The driver counts them for all its caches together: `bypass_share` is what went past all of these that their modes

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
@@ -17,8 +19,7 @@ KINDS = frozenset({"sas", "raid", "scsi"})
 """Functions that many disks hang on. A drive of NVMe has its own link, and SATA's ports have theirs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """An HBA with what hangs on it; bytes per second.
 
     `disks` counts a disk that several HBAs reach in parts. `carries` is the smaller of its PCI Express link and its

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.fabric import Load, loads, pcie_payload
 from sdstop.analysis.fabric_tree import FabricNode, FabricTree, fabric_tree, total
@@ -15,8 +16,7 @@ from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 
 
-@dataclass(frozen=True, slots=True)
-class FabricState:
+class FabricState(Struct, frozen=True):
     """The fabric at a moment: the worst that is said of each node, and of it and all below, and budgets of HBAs."""
 
     tree: FabricTree

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
+
+from msgspec import Struct
 
 from sdstop.analysis.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
 from sdstop.analysis.jumbo import BLOCK
@@ -19,8 +20,7 @@ from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
 _COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes.
 
     They came in `seconds`; None: since their counter began.
@@ -78,8 +78,7 @@ def _parts(window: Window) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
+class _Counted(Struct, frozen=True):
     """What a counter told of some devices, both directions: in `seconds`; None: since it began, as for one of them."""
 
     counts: Mapping[int, int]
@@ -123,8 +122,7 @@ def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) 
 _TWO = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
+class _Sum(Struct, frozen=True):
     """Requests by size of some counters together, and of each of them how many in all."""
 
     counts: Mapping[int, int]
@@ -199,8 +197,7 @@ def _rounded(size: float) -> int:
     return max(round(size / unit), 1) * unit
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(Struct, frozen=True):
     """Requests by size as they reached what an AoE target serves.
 
     `small` is the share that is no whole number of blocks. They came in `seconds`, None: since their counter began;

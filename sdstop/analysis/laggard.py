@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from statistics import median
+
+from msgspec import Struct
 
 from sdstop.analysis.column import Member, Second, StripeLimits
 from sdstop.core.text import added
@@ -16,8 +17,7 @@ _ENOUGH = 3
 """Peers whose median one of them alone does not move."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """A disk's wait beside its peers': seconds, medians over the window; `requests` are reads or writes."""
 
     disk: str
@@ -26,8 +26,7 @@ class Wait:
     peers: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Requests:
+class _Requests(Struct, frozen=True):
     """Reads, or writes: what they are called, and what a disk tells of them."""
 
     name: str
@@ -44,8 +43,7 @@ _READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrg
 _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """The disks that answered enough requests of a kind in one second to speak of a wait, and these waits."""
 
     requests: _Requests

@@ -5,8 +5,9 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from sdstop.analysis.limit_samples import BANDWIDTH, IOPS, Sample, by_devices, by_source, mean, weighted
 from sdstop.core.evidence import Cite
@@ -28,8 +29,7 @@ SHAPED = 0.02
 """How near to the limit the mean must lie to show, by itself, that it shapes what passes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limiting:
+class Limiting(Struct, frozen=True):
     """A limit and what the window shows of it; `samples` are the readings looked at, oldest first."""
 
     limit: Limit
@@ -214,8 +214,7 @@ def _all(window: Window) -> list[Limiting]:
     return [_look(window, row, turns, moments) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """A run that brought uses of limits, and what disks did about then."""
 
     run: Run

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.outlier import (
     ASPECTS,
@@ -73,16 +75,14 @@ _PHYSICAL = frozenset({"physical", "bond"})
 _DISKS = frozenset({"disk", "nvme"})
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """A node of a comparison under a name of its own, and its last window."""
 
     name: str
     window: Window
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """An aspect in which nodes differ: each value as it is read, and the nodes that have it, the commonest first."""
 
     aspect: Aspect

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
 from sdstop.analysis.rebuild_advice import Advice, advice, filled
@@ -34,8 +36,7 @@ _STEPS = 3.0
 """Steps in which its source tells progress that must be missing, at the speed that was, before it stands still."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(Struct, frozen=True):
     """What a device did on average: share of time busy, mean wait (seconds), requests and bytes a second."""
 
     device: str
@@ -46,8 +47,7 @@ class Load:
     in_flight: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilding:
+class Rebuilding(Struct, frozen=True):
     """One rebuild, with its pace and the loads it runs among.
 
     `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there). `motion` is
@@ -261,8 +261,7 @@ def eta_words(known: Pace) -> str:
     return f"in {human.duration(known.eta)} ({human.duration(known.soonest)} to {human.duration(known.latest)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(Struct, frozen=True):
     """That a speed limit holds a rebuild: `which` max or min, in bytes a second, and what sets it.
 
     `path` and `sysctl` are the files of md's limits, "" for others.

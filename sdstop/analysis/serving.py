@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.caching import Caching, Course, recent
 from sdstop.analysis.framing import Arrived, arrived, below, caches_below
@@ -15,8 +16,7 @@ from sdstop.core import format as human
 from sdstop.core.history import Window
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """What is served on an interface: what its MTU makes frames carry, and what is seen of them.
 
     `block` is what whole requests are multiples of. `frame` is what frames seem to carry, where requests contradict

@@ -25,8 +25,9 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
+
+from msgspec import Struct
 
 from sdstop.analysis.column import Column, Member, Second, StripeLimits
 from sdstop.analysis.laggard import Wait, slowest
@@ -48,8 +49,7 @@ class Kind(enum.StrEnum):
     TOO_FEW = "too-few"  # columns or seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What was found, and every number that was compared. Numbers are None where there was nothing to compare.
 
     `seconds` were looked at, `active` of them had enough outstanding, `crowded` of those were past the limits.
@@ -190,8 +190,7 @@ def _are_unequal(columns: Sequence[Column], limits: StripeLimits) -> bool:
     return max(capacities) > limits.unequal * min(capacities)
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     """One second in numbers; `shares` of the queue and `ios` are by column, `busiest` is the top's busy time."""
 
     queue: float

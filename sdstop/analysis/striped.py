@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis import stripe
 from sdstop.analysis.stripe import Column, Second, StripeLimits, Verdict
@@ -12,7 +14,6 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
-from sdstop.core.model import swift
 from sdstop.readings.disk import DiskActivity
 
 SECONDS = 10.0
@@ -53,8 +54,7 @@ def thresholds(*names: str) -> tuple[Threshold, ...]:
     return tuple(Threshold(name, getattr(defaults, name), *_HELP[name]) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Striped:
+class Striped(Struct, frozen=True):
     """One striped array over the last seconds: the verdict, or the reason why there is none.
 
     `columns` are the member devices of each stripe column in order; `seconds` what was judged, oldest first.
@@ -70,7 +70,7 @@ class Striped:
 
 def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]:
     """Judge every striped md array of the window under these limits; rules with the same limits share the work."""
-    known = {field.name for field in fields(StripeLimits)}
+    known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
 
     def judge() -> list[Striped]:
@@ -223,13 +223,10 @@ def _read_second(
     return Second(tuple(made), own.busy if own is not None and counted else None)
 
 
-_member = swift(stripe.Member)
-
-
 def _leg(row: DiskActivity | None) -> stripe.Member | None:
     if row is None or row.queue is None or row.busy is None:
         return None
-    return _member(
+    return stripe.Member(
         row.device,
         row.queue,
         row.busy,

@@ -13,7 +13,8 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.cli import output
 from sdstop.cli.report import seen, whole
@@ -40,8 +41,7 @@ _LINES = 50
 """Lines below it, at most: what reads them is often bounded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What is said: an exit code, its words for the first line, and lines of details."""
 
     code: int

@@ -24,8 +24,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from msgspec import Struct
 
 from sdstop.core.template import filled, needed_fields
 
@@ -148,8 +149,7 @@ class Relation(enum.StrEnum):
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Stated(Generic[T]):
+class Stated(Struct, Generic[T], frozen=True):
     """What a field of the row states, in its own words; `otherwise` for any other word."""
 
     field: str
@@ -183,8 +183,7 @@ class Link(NamedTuple):
     relation: Relation
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """How rows of a family name a thing: a template of its name, by default the field that is called as the thing.
 
     `aliases` are templates of further names. A kind of None refers to a thing whose kind others know. Of `many`, the
@@ -218,8 +217,7 @@ class Identity:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Join:
+class Join(Struct, frozen=True):
     """That of two things which a row names the upper one needs the lower one.
 
     Each is a key of the family's `things`, or several with `|`: the first that the row names. A relation that the row

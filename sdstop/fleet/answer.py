@@ -10,7 +10,6 @@ answer, VictoriaMetrics' cluster by `"isPartial": true`, Prometheus 2.53 and lat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -27,8 +26,7 @@ PARTIAL = "partial response: some storage backends did not answer"
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """Labels, and (Unix seconds, value) in order of time: one point of an instant query, many of a range."""
 
     labels: Mapping[str, str]
@@ -44,8 +42,7 @@ class Series:
         return self.labels.get(name, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """Series, and what the server remarks on them."""
 
     series: tuple[Series, ...] = ()

@@ -16,7 +16,6 @@ import base64
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,12 +36,14 @@ _VERSIONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class Secret(msgspec.Struct, frozen=True):
     """A text that is never shown, or the file that holds it, read each time so that it may be changed."""
 
-    text: str = field(default="", repr=False)
+    text: str = ""
     path: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"Secret(path={self.path!r})"
 
     def read(self) -> str:
         """Return it without the line's end. Raises ConfigError."""
@@ -52,8 +53,7 @@ class Secret:
         return said
 
 
-@dataclass(frozen=True, slots=True)
-class HttpConfig:
+class HttpConfig(msgspec.Struct, frozen=True):
     """What a file says. `headers` are names and values, a repeated name stands several times."""
 
     username: Secret | None = None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.core.finding import Finding, Severity, Verdict
 from sdstop.fleet.answer import Answer, Series
@@ -17,8 +18,7 @@ Key = tuple[str, str]
 _PORT = re.compile(r"^(.+):\d{1,5}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A finding in force on a node."""
 
     node: Key
@@ -27,8 +27,7 @@ class Claim:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class Node(Struct, frozen=True):
     """A node: findings by severity, age of its last sample (seconds), and one of its worst findings.
 
     `silence` says why it is silent, "" if it is not. `history` is how many findings that matter it had, oldest first,
@@ -56,8 +55,7 @@ class Node:
         return (self.critical, int(bool(self.silence)), self.warning, self.info)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayRow:
+class ArrayRow(Struct, frozen=True):
     """An array that something is said of, or whose load is uneven.
 
     `skew` is its busiest member beside the mean of all, 1 is even.
@@ -79,8 +77,7 @@ class ArrayRow:
         return tuple(dict.fromkeys(c.subject.partition("/")[2] for c in self.claims if "/" in c.subject))
 
 
-@dataclass(frozen=True, slots=True)
-class RebuildRow:
+class RebuildRow(Struct, frozen=True):
     """A rebuild: share done, seconds remaining, bytes per second; None where its node does not say."""
 
     node: Key
@@ -92,8 +89,7 @@ class RebuildRow:
     speed: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeRow:
+class VolumeRow(Struct, frozen=True):
     """A volume that uses all of a limit, or of which a rule says so. `used` is the share of the limit."""
 
     node: Key
@@ -109,8 +105,7 @@ class VolumeRow:
         return max((c.severity for c in self.claims), key=lambda s: s.rank, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRow:
+class RuleRow(Struct, frozen=True):
     """A rule, and on how many nodes it has findings of a severity."""
 
     rule: str
@@ -118,8 +113,7 @@ class RuleRow:
     nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """The fleet. `total` is how many nodes have samples, of which `nodes` are the worst MOST_NODES at most.
 
     `troubles` is what was asked and not answered, `warnings` and `infos` what the server remarks, each in one line;

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.outlier import Trait
 from sdstop.core.evidence import Cite
@@ -17,8 +18,7 @@ from sdstop.fleet.queries import MOST_TRAITS
 _PORTS = 'kind=~"physical|bond"'
 
 
-@dataclass(frozen=True, slots=True)
-class TraitQuery:
+class TraitQuery(Struct, frozen=True):
     """A question for traits: `text` for matchers and the labels that tell nodes and groups apart, and its reader."""
 
     name: str

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.outlier import Configured, outliers
 from sdstop.core.finding import Verdict
@@ -51,8 +53,7 @@ class Asker(Protocol):
         """Return what the server says it is. Raises ServerError."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodePicture:
+class NodePicture(Struct, frozen=True):
     """One node: its findings, the rules' courses over NODE_SECONDS, sources that fail, and what else it says.
 
     `courses` are by rule and severity, one value every NODE_STEP seconds. `facts` are titles and words.

@@ -7,7 +7,6 @@ requests that were counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -19,8 +18,7 @@ WRAP = 1 << 32
 """Where dm-cache's counters of hits and misses start again (drivers/md/dm-cache-target.c: `%u` of an atomic_t)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cache(Reading):
+class Cache(Reading, frozen=True):
     """A cache, one row each: what it is made of, what it holds, and its counters since it was loaded.
 
     `reads` and `writes` are all requests that came, cacheable or not. A hit was answered by (a write: went to) what was
@@ -148,8 +146,7 @@ _PRINTED = {
 """How a source calls a field that it prints as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheActivity(Reading):
+class CacheActivity(Reading, frozen=True):
     """What a cache did between two readings, one row each; a share is None when nothing came that it could be of."""
 
     family: ClassVar[str] = "cache_activity"

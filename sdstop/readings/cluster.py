@@ -7,11 +7,10 @@ words; `healthy` is what they mean: 1 good, 0 not, None where nobody says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, swift
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd")
 _CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none")
@@ -27,8 +26,7 @@ _READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "se
 _WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster(Reading):
+class Cluster(Reading, frozen=True):
     """A cluster, one row each: whether its managers agree, and whether all data has its copies.
 
     `managers` vote on who leads: MDMs and tie-breakers, Ceph's monitors. `degraded` is data that has fewer copies than
@@ -74,8 +72,7 @@ class Cluster(Reading):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterNode(Reading):
+class ClusterNode(Reading, frozen=True):
     """A node's part in a cluster, one row for each role it has.
 
     `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer (of
@@ -125,8 +122,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterPool(Reading):
+class ClusterPool(Reading, frozen=True):
     """A pool of a cluster's devices, one row each: how full, and whether it would survive its largest failure domain.
 
     `filled` is what its alerts are held against: of ScaleIO the share in use of all that is not spare. `domains` are
@@ -179,8 +175,7 @@ class ClusterPool(Reading):
         return f"{self.cluster}/{self.pool}"
 
 
-@dataclass(frozen=True, slots=True)
-class FailureDomain(Reading):
+class FailureDomain(Reading, frozen=True):
     """What fails as one, by pool: a fault set, or a node that is in none; of Ceph a host or rack."""
 
     family: ClassVar[str] = "failure_domain"
@@ -206,8 +201,7 @@ class FailureDomain(Reading):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterDevice(Reading):
+class ClusterDevice(Reading, frozen=True):
     """A device that a node gives to a cluster: an SDS device, an OSD, the disk below a DRBD resource."""
 
     family: ClassVar[str] = "cluster_device"
@@ -252,8 +246,7 @@ class ClusterDevice(Reading):
     origin: Annotated[str, _ORIGIN] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterVolume(Reading):
+class ClusterVolume(Reading, frozen=True):
     """A volume of a cluster, one row each: a ScaleIO volume, an rbd image; numbers are of all its clients together."""
 
     family: ClassVar[str] = "cluster_volume"
@@ -290,8 +283,7 @@ class ClusterVolume(Reading):
     origin: Annotated[str, _ORIGIN] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterClient(Reading):
+class ClusterClient(Reading, frozen=True):
     """A client of a cluster, one row each: an SDC. Numbers are of all its volumes together."""
 
     family: ClassVar[str] = "cluster_client"
@@ -328,9 +320,3 @@ class ClusterClient(Reading):
     local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
     statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
-
-
-make_device = swift(ClusterDevice)
-"""Make a ClusterDevice of all its fields, by position: a cluster may have a thousand."""
-make_volume = swift(ClusterVolume)
-"""Make a ClusterVolume of all its fields, by position."""

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, swift
+from sdstop.core.model import Fact, Label, Metric, Reading, Source
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePath(Reading):
+class DevicePath(Reading, frozen=True):
     """A device by the name under which somebody will look for it, one row for each place.
 
     `holder` is who does: a configuration file of this node, a cluster; `place` is what for: a mount point, an array, a
@@ -49,10 +47,6 @@ class DevicePath(Reading):
     def moved(self) -> bool:
         """Whether it was found under another name."""
         return self.now is not None and self.now != self.path
-
-
-make_path = swift(DevicePath)
-"""Make a DevicePath of all its fields, by position."""
 
 
 def unstable(path: str) -> bool:

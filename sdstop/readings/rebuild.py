@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
@@ -16,8 +15,7 @@ def folder(array: str) -> str:
     return f"/sys/block/{array.replace('/', '!')}/md"
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuild(Reading):
+class Rebuild(Reading, frozen=True):
     """What is synchronised, checked or moved, one row each while there is something; progress in bytes.
 
     `operation`: recovery (onto a new member), resync, check, repair, reshape, resilver, scrub, rebuild (dRAID's

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.caching import Caching, Course, Pieces, cachings, pieces_of
 from sdstop.core import format as human
@@ -18,8 +20,7 @@ _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes in which nothing is answered from a cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
+class _Cause(Struct, frozen=True):
     """Why requests go past: in words, what to type, how bad it can be at worst, and what would show it to be wrong."""
 
     words: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sdstop.analysis.caching import Caching, Course
 from sdstop.analysis.framing import Asked, asked, caches_below

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.rebuild import Pace
 from sdstop.analysis.rebuild_suspects import Suspect, suspects
@@ -20,8 +21,7 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 _ID = "rebuild-slow"
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
+class _Cause(Struct, frozen=True):
     """What limits it, what to do about it, and what was looked at and is not it."""
 
     text: str

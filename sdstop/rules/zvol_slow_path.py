@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.pooling import Whole, disk_of, wholes
 from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vdev, draid
@@ -18,8 +19,7 @@ _ID = "zvol-slow-path"
 SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """Where a block is cut: `data` disks of a group, `parity` of them more, sectors of `sector` bytes."""
 
     vdev: str
@@ -61,8 +61,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _judge(window, row, row.volblocksize, load, layouts.get(row.pool), limits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     read_bytes: float
     written_bytes: float
     request: float | None

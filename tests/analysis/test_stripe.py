@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.analysis.stripe import Column, Kind, Member, Second, StripeLimits, Verdict, judge
 from tests.arrays import SAS_15K, SATA_7200, ArraySpec, Clones, Level, Media, Random, member_name, simulate
@@ -220,7 +221,7 @@ def test_what_takes_longer_than_any_seek_needs_no_peers_that_seek() -> None:
     assert judged(takes(0.0199, lambda *_: 0.0005)).kind is not Kind.SLOW
 
 
-FAST = replace(SAS_15K, seek=(0.0008, 0.0025))
+FAST = dataclasses.replace(SAS_15K, seek=(0.0008, 0.0025))
 
 
 @pytest.mark.parametrize("level", list(Level))

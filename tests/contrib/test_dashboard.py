@@ -53,6 +53,7 @@ def everything(now: int) -> Iterator[str]:
     yield "# EOF\n"
 
 
+@pytest.mark.needs("prometheus", "promtool")
 def test_every_expression_returns_series(tmp_path: Path) -> None:
     now = int(time.time())
     (tmp_path / "all.om").write_text("".join(everything(now)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import pytest
@@ -54,8 +53,7 @@ def known(family: type[Reading]) -> frozenset[str]:
     return frozenset(properties | {column.name for column in schema(family).columns})
 
 
-@dataclass(frozen=True, slots=True)
-class Bare(Reading):
+class Bare(Reading, frozen=True):
     """A family that declares no place."""
 
     family: ClassVar[str] = "bare"
@@ -67,8 +65,7 @@ class Bare(Reading):
     other: Annotated[int | None, Metric("Other", "A number")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Placed(Bare):
+class Placed(Bare, frozen=True):
     """One that does."""
 
     rows_of = (Source("{where}", "{name}"), Source("/list", " {where|name} ", ("a", "b")))
@@ -78,11 +75,11 @@ class Placed(Bare):
 def test_what_is_forgotten_or_misspelt_is_seen() -> None:
     assert list(faults(Bare)) == ["neither rows_of nor a source()"]
     assert list(faults(Placed)) == []
-    wrong = type("Wrong", (Placed,), {"__slots__": (), "rows_of": Source("/x/{nam}"), "fields_of": files("/x", "coun")})
+    wrong = type("Wrong", (Placed,), {"rows_of": Source("/x/{nam}"), "fields_of": files("/x", "coun")})
     assert list(faults(wrong)) == ["no field coun", "no field nam"]
-    both = type("Both", (Placed,), {"__slots__": (), "source": lambda _: None})
+    both = type("Both", (Placed,), {"source": lambda _: None})
     assert list(faults(both)) == ["a source() that hides its rows_of and fields_of"]
-    mute = type("Mute", (Bare,), {"__slots__": (), "rows_of": Unplaced("")})
+    mute = type("Mute", (Bare,), {"rows_of": Unplaced("")})
     assert list(faults(mute)) == ["no reason why its rows have no place"]
 
 
@@ -97,7 +94,7 @@ def test_a_place_whose_key_lacks_a_field_is_not_there() -> None:
     row = Placed("etherd/e0.1")
     assert row.source("other") == row.source() == Source("/list", " etherd/e0.1 ")
     assert Bare("x").source() is None
-    assert type("Unknown", (Bare,), {"__slots__": (), "rows_of": Unplaced("a test")})("x").source("count") is None
+    assert type("Unknown", (Bare,), {"rows_of": Unplaced("a test")})("x").source("count") is None
 
 
 def test_a_needle_that_lacks_a_field_is_none() -> None:

@@ -143,8 +143,7 @@ def graph(rows: Iterable[Reading]) -> Graph:
 
 def last(fixture: str) -> list[Reading]:
     replay = Replay(BUILTIN)
-    for frame in opened(fixture)[1]:
-        shot = replay.feed(frame)
+    shot = [replay.feed(frame) for frame in opened(fixture)[1]][-1]
     families = {family for collector in BUILTIN for family in collector.families}
     return [reading for family in families for reading in shot.rows(family).values()]
 

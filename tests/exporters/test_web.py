@@ -23,6 +23,7 @@ from sdstop.exporters.web.guard import Bucket, Web
 from sdstop.exporters.web.http import Answer, Connection, Connections
 from sdstop.exporters.web.passwords import Login, Verdicts, login_of
 from tests.exporters.certificates import Authority
+from tests.needs import fixture_needs
 
 PASSWORD = "hot disk"  # noqa: S105
 HASH = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
@@ -31,6 +32,7 @@ PAGE = b"x" * 300_000
 
 
 @pytest.fixture(scope="module")
+@fixture_needs("openssl")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
     return Authority(tmp_path_factory.mktemp("ca"))
 

@@ -136,6 +136,7 @@ def test_a_connection_that_was_closed_meanwhile_is_opened_anew() -> None:
         thread.join()
 
 
+@pytest.mark.needs("openssl")
 def test_tls_both_ways_with_a_tenant_and_a_password(tmp_path: Path) -> None:
     def certified(name: str) -> Path:
         path = tmp_path / f"{name}.pem"

@@ -19,7 +19,13 @@ from tests.fleet import simulated
 from tests.fleet.engines import imported, prometheus, victoria_metrics
 
 
-@pytest.fixture(scope="module", params=["prometheus", "victoria-metrics"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("prometheus", marks=pytest.mark.needs("prometheus", "promtool")),
+        pytest.param("victoria-metrics", marks=pytest.mark.needs("victoria-metrics")),
+    ],
+)
 def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server that knows twelve nodes, below a prefix."""
     folder = tmp_path_factory.mktemp("fleet")

@@ -71,7 +71,10 @@ async def walk(session: Session, size: tuple[int, int], *, ascii_only: bool) -> 
             await shown.press("escape", "escape", "escape")
 
 
-@pytest.mark.parametrize("names", [NASTY[:3], NASTY[3:7], NASTY[7:12], NASTY[12:]])
+@pytest.mark.parametrize(
+    "names",
+    [NASTY[3:7], *(pytest.param(names, marks=pytest.mark.slow) for names in (NASTY[:3], NASTY[7:12], NASTY[12:]))],
+)
 async def test_hostile_names_do_no_harm(names: tuple[str, ...]) -> None:
     await walk(nasty_session(" ".join(names)), WIDE, ascii_only=False)
 
@@ -101,7 +104,8 @@ NO_UTF_8 = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF)
 """Bytes that are no UTF-8 as Python reads them; of other surrogates no name of a node is made."""
 
 
-@settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
+@pytest.mark.slow
+@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 @given(name=st.text(CHARACTERS | NO_UTF_8, min_size=10, max_size=60))
 async def test_any_name_does_no_harm(name: str) -> None:
     session = nasty_session(name)

@@ -11,7 +11,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -36,12 +35,11 @@ _UNTAKEN = 30.0
 _VERSIONS_WITHOUT_LATENCY = ("1.", "2.")
 
 
-@dataclass(slots=True)
-class _Gateway:
+class _Gateway(msgspec.Struct):
     """One gateway, what it gave, and until when it is left alone."""
 
     address: Address
-    session: Session = field(default_factory=Session)
+    session: Session = msgspec.field(default_factory=Session)
     failures: int = 0
     until: float = 0.0
     trouble: str = ""

@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
@@ -44,8 +43,7 @@ class Refused(Exception):  # noqa: N818
     """The gateway does not take the credentials: they are not sent again."""
 
 
-@dataclass(slots=True)
-class Session:
+class Session(msgspec.Struct):
     """What one gateway gave for the credentials. `way` is how it lets in, None until that is known."""
 
     way: str | None = None
@@ -56,7 +54,7 @@ class Session:
     _renewable: float = 0.0
     _used: float = 0.0
     _idle: float = IDLE
-    seen: list[Secret] = field(default_factory=list)
+    seen: list[Secret] = msgspec.field(default_factory=list)
     """All that must not be shown: the last few tokens, in every form in which they are sent."""
 
     def headers(self, now: float) -> dict[str, str]:
