@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Container, Hashable, Iterable
 from typing import Annotated, Any, ClassVar
 
-from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, parse_names
+from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, parse_names
 from sdstop.core.collector import SLOW, Collector, Need, Question
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
@@ -207,7 +207,7 @@ class _Udev:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._runs = "data" in host.names("/run/udev")
-        self._said: dict[str, Names] = {}
+        self._said: dict[str, UdevNames] = {}
         if not self._runs:
             try:
                 self._said = answered_names(host.answer(QUESTION))
@@ -216,7 +216,7 @@ class _Udev:
             except Unreadable:
                 pass
 
-    def names(self, device: str, number: str | None) -> Names:
+    def names(self, device: str, number: str | None) -> UdevNames:
         if not self._runs:
             return self._said.get(device, NO_NAMES)
         text = self._host.maybe(f"{UDEV}/b{number}") if number is not None else None

@@ -62,7 +62,7 @@ class Check(Struct, frozen=True):
     details: tuple[str, ...] = ()
 
 
-class Status(Struct, frozen=True):
+class CephStatus(Struct, frozen=True):
     """What `ceph -s` says; rates a second. Objects are copies where Ceph counts copies (degraded, misplaced)."""
 
     fsid: str
@@ -107,7 +107,7 @@ class Status(Struct, frozen=True):
         return frozenset(re.findall(r"\b(norecover|nobackfill|norebalance)\b", said))
 
 
-def parse_status(text: str) -> Status:
+def parse_status(text: str) -> CephStatus:
     """Read `ceph -s -f json`.
 
         {"fsid": "...", "health": {"status": "HEALTH_WARN", "checks": {"OSD_DOWN": {"severity": "HEALTH_WARN",
@@ -133,7 +133,7 @@ def parse_status(text: str) -> Status:
     names = said.get("quorum_names")
     listed = monitors.get("mons")
     count_of = json_whole(monitors.get("num_mons"))
-    return Status(
+    return CephStatus(
         fsid=json_text(said.get("fsid")) or "unknown",
         health=json_text(health.get("status")) or json_text(health.get("overall_status")) or "unknown",
         checks=_checks(health),

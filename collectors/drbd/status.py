@@ -49,7 +49,7 @@ class PeerVolume(Struct, frozen=True):
     resync: Resync | None
 
 
-class Peer(Struct, frozen=True):
+class DrbdPeer(Struct, frozen=True):
     """A connection of a resource."""
 
     name: str
@@ -77,7 +77,7 @@ class Resource(Struct, frozen=True):
     role: str | None
     suspended: bool | None
     volumes: tuple[Volume, ...]
-    peers: tuple[Peer, ...]
+    peers: tuple[DrbdPeer, ...]
     version: int = 9
 
 
@@ -128,8 +128,8 @@ def _volume(row: Mapping[str, Any]) -> Volume:
     )
 
 
-def _peer(row: Mapping[str, Any]) -> Peer:
-    return Peer(
+def _peer(row: Mapping[str, Any]) -> DrbdPeer:
+    return DrbdPeer(
         json_text(row.get("name")) or f"node {json_whole(row.get('peer-node-id'))}",
         json_text(row.get("connection-state")) or "unknown",
         json_text(row.get("peer-role")),
@@ -242,7 +242,7 @@ def _of_proc(device: re.Match[str]) -> Resource:
         device["role"],
         None,
         (Volume(0, minor, device["own"] or "unknown", diskless=False, size=None, quorum=None),),
-        (Peer("peer", "Connected" if linked else state, None, None, (peer,)),),
+        (DrbdPeer("peer", "Connected" if linked else state, None, None, (peer,)),),
         8,
     )
 
@@ -328,7 +328,7 @@ def _rates(options: Mapping[str, int]) -> Rates:
     return Rates(options.get("c-max-rate"), "c-max-rate", least)
 
 
-def resyncs(resource: Resource) -> Iterator[tuple[Peer, PeerVolume, Resync]]:
+def resyncs(resource: Resource) -> Iterator[tuple[DrbdPeer, PeerVolume, Resync]]:
     """Yield what is being synchronised, by peer and volume."""
     for peer in resource.peers:
         for volume in peer.volumes:

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import sgmap
 from sdstop.collectors.fabric.locality import NODES, functions, node_cpus, node_of
-from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
+from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -137,16 +137,16 @@ def kind_of(pci_class: int | None) -> str | None:
     return _KINDS.get(pci_class >> 8 & 0xFF, "storage")
 
 
-def _place(host: Host, path: str) -> Place:
+def _place(host: Host, path: str) -> PciePath:
     try:
         return parse_place(host.link(path))
     except TimedOut:
         raise
     except Unreadable:
-        return Place()
+        return PciePath()
 
 
-def _path(host: Host, entry: str, place: Place) -> DiskPath:
+def _path(host: Host, entry: str, place: PciePath) -> DiskPath:
     end = place.end_device or None
     base = f"{SAS_DEVICES}/{end}"
     enclosure = (host.maybe(f"{base}/enclosure_identifier") or None) if end else None

@@ -26,7 +26,7 @@ from sdstop.collectors.fabric.expander import (
     recorded,
     take_recorded,
 )
-from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
+from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
@@ -186,16 +186,16 @@ def owner(name: str) -> str:
     return f"host{match[1]}" if match[2] is None else f"expander-{match[1]}:{match[2]}"
 
 
-def _place(host: Host, path: str) -> Place:
+def _place(host: Host, path: str) -> PciePath:
     try:
         return parse_place(host.link(path))
     except TimedOut:
         raise
     except Unreadable:
-        return Place()
+        return PciePath()
 
 
-def _port_of(name: str, place: Place) -> str | None:
+def _port_of(name: str, place: PciePath) -> str | None:
     """Return the port that leads to a device; an end device has its port's number."""
     if place.ports:
         return place.ports[-1]

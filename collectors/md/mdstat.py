@@ -12,7 +12,7 @@ from sdstop.core.host import Malformed
 KIB = 1024
 
 
-class Device(Struct, frozen=True):
+class MdstatDevice(Struct, frozen=True):
     """A device of an array: `number` is its entry in the superblock, no slot; `flags` letters such as F, S, J, W, R."""
 
     name: str
@@ -57,7 +57,7 @@ class MdArray(Struct, frozen=True):
     activity: str
     read_only: str | None
     personality: str | None
-    devices: tuple[Device, ...]
+    devices: tuple[MdstatDevice, ...]
     size: int | None = None
     metadata: str | None = None
     level: int | None = None
@@ -138,7 +138,7 @@ def _array(head: re.Match[str], body: list[str]) -> MdArray:
         device = _DEVICE.fullmatch(word)
         if device:
             flags = frozenset(device[3][1::3])
-            devices.append(Device(device[1], int(device[2]), flags))
+            devices.append(MdstatDevice(device[1], int(device[2]), flags))
         elif personality is None and not devices:
             personality = word
     found: dict[str, object] = {}

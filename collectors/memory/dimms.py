@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.memory import dmidecode, smbios
 from sdstop.collectors.memory.channels import family
 from sdstop.collectors.memory.locator import Slot, places
-from sdstop.collectors.memory.smbios import Device, Processor, Table
+from sdstop.collectors.memory.smbios import MemoryDevice, Processor, Table
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
@@ -159,7 +159,7 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
         yield _socket(n, processor, names[n], own, devices, where, whole=whole, virtual=table.virtual)
 
 
-def _names(devices: Sequence[Device]) -> list[str]:
+def _names(devices: Sequence[MemoryDevice]) -> list[str]:
     """Return a name for each slot: its locator, with the bank's where this is not unique, else with a number."""
     short = [d.locator or d.bank or "slot" for d in devices]
     often = Counter(short)
@@ -177,8 +177,8 @@ def _socket(
     n: int,
     processor: Processor,
     model: str | None,
-    own: Sequence[tuple[Device, str | None]] | None,
-    devices: Sequence[Device],
+    own: Sequence[tuple[MemoryDevice, str | None]] | None,
+    devices: Sequence[MemoryDevice],
     where: str,
     *,
     whole: bool,

@@ -38,7 +38,7 @@ class Processor(Struct, frozen=True):
     populated: bool | None
 
 
-class Array(Struct, frozen=True):
+class MemoryArray(Struct, frozen=True):
     """A set of slots (type 16). `capacity` in bytes, `devices` the slots that it says it has."""
 
     handle: int
@@ -48,7 +48,7 @@ class Array(Struct, frozen=True):
     devices: int
 
 
-class Device(Struct, frozen=True):
+class MemoryDevice(Struct, frozen=True):
     """A slot and what is in it (type 17).
 
     `size` in bytes, 0 of an empty slot, None if the firmware does not know; speeds in MT/s; `dram` is false of
@@ -69,7 +69,7 @@ class Device(Struct, frozen=True):
     dram: bool = True
 
 
-class Mapped(Struct, frozen=True):
+class MappedAddresses(Struct, frozen=True):
     """Addresses, `start` to `end` in bytes, the end not included, of an array (type 19) or device (type 20)."""
 
     owner: int
@@ -82,9 +82,9 @@ class Table(Struct, frozen=True):
     """What the firmware tells of processors and memory. `virtual`: the machine says it is a virtual one."""
 
     processors: tuple[Processor, ...] = ()
-    arrays: tuple[Array, ...] = ()
-    devices: tuple[Device, ...] = ()
-    mapped: tuple[Mapped, ...] = ()
+    arrays: tuple[MemoryArray, ...] = ()
+    devices: tuple[MemoryDevice, ...] = ()
+    mapped: tuple[MappedAddresses, ...] = ()
     virtual: bool = False
 
 
@@ -178,17 +178,17 @@ def _processor(s: Structure) -> Processor:
     return Processor(s.string(0x04), s.string(0x10), None if status is None else bool(status & 0x40))
 
 
-def _array(s: Structure) -> Array:
+def _array(s: Structure) -> MemoryArray:
     capacity = s.number(0x07, 4)
     size = s.number(0x0F, 8) if capacity == 0x80000000 else capacity * 1024 if capacity else None
     ecc = _ECC.get(s.number(0x06, 1) or 0)
-    return Array(s.handle, s.number(0x05, 1) == 3, ecc, size, s.number(0x0D, 2) or 0)
+    return MemoryArray(s.handle, s.number(0x05, 1) == 3, ecc, size, s.number(0x0D, 2) or 0)
 
 
-def _device(s: Structure) -> Device:
+def _device(s: Structure) -> MemoryDevice:
     kind = s.number(0x12, 1) or 0
     technology = s.number(0x28, 1)
-    return Device(
+    return MemoryDevice(
         s.handle,
         s.number(0x04, 2),
         _size(s),
@@ -219,7 +219,7 @@ def _speed(s: Structure, offset: int, extended: int) -> int | None:
     return (s.number(extended, 4) if speed == 0xFFFF else speed) or None
 
 
-def _mapped(s: Structure) -> Iterator[Mapped]:
+def _mapped(s: Structure) -> Iterator[MappedAddresses]:
     device = s.type == 20
     start, last, owner = s.number(0x04, 4), s.number(0x08, 4), s.number(0x0C, 2)
     if start is None or last is None or owner is None:
@@ -228,6 +228,6 @@ def _mapped(s: Structure) -> Iterator[Mapped]:
         at = 0x13 if device else 0x0F
         low, high = s.number(at, 8), s.number(at + 8, 8)
         if low is not None and high is not None and high >= low:
-            yield Mapped(owner, low, high + 1, device)
+            yield MappedAddresses(owner, low, high + 1, device)
     elif last >= start:
-        yield Mapped(owner, start * 1024, (last + 1) * 1024, device)
+        yield MappedAddresses(owner, start * 1024, (last + 1) * 1024, device)

@@ -70,7 +70,7 @@ class StorageClientActivity(Reading, frozen=True):
     sent_per_second: Annotated[float, Metric("Sent/s", "Bytes that it took from here", "bytes_per_second")]
 
 
-class Connection(Struct, frozen=True):
+class ClientConnection(Struct, frozen=True):
     """A connection as ss tells it: addresses, port of this node, bytes received and acknowledged by the client."""
 
     address: str
@@ -98,7 +98,7 @@ def served(text: str) -> bool:
     return False
 
 
-def parse_connections(text: str) -> list[Connection]:
+def parse_connections(text: str) -> list[ClientConnection]:
     """Return the connections of `ss -tinO state established` (iproute2 5.x and 6.x), one a line.
 
     Recv-Q Send-Q  Local Address:Port   Peer Address:Port Process
@@ -116,7 +116,7 @@ def parse_connections(text: str) -> list[Connection]:
             more = match[4]
             told = "bytes_" in more or "segs_in" in more
             found.append(
-                Connection(
+                ClientConnection(
                     address,
                     int(match[2]),
                     client,
@@ -189,10 +189,10 @@ def read(host: Host) -> Iterable[Reading]:
     return _rows(host, [row for row in parse_connections(output.text) if row.port in PORTS])
 
 
-def _rows(host: Host, connections: list[Connection]) -> Iterator[StorageClient]:
+def _rows(host: Host, connections: list[ClientConnection]) -> Iterator[StorageClient]:
     routes = parse_routes(host.maybe(ROUTES) or "")
     addresses = parse_addresses(host.maybe(ADDRESSES6) or "")
-    grouped: dict[tuple[str, str, str], list[Connection]] = {}
+    grouped: dict[tuple[str, str, str], list[ClientConnection]] = {}
     for row in connections:
         if not ipaddress.ip_address(row.client).is_loopback:
             grouped.setdefault((row.client, PORTS[row.port], row.address), []).append(row)

@@ -21,7 +21,7 @@ MON = ("crm_mon", "--output-as=xml", "-1")
 _STOPPED = frozenset({"Stopped", "stopped"})
 
 
-class Member(Struct, frozen=True):
+class PacemakerNode(Struct, frozen=True):
     """A node of the cluster; `kind` member, or remote: it runs resources and has no vote."""
 
     name: str
@@ -61,7 +61,7 @@ class Failure(Struct, frozen=True):
     when: str
 
 
-class Status(Struct, frozen=True):
+class PacemakerStatus(Struct, frozen=True):
     """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
 
     version: str | None
@@ -70,12 +70,12 @@ class Status(Struct, frozen=True):
     maintenance: bool
     fencing: bool | None
     policy: str | None
-    members: tuple[Member, ...]
+    members: tuple[PacemakerNode, ...]
     resources: tuple[Managed, ...]
     failures: tuple[Failure, ...]
 
 
-def parse_status(text: str) -> Status:
+def parse_status(text: str) -> PacemakerStatus:
     """Read what crm_mon prints.
 
         <pacemaker-result api-version="2.25" request="crm_mon --output-as=xml -1">
@@ -111,7 +111,7 @@ def parse_status(text: str) -> Status:
         raise Malformed("crm_mon: neither a summary nor nodes")
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
     present = leader is not None and leader.get("present") == "true"
-    return Status(
+    return PacemakerStatus(
         leader.get("version") or None if leader is not None else None,
         leader.get("name") if leader is not None and present else None,
         _told(leader, "with_quorum") if present else None,
@@ -138,8 +138,8 @@ def _first(*told: bool | None) -> bool | None:
     return next((value for value in told if value is not None), None)
 
 
-def _member(node: ET.Element) -> Member:
-    return Member(
+def _member(node: ET.Element) -> PacemakerNode:
+    return PacemakerNode(
         node.get("name", ""),
         node.get("type", "member"),
         _told(node, "online") is True,

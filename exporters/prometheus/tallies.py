@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping
 from typing import Annotated, Any, ClassVar
 
-from sdstop.analysis.stripe import StripeLimits, crowd
+from sdstop.analysis.column import StripeLimits
+from sdstop.analysis.stripe import crowd
 from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member

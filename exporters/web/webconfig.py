@@ -25,7 +25,7 @@ from sdstop.core.format import safe
 from sdstop.core.settings import convert, in_file, read_text, read_yaml
 
 
-class Secret(msgspec.Struct, frozen=True):
+class PemSource(msgspec.Struct, frozen=True):
     """PEM text that stands in the file itself, or the path of a file."""
 
     path: Path | None = None
@@ -38,10 +38,10 @@ class Secret(msgspec.Struct, frozen=True):
 class TlsConfig(msgspec.Struct, frozen=True):
     """`tls_server_config`. `client`: whether clients are asked for a certificate: no, optional, required."""
 
-    cert: Secret
-    key: Secret
+    cert: PemSource
+    key: PemSource
     client: str = "no"
-    client_ca: Secret | None = None
+    client_ca: PemSource | None = None
     client_sans: frozenset[str] = frozenset()
     oldest: str = "TLS12"
     newest: str = "TLS13"
@@ -215,14 +215,14 @@ def _tls(section: TlsSection | None, folder: Path, notes: list[str]) -> TlsConfi
     )  # fmt: skip
 
 
-def _secret(key: str, text: str | None, path: str | None, folder: Path) -> Secret | None:
+def _secret(key: str, text: str | None, path: str | None, folder: Path) -> PemSource | None:
     """Return a PEM, whether it is in the file or beside it; the file beside it decides, as in the toolkit."""
     if path and "\0" in path:
         raise ConfigError(f"{_TLS}.{key}_file: not a path")
-    return Secret(folder / path) if path else Secret(text=text) if text else None
+    return PemSource(folder / path) if path else PemSource(text=text) if text else None
 
 
-def _client(policy: str, client_ca: Secret | None, sans: frozenset[str], notes: list[str]) -> str:
+def _client(policy: str, client_ca: PemSource | None, sans: frozenset[str], notes: list[str]) -> str:
     """Return whether clients are asked for a certificate."""
     if policy in _UNVERIFIED:
         raise ConfigError(

@@ -13,7 +13,7 @@ from sdstop.core.text import added
 V = TypeVar("V")
 
 
-class Member(Struct, frozen=True):
+class StripeMember(Struct, frozen=True):
     """One disk of the array over one interval, as `iostat -x` tells it, in base units.
 
     `queue` requests outstanding on average (aqu-sz), `busy` 0..1 (util), rates per second, `read_wait` and
@@ -31,14 +31,14 @@ class Member(Struct, frozen=True):
     write_wait: float | None
 
 
-class Column(Struct, frozen=True):
+class StripeColumn(Struct, frozen=True):
     """One stripe column: a disk, or the legs of one mirror that are present.
 
     `capacity` is the column's share of the array's address space relative to an even one (1.0 when members are of
     one size); RAID0 with members of several sizes has columns that rightly carry more.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[StripeMember, ...]
     capacity: float = 1.0
 
     @property
@@ -68,7 +68,7 @@ class Second(Struct, frozen=True, dict=True):
     `busy` is the array's own util 0..1; None where the kernel does not count it (md before 5.12).
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[StripeColumn, ...]
     busy: float | None = None
 
     @cached_property

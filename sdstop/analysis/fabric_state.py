@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
-from sdstop.analysis.fabric import Load, loads, pcie_payload
+from sdstop.analysis.fabric import HbaLoad, loads, pcie_payload
 from sdstop.analysis.fabric_tree import FabricNode, FabricTree, fabric_tree, total
 from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.fabric.hba import DiskPath, Hba
@@ -22,7 +22,7 @@ class FabricState(Struct, frozen=True):
     tree: FabricTree
     own: Mapping[str, Severity]
     worst: Mapping[str, Severity]
-    loads: Mapping[str, Load]
+    loads: Mapping[str, HbaLoad]
     efficiency: float
     activities: Mapping[Hashable, DiskActivity]
     fresh: Mapping[Hashable, SasPhyActivity]

@@ -8,7 +8,7 @@ from typing import cast
 
 from msgspec import Struct
 
-from sdstop.analysis.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
+from sdstop.analysis.caching import FLASHCACHE, CacheSteps, Caching, cachings, pieces_of, recent
 from sdstop.analysis.jumbo import BLOCK
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, pieces, whole_share
 from sdstop.collectors.block.devices import BlockLink
@@ -20,7 +20,7 @@ from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
 _COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
 
 
-class Asked(Struct, frozen=True):
+class RequestMix(Struct, frozen=True):
     """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes.
 
     They came in `seconds`; None: since their counter began.
@@ -53,7 +53,7 @@ def _lost(payload: int, size: int, block: int) -> float:
     return whole_share(block, size, block) - whole_share(payload, size, block)
 
 
-def asked(window: Window, devices: Collection[str]) -> Asked | None:
+def asked(window: Window, devices: Collection[str]) -> RequestMix | None:
     """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
     window = recent(window)
     devices = frozenset(devices)
@@ -62,7 +62,7 @@ def asked(window: Window, devices: Collection[str]) -> Asked | None:
     for counter in _COUNTERS:
         found = _counted(window, counter, parts)
         if found is not None and found.counts:
-            return Asked(found.counts, found.row, mean=False, seconds=found.seconds)
+            return RequestMix(found.counts, found.row, mean=False, seconds=found.seconds)
     return _mean(window, devices)
 
 
@@ -170,7 +170,7 @@ def _lately(window: Window, key: Hashable, row: RequestSizes) -> tuple[Mapping[i
     return (row.counts, None) if counts is None else (counts, moments[-1].started - first.started)
 
 
-def _mean(window: Window, devices: Collection[str]) -> Asked | None:
+def _mean(window: Window, devices: Collection[str]) -> RequestMix | None:
     moments = window.moments(Disk)
     counts: dict[int, float] = {}
     busiest: tuple[int, Disk] | None = None
@@ -189,7 +189,7 @@ def _mean(window: Window, devices: Collection[str]) -> Asked | None:
         if came and (busiest is None or came > busiest[0]):
             busiest = came, after
     seconds = moments[-1].started - moments[0].started if moments else None
-    return None if busiest is None else Asked(counts, busiest[1], mean=True, seconds=seconds)
+    return None if busiest is None else RequestMix(counts, busiest[1], mean=True, seconds=seconds)
 
 
 def _rounded(size: float) -> int:
@@ -243,7 +243,7 @@ def most_small(carried: int, block: int) -> float:
     return max(1 - cut.get(block, 0) / sum(cut.values()) for cut in found)
 
 
-def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, Course]]) -> Arrived | None:
+def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, CacheSteps]]) -> Arrived | None:
     """Return the sizes that reached devices which are served, or the caches on the way; None if nobody counts them."""
     for caching, course in caches:
         pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None

@@ -8,7 +8,7 @@ from statistics import median
 
 from msgspec import Struct
 
-from sdstop.analysis.column import Member, Second, StripeLimits
+from sdstop.analysis.column import Second, StripeLimits, StripeMember
 from sdstop.core.text import added
 
 FEWEST = 3
@@ -30,11 +30,11 @@ class _Requests(Struct, frozen=True):
     """Reads, or writes: what they are called, and what a disk tells of them."""
 
     name: str
-    rate: Callable[[Member], float]
-    moved: Callable[[Member], float]
-    wait: Callable[[Member], float | None]
+    rate: Callable[[StripeMember], float]
+    moved: Callable[[StripeMember], float]
+    wait: Callable[[StripeMember], float | None]
 
-    def size(self, member: Member) -> float:
+    def size(self, member: StripeMember) -> float:
         """Return the mean size of those that a disk answered."""
         return self.moved(member) / self.rate(member)
 
@@ -47,7 +47,7 @@ class _Row(Struct, frozen=True):
     """The disks that answered enough requests of a kind in one second to speak of a wait, and these waits."""
 
     requests: _Requests
-    disks: dict[str, Member]
+    disks: dict[str, StripeMember]
     waits: tuple[float, ...]
 
     def ratio(self, disk: str) -> float | None:
@@ -191,10 +191,10 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
     if waits[disk] < times * middle or waits[disk] < middle + excess:
         return None
 
-    def of(name: str, value: Callable[[Member], float]) -> float:
+    def of(name: str, value: Callable[[StripeMember], float]) -> float:
         return median(value(row.disks[name]) for row in rows if name in row.disks)
 
-    def others(value: Callable[[Member], float]) -> float:
+    def others(value: Callable[[StripeMember], float]) -> float:
         return median(of(other, value) for other in peers)
 
     rate, size = rows[0].requests.rate, rows[0].requests.size

@@ -15,7 +15,7 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.snapshot import Run
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk, DiskActivity
-from sdstop.readings.limit import CGROUP, QEMU, Bucket, Limit, LimitUse
+from sdstop.readings.limit import CGROUP, QEMU, LeakyBucket, Limit, LimitUse
 
 READINGS, SECONDS = 5, 10.0
 """How far back is looked: so many readings at least, and so many seconds."""
@@ -182,7 +182,7 @@ class Limiting(Struct, frozen=True):
         return _burst_of(self.limit, self.binding)
 
     @property
-    def _bucket(self) -> Bucket | None:
+    def _bucket(self) -> LeakyBucket | None:
         return _bucket(self.limit, self._burst_of)
 
 
@@ -335,11 +335,11 @@ def _burst_of(row: Limit, binding: str | None) -> str | None:
     return BANDWIDTH if row.bandwidth_burst else None
 
 
-def _bucket(row: Limit, of: str | None) -> Bucket | None:
+def _bucket(row: Limit, of: str | None) -> LeakyBucket | None:
     if of == IOPS and row.iops and row.iops_burst:
-        return Bucket(row.iops, row.iops_burst, row.iops_burst_length or 1.0)
+        return LeakyBucket(row.iops, row.iops_burst, row.iops_burst_length or 1.0)
     if of == BANDWIDTH and row.bandwidth and row.bandwidth_burst:
-        return Bucket(row.bandwidth, row.bandwidth_burst, row.bandwidth_burst_length or 1.0)
+        return LeakyBucket(row.bandwidth, row.bandwidth_burst, row.bandwidth_burst_length or 1.0)
     return None
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from sdstop.analysis.fabric import Load as HbaLoad
-from sdstop.analysis.fabric import loads
+from sdstop.analysis.fabric import HbaLoad, loads
 from sdstop.analysis.rebuilding import LOAD_SECONDS, Rebuilding
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath

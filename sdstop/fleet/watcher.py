@@ -15,11 +15,11 @@ from sdstop.analysis.outlier import Configured, outliers
 from sdstop.core.finding import Verdict
 from sdstop.core.format import percent
 from sdstop.fleet import traits
-from sdstop.fleet.answer import Answer, Series
+from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.picture import (
     HISTORY_SECONDS,
     HISTORY_STEP,
-    Claim,
+    FleetFinding,
     Key,
     Picture,
     claim,
@@ -43,10 +43,10 @@ NODE_STEP = 360.0
 class Asker(Protocol):
     """Whoever answers questions."""
 
-    def query(self, expression: str) -> Answer:
+    def query(self, expression: str) -> QueryAnswer:
         """Evaluate now. Raises ServerError."""
 
-    def query_range(self, expression: str, start: float, end: float, step: float) -> Answer:
+    def query_range(self, expression: str, start: float, end: float, step: float) -> QueryAnswer:
         """Evaluate over a time. Raises ServerError."""
 
     def server(self) -> str:
@@ -61,7 +61,7 @@ class NodePicture(Struct, frozen=True):
 
     key: Key
     asked: float
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[FleetFinding, ...] = ()
     courses: Mapping[tuple[str, str], tuple[float | None, ...]] | None = None
     failing: tuple[str, ...] = ()
     unchecked: Mapping[str, int] | None = None
@@ -90,7 +90,7 @@ class Watcher:
         self._failures = 0
         self._strikes = 0
         self._server = ""
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, QueryAnswer] = {}
         self._troubles: dict[str, str] = {}
         self._outliers: tuple[Verdict, ...] = ()
 
@@ -139,7 +139,7 @@ class Watcher:
         """Keep the answer. Raises ServerError where not one question is answered; else what fails is noted."""
         self._keep(name, lambda: self._asker.query(expression))
 
-    def _keep(self, name: str, ask: Callable[[], Answer]) -> None:
+    def _keep(self, name: str, ask: Callable[[], QueryAnswer]) -> None:
         try:
             self._answers[name] = ask()
         except ServerError as error:
@@ -181,7 +181,7 @@ class Watcher:
     def node(self, key: Key) -> NodePicture:
         """Ask for one node. Raises ConfigError; what is not answered is told in the picture."""
         asked = self._clock()
-        answers: dict[str, Answer] = {}
+        answers: dict[str, QueryAnswer] = {}
         troubles: list[str] = []
         for name, expression in of_node(self._match, *key).items():
             try:
@@ -214,13 +214,13 @@ _TRAITS = "traits: "
 def node_picture(
     key: Key,
     asked: float,
-    answers: Mapping[str, Answer],
+    answers: Mapping[str, QueryAnswer],
     courses: Mapping[tuple[str, str], tuple[float | None, ...]] | None,
     troubles: Sequence[str],
 ) -> NodePicture:
     """Put the answers on one node together."""
 
-    def rows(name: str) -> tuple[Series, ...]:
+    def rows(name: str) -> tuple[LabelledSeries, ...]:
         return answers[name].series if name in answers else ()
 
     facts = [

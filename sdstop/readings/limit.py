@@ -219,7 +219,7 @@ USE = Derivation(Limit, LimitUse, use)
 """What every collector of limits derives."""
 
 
-class Bucket(Struct, frozen=True):
+class LeakyBucket(Struct, frozen=True):
     """A leaky bucket that lets bursts through, as QEMU (util/throttle.c) and librbd keep one.
 
     `average` leaks a second, `burst` may come a second, until it holds `burst` times `length` (seconds).

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.rebuild import Pace
 from sdstop.analysis.rebuild_suspects import Suspect, suspects
-from sdstop.analysis.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
+from sdstop.analysis.rebuilding import REPAIRS, DeviceLoad, Rebuilding, eta_words, held, rebuildings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -187,7 +187,7 @@ def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits
     )
 
 
-def _slowest(loads: tuple[Load, ...], limits: Limits) -> Load | None:
+def _slowest(loads: tuple[DeviceLoad, ...], limits: Limits) -> DeviceLoad | None:
     """Return the one member that is full while the others are not, None unless there is exactly one."""
     known = [load for load in loads if load.busy is not None]
     full = [load for load in known if (load.busy or 0.0) >= limits["full"]]

@@ -39,11 +39,11 @@ class Unusable(Exception):  # noqa: N818  # another gateway may do
         self.pause = pause
 
 
-class Refused(Exception):  # noqa: N818
+class CredentialsRefused(Exception):  # noqa: N818
     """The gateway does not take the credentials: they are not sent again."""
 
 
-class Session(msgspec.Struct):
+class GatewaySession(msgspec.Struct):
     """What one gateway gave for the credentials. `way` is how it lets in, None until that is known."""
 
     way: str | None = None
@@ -60,7 +60,7 @@ class Session(msgspec.Struct):
     def headers(self, now: float) -> dict[str, str]:
         """Return the headers that show that we were let in; the session is in use."""
         if self.token is None:
-            raise Refused("is not logged in")
+            raise CredentialsRefused("is not logged in")
         self._used = now
         if self.way == BEARER:
             return {"Authorization": f"Bearer {self.token.reveal()}"}
@@ -176,7 +176,7 @@ def _seconds(value: float | None, usual: float) -> float:
 
 def _rejected(answer: Response) -> Exception:
     if answer.status in {401, 403}:
-        return Refused(f"login failed ({answer.status}): wrong user or password")
+        return CredentialsRefused(f"login failed ({answer.status}): wrong user or password")
     if answer.status == 200:
         return Unusable("unexpected login response; is this a PowerFlex gateway?")
     if 300 <= answer.status < 400:
