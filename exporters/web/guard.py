@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import passwords
-from sdstop.exporters.web.http import Reply, Request, PageResponse
+from sdstop.exporters.web.http import PageResponse, Reply, Request
 from sdstop.exporters.web.passwords import Login, Verdicts, login_of
 from sdstop.exporters.web.tls import Tls, context_of
 from sdstop.exporters.web.webconfig import WebConfig, exposed, load

@@ -21,7 +21,7 @@ from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, PageSelection
 from sdstop.exporters.web.guard import Web
-from sdstop.exporters.web.http import Connections, HttpConnection, Reply, Request, PageResponse, preferences
+from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse, Reply, Request, preferences
 from sdstop.exporters.web.notifier import Notifier
 
 TEXTFILE_SECONDS = 15.0

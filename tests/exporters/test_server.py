@@ -19,8 +19,8 @@ from sdstop.exporters.web.http import (
     BadRequest,
     Connections,
     HttpConnection,
-    Request,
     PageResponse,
+    Request,
     parse_request,
     preferences,
 )
