@@ -1,9 +1,115 @@
-"""Settings of every test."""
+"""Settings of every test: how many run at once, and what happens to tests that need what this machine lacks."""
 
 from __future__ import annotations
 
+import os
+import re
+import signal
+import sys
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
 from hypothesis import settings
+
+from tests.needs import NEEDS, missing
 
 # Machines are shared: how long an example takes says nothing about the code.
 settings.register_profile("untimed", parent=settings(), deadline=None)
 settings.load_profile("untimed")
+
+# What the programs that tests start must not inherit: the size of pytest's own terminal, which readline exports;
+# unbuffered output, which hides what happens to a full buffer; no bytecode, with which each of hundreds of starts would
+# compile all that it imports; and ignored interrupts, which a shell's jobs in the background have.
+for variable in ("COLUMNS", "LINES", "PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+    os.environ.pop(variable, None)
+    os.unsetenv(variable)
+sys.dont_write_bytecode = False
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+LACKS = "lacks"
+"""Property of a skipped test's report: the names of the needs that were not met."""
+MOST_WORKERS = 8
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("needs", "tests that need programs or privileges")
+    group.addoption("--no-skips", action="store_true", help="fail tests that would be skipped")
+    group.addoption(
+        "--may-lack", action="append", default=[], choices=[name for name, need in NEEDS.items() if not need.package],
+        metavar="NEED", help="with --no-skips, still skip tests for want of NEED, which cannot be installed",
+    )  # fmt: skip
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """Return how many processes share the tests: one per processor, at most MOST_WORKERS.
+
+    None (0) share chosen files, tests whose output is shown, and tests with markers `vm` or `bench`, which need all
+    processors.
+    """
+    if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
+        return None
+    chosen = all(Path(argument.partition("::")[0]).is_file() for argument in config.args)
+    alone = re.search(r"(?<!not )\b(vm|bench)\b", config.option.markexpr)
+    if chosen or alone or config.option.capture == "no":
+        return 0
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Give a test the needs of its fixtures."""
+    fixtures = getattr(item, "_fixtureinfo", None)
+    for definitions in fixtures.name2fixturedefs.values() if fixtures else ():
+        if names := getattr(definitions[-1].func, "needs", ()):
+            item.add_marker(pytest.mark.needs(*names))
+
+
+def _needs_of(item: pytest.Item) -> set[str]:
+    return {name for mark in item.iter_markers("needs") for name in mark.args}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip a test that needs what is missing; fail one whose need is not in tests/needs.py."""
+    if unknown := _needs_of(item) - NEEDS.keys():
+        pytest.fail(f"unknown need {', '.join(sorted(unknown))}; see tests/needs.py")
+    if lacking := missing(sorted(_needs_of(item))):
+        item.user_properties.append((LACKS, [need.name for need in lacking]))
+        pytest.skip(f"needs {', '.join(need.name for need in lacking)}")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With --no-skips, have a skipped test fail unless all it lacks is allowed to be missing."""
+    report = yield
+    if report.skipped and item.config.getoption("no_skips") and not hasattr(report, "wasxfail"):
+        lacking = _lacks(report)
+        if not lacking or not lacking <= set(item.config.getoption("may_lack")):
+            report.outcome = "failed"
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr
+            report.longrepr = f"{reason}, and --no-skips was given"
+    return report
+
+
+def _lacks(report: pytest.TestReport) -> set[str]:
+    return {
+        str(name) for key, names in report.user_properties if key == LACKS and isinstance(names, list) for name in names
+    }
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say in one line how many tests were skipped for what is missing, and how to run them."""
+    skipped = [found for report in terminalreporter.stats.get("skipped", ()) if (found := _lacks(report))]
+    if not skipped:
+        return
+    lacking = [need for name, need in NEEDS.items() if any(name in names for names in skipped)]
+    ways = []
+    if packages := sorted({need.package for need in lacking if need.package}):
+        ways.append(f"apt-get install --no-install-recommends {' '.join(packages)}")
+    others = dict.fromkeys(need.remedy for need in lacking if not need.package)
+    ways += [f"{way} (for {', '.join(need.name for need in lacking if need.remedy == way)})" for way in others]
+    tests = "1 test" if len(skipped) == 1 else f"{len(skipped)} tests"
+    terminalreporter.line(f"{tests} skipped for missing programs or privileges; to run them: {'; '.join(ways)}")

@@ -11,6 +11,7 @@ import pytest
 UNITS = Path(__file__).parents[1] / "contrib" / "systemd"
 
 
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize(("unit", "most"), [("sdstop-exporter.service", 19), ("sdstop-exporter-root.service", 33)])
 def test_what_a_unit_exposes(unit: str, most: int) -> None:
     """The score that docs/monitoring.md states, in tenths; 100 is a service without any protection."""
@@ -23,6 +24,7 @@ def test_what_a_unit_exposes(unit: str, most: int) -> None:
     assert f"| `{unit}` | {most / 10} |" in said
 
 
+@pytest.mark.needs("systemd-analyze")
 @pytest.mark.parametrize("unit", ["sdstop-exporter.service", "sdstop-exporter-root.service"])
 def test_a_unit_says_nothing_that_systemd_does_not_know(unit: str, tmp_path: Path) -> None:
     path = tmp_path / unit

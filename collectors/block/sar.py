@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.block.sysstat import without_host
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import added
 
@@ -18,8 +18,7 @@ MOST = 200_000
 """Lines of a day that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiskDay(Reading):
+class DiskDay(Reading, frozen=True):
     """What a disk did over the time that sysstat recorded, one row each; each figure is of intervals of minutes.
 
     `from_` and `to` are times of day as they are printed, in the node's own time zone.
@@ -29,6 +28,9 @@ class DiskDay(Reading):
     title: ClassVar[str] = "Disks as sar recorded them"
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", " {device} ")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
 
     device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0", names=Name.DEVICE)]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]

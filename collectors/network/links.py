@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 from sdstop.core.retention import json_texts
 
 CLASS = netclass.CLASS
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceLink(Reading):
+class InterfaceLink(Reading, frozen=True):
     """Which interface carries which, one row a pair: frames of `upper` go through `interface`.
 
     `relation` is what `upper` is: bond, bridge, team, vlan, macvlan ...; for a pair of veth, "veth": the two
@@ -26,6 +25,21 @@ class InterfaceLink(Reading):
 
     family: ClassVar[str] = "interface_link"
     title: ClassVar[str] = "Interface relations"
+    things: ClassVar = {
+        "upper": Identity(None, Naming.NET),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (
+        Join(
+            "upper",
+            "interface",
+            Stated(
+                "relation",
+                {"bond": Relation.MEMBER, "team": Relation.MEMBER, "veth": None},
+                Relation.CARRIED,
+            ),
+        ),
+    )
 
     interface: Annotated[
         str, Label("Interface", "The lower interface, or one end of a veth pair", names=Name.INTERFACE)
@@ -41,8 +55,7 @@ class InterfaceLink(Reading):
         return Source(f"list:{CLASS}/{self.interface}", f"upper_{self.upper}")
 
 
-@dataclass(frozen=True, slots=True)
-class Bond(Reading):
+class Bond(Reading, frozen=True):
     """A bond, one row each, from /sys/class/net/X/bonding (kernel drivers/net/bonding/bond_sysfs.c)."""
 
     family: ClassVar[str] = "bond"
@@ -56,6 +69,9 @@ class Bond(Reading):
         hash_policy="xmit_hash_policy",
         link="mii_status",
     )
+    things: ClassVar = {
+        "interface": Identity(ThingKind.BOND, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...", plain=True)]
@@ -70,8 +86,7 @@ class Bond(Reading):
     miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
 
 
-@dataclass(frozen=True, slots=True)
-class BondSlave(Reading):
+class BondSlave(Reading, frozen=True):
     """An interface of a bond, one row each, from /sys/class/net/X/bonding_slave."""
 
     family: ClassVar[str] = "bond_slave"
@@ -84,6 +99,11 @@ class BondSlave(Reading):
         link_failures="link_failure_count",
         aggregator="ad_aggregator_id",
     )
+    things: ClassVar = {
+        "interface": Identity(ThingKind.NIC, Naming.NET),
+        "bond": Identity(ThingKind.BOND, Naming.NET),
+    }
+    joins = (Join("bond", "interface", Relation.MEMBER),)
 
     bond: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
     interface: Annotated[str, Label("Slave", "Kernel name of the slave", names=Name.INTERFACE)]

@@ -46,7 +46,9 @@ def execute(argv: Sequence[str]) -> int:
     except Problem as problem:
         return _tell(str(problem), problem.code, judge=judge)
     except BrokenPipeError:
-        leave_output()
+        from sdstop.cli import output
+
+        output.abandon()
         return 3 if judge else HUNG_UP
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -76,11 +78,3 @@ def _tell(text: str, code: int, *, judge: bool) -> int:
     with contextlib.suppress(Problem, BrokenPipeError):
         output.write(line(UNKNOWN, text))
     return UNKNOWN
-
-
-def leave_output() -> None:
-    """Let the interpreter's last flush of standard output fail nowhere."""
-    with contextlib.suppress(OSError):
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.close(null)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
 import sys
@@ -30,7 +31,16 @@ def write_bytes(data: bytes) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
+        abandon()
         raise Problem(f"standard output cannot be written: {error.strerror}") from error
+
+
+def abandon() -> None:
+    """Send what is left of standard output nowhere: the interpreter's last flush would fail and set the exit code."""
+    with contextlib.suppress(OSError):
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)
 
 
 def say(line: str) -> None:

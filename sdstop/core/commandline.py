@@ -14,9 +14,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct, field
 
 LONGEST = 200
 """Characters that are kept of a command line."""
@@ -37,8 +38,7 @@ _KINDS = {
 """Kinds of values. None has a blank: some command lines come as one text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(Struct, frozen=True):
     """What is kept of the command lines of a program.
 
     `options` are those with a value, and its kind: `-o value`, `-o=value`, or `o=value` for a name without a hyphen.

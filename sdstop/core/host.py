@@ -9,8 +9,9 @@ import fnmatch
 import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 LARGEST = 4 << 20
 """Bytes that are kept of one piece of evidence; no source of ours is larger."""
@@ -53,8 +54,7 @@ class Malformed(Exception):  # noqa: N818
     """A parser met text that is not in the format it knows. Says what and where, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """What a command printed, as bytes, and its exit status."""
 
     stdout: bytes
@@ -67,8 +67,7 @@ class Output:
         return self.stdout.decode("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What a gateway answered over HTTP: the body as bytes, the status, and the type that it claims for the body."""
 
     body: bytes
@@ -96,17 +95,42 @@ class Host(ABC):
 
     @abstractmethod
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Run a command of the allow-list, without a shell, for at most `deadline` seconds."""
+        """Run a command that a collector declares, without a shell, for at most `deadline` seconds."""
 
     @abstractmethod
     def answer(self, question: str) -> Any:
-        """Return what psutil or udev says, as JSON data; the questions are listed in sdstop.node.live."""
+        """Return the answer to a question that a collector declares, as JSON data."""
+
+    def holding(self, top: str, files: Sequence[str], most: int = 20_000) -> tuple[list[str], int]:
+        """Return the folders, from `top` downwards, in which one of `files` is not empty, and how many there are.
+
+        The paths are relative to `top` and sorted; `top` itself is "/". Raises Failed above `most` folders.
+        """
+        found: list[str] = []
+        folders = [top]
+        for folder in folders:
+            if len(folders) > most:
+                raise Failed(f"list:{top}", f"more than {most} folders")
+            names = set(self.names(folder))
+            if any(name in names and self.maybe(f"{folder}/{name}") for name in files):
+                found.append(folder[len(top) :] or "/")
+            folders += [f"{folder}/{name}" for name in sorted(names) if self._is_folder(f"{folder}/{name}")]
+        return sorted(found), len(folders)
+
+    def _is_folder(self, path: str) -> bool:
+        try:
+            self.entries(path)
+        except TimedOut:
+            raise
+        except Unreadable:
+            return False
+        return True
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
         """Ask the cluster's gateway over HTTP, for at most `deadline` seconds; `body` is JSON data.
 
-        The allow-list sdstop.node.gateway.allowed permits only reading. Every answer is a Reply, errors included.
-        Raises Absent where no gateway is configured.
+        An allow-list (sdstop.node.gateway.allowed) permits only requests that read. Each answer is a Reply, also an
+        error. Raises Absent where no gateway is configured.
         """
         del body, deadline
         raise Absent(f"http:{method} {path}", "no gateway is configured: [powerflex] gateways in the config file")

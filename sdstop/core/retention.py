@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from fnmatch import translate
 from typing import Any
+
+from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, Command
 from sdstop.core.evidence import Evidence, Frame, Outcome, slug

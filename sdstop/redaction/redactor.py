@@ -10,10 +10,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
+
+from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark

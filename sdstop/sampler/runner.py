@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector
 from sdstop.core.evidence import Evidence, Frame, RunMark
@@ -40,8 +41,7 @@ def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
     return retention.part if retention else None
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True):
     """A finished run: its start (monotonic), duration in seconds, and evidence."""
 
     runner: CollectorRunner

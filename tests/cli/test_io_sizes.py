@@ -94,5 +94,5 @@ def test_every_start_by_root_takes_back_what_was_left(
     calls: list[bool] = []
     monkeypatch.setattr(tracing, "sweep", lambda: calls.append(True))
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    watch._live(root)
+    watch._live(root, [])
     assert len(calls) == swept

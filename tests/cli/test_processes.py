@@ -158,10 +158,17 @@ def test_an_interrupted_capture_is_whole(number: int, code: int, node: Path, tmp
 
 
 def _wait_for_child(pid: int) -> None:
-    """Wait until the sampler was forked: then the process is past its imports."""
-    children = Path(f"/proc/{pid}/task/{pid}/children")
-    while not children.read_text().strip():
-        pass
+    """Wait until the sampler was forked and the process waits for it, past its imports.
+
+    CPython has a process that is interrupted in `exec`, by which dataclasses are made, end by the signal itself,
+    whatever exit code it returns.
+    """
+    children, state = Path(f"/proc/{pid}/task/{pid}/children"), Path(f"/proc/{pid}/stat")
+    idle = 0
+    while idle < 20:
+        waits = children.read_text().strip() and state.read_text().rpartition(")")[2].split()[0] == "S"
+        idle = idle + 1 if waits else 0
+        time.sleep(0.01)
 
 
 def test_progress_and_colour_are_for_terminals_alone(node: Path) -> None:

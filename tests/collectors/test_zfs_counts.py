@@ -15,7 +15,7 @@ from sdstop.collectors.zfs import settings as zfs_settings
 from sdstop.collectors.zfs.kstats import ZFS_DATASETS, ZFS_STATE
 from sdstop.collectors.zfs.load import ZPOOL_LOAD
 from sdstop.collectors.zfs.readings import (
-    IOSTAT_KEY,
+    IOSTAT,
     KSTATS,
     Dataset,
     DatasetSettings,
@@ -27,7 +27,7 @@ from sdstop.collectors.zfs.readings import (
 )
 from sdstop.collectors.zfs.settings import ZFS_SETTINGS, ZFS_TUNING
 from sdstop.core.collector import Collector
-from sdstop.core.evidence import Evidence
+from sdstop.core.evidence import Evidence, command_key
 from sdstop.core.host import Absent, Failed, Malformed
 from sdstop.core.model import Reading, Source
 from sdstop.core.replay import EvidenceHost
@@ -119,7 +119,7 @@ def test_parameters() -> None:
 
 
 def loads(text: str) -> list[VdevLoad]:
-    return rows(ZPOOL_LOAD, VdevLoad, {**node(None), IOSTAT_KEY: text})
+    return rows(ZPOOL_LOAD, VdevLoad, {**node(None), command_key(IOSTAT): text})
 
 
 def test_queues_and_waits_of_2_1() -> None:
@@ -148,7 +148,7 @@ def test_a_pools_lines_follow_its_name() -> None:
 def test_what_fails_says_so() -> None:
     with pytest.raises(Malformed):
         loads("tank\t1\t2\n")
-    for collector, key in ((ZPOOL_LOAD, IOSTAT_KEY), (ZFS_SETTINGS, SETTINGS)):
+    for collector, key in ((ZPOOL_LOAD, command_key(IOSTAT)), (ZFS_SETTINGS, SETTINGS)):
         items = [Evidence(name, data=text.encode()) for name, text in node(None).items()]
         with pytest.raises(Failed, match="exit 1: no"):
             list(collector.read(EvidenceHost([*items, Evidence(key, stderr=b"no\n", exit=1)])))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sdstop.fleet.client import Client
+from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.url import parse_url
 from tests.contrib.known import known
@@ -53,6 +53,7 @@ def everything(now: int) -> Iterator[str]:
     yield "# EOF\n"
 
 
+@pytest.mark.needs("prometheus", "promtool")
 def test_every_expression_returns_series(tmp_path: Path) -> None:
     now = int(time.time())
     (tmp_path / "all.om").write_text("".join(everything(now)))
@@ -62,7 +63,7 @@ def test_every_expression_returns_series(tmp_path: Path) -> None:
         shutil.copy(path, tmp_path)
     with (
         prometheus(tmp_path, rules="sdstop-*.yml", evaluation="1s") as url,
-        Client(parse_url(url), HttpConfig()) as client,
+        PrometheusClient(parse_url(url), HttpConfig()) as client,
     ):
         deadline = time.monotonic() + 60
         while not client.query("sdstop:threshold:peers and on () sdstop:array_skew:ratio5m").series:

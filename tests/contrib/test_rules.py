@@ -33,11 +33,13 @@ def rules() -> Iterator[dict[str, Any]]:
             yield from group["rules"]
 
 
+@pytest.mark.needs("promtool")
 def test_rules_are_understood() -> None:
     code, said = promtool("check", "rules", *FILES)
     assert code == 0, said
 
 
+@pytest.mark.needs("promtool")
 def test_the_whole_configuration_finds_rules_and_targets() -> None:
     code, said = promtool("check", "config", FOLDER / "prometheus.yml")
     assert code == 0, said
@@ -46,6 +48,7 @@ def test_the_whole_configuration_finds_rules_and_targets() -> None:
     assert '"instance": "127.0.0.1"' in said
 
 
+@pytest.mark.needs("promtool")
 def test_rules_do_what_their_cases_say() -> None:
     code, said = promtool("test", "rules", *CASES)
     assert code == 0, said
@@ -85,6 +88,7 @@ def test_every_threshold_is_used_and_stands_in_one_place() -> None:
         assert set(re.findall(r"(?:[<>]=?|[!=]=)\s*(-?[\d.]+)", rule["expr"])) <= {"0", "1"}, rule["alert"]
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize(("name", "value", "case"), [("peers", 5, "peers"), ("silent_seconds", 1e12, "watching")])
 def test_a_threshold_is_changed_in_its_one_place(name: str, value: float, case: str, tmp_path: Path) -> None:
     """The cases that fire at the value as it is do not at another."""

@@ -11,6 +11,7 @@ import pytest
 FOLDER = Path(__file__).resolve().parent.parent.parent / "contrib" / "prometheus" / "scrape"
 
 
+@pytest.mark.needs("promtool")
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.yml")), ids=lambda path: path.name)
 def test_prometheus_takes_it(path: Path, tmp_path: Path) -> None:
     shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)

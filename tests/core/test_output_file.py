@@ -9,6 +9,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -190,12 +191,10 @@ def test_devices(tmp_path: Path) -> None:
             OutputFile(tmp_path / "socket")
 
 
+@pytest.mark.needs("root")
 def test_a_disk_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "disk"
-    try:
-        os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(7, 250))
-    except PermissionError:
-        pytest.skip("making a device needs root")
+    os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(7, 250))
     with pytest.raises(OSError, match="block device"):
         OutputFile(path)
 
@@ -218,13 +217,33 @@ def test_open_files_of_this_process_go_on_where_they_are(path: str, tmp_path: Pa
     assert piped.stdout == b"new "
 
 
-def test_a_file_that_its_owner_may_not_write_is_kept(tmp_path: Path) -> None:
-    if os.geteuid() == 0:
-        pytest.skip("root may write everything")
-    (tmp_path / "x").write_bytes(b"old")
-    (tmp_path / "x").chmod(0o400)
-    with pytest.raises(PermissionError):
-        OutputFile(tmp_path / "x")
+AS_OWNER = """
+import os
+from sdstop.core.output_file import OutputFile
+if os.geteuid() == 0:  # which may write everything
+    os.setgroups([])
+    os.setresgid(65534, 65534, 65534)
+    os.setresuid(65534, 65534, 65534)
+try:
+    OutputFile("x")
+    print("accepted")
+except PermissionError:
+    print("refused")
+"""
+
+
+@pytest.mark.parametrize(("mode", "said"), [(0o400, "refused"), (0o600, "accepted")])
+def test_a_file_that_its_owner_may_not_write_is_kept(mode: int, said: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:  # below pytest's own only its user may look
+        path = Path(folder, "x")
+        path.write_bytes(b"old")
+        path.chmod(mode)
+        if os.geteuid() == 0:
+            for each in (path.parent, path):
+                os.chown(each, 65534, 65534)
+        argv = [sys.executable, "-c", AS_OWNER]
+        ended = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=True)
+        assert (ended.stdout, path.read_bytes()) == (f"{said}\n", b"old")
 
 
 def test_a_file_is_renamed_only_to_a_name_that_nothing_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

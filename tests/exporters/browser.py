@@ -6,19 +6,13 @@ import contextlib
 import json
 import os
 import select
-import shutil
 import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 _PATIENCE = 240.0
-
-
-def program() -> str | None:
-    return next(filter(None, map(shutil.which, PROGRAMS)), None)
 
 
 class Browser:
@@ -87,14 +81,13 @@ class Browser:
 @contextlib.contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
     """Start a browser whose files are below `folder`, without a network beyond loopback, and end it."""
-    name = program()
-    assert name is not None
     there, to = os.pipe()
     back, here = os.pipe()
     command = [
-        name, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-pipe",
-        "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync",
-        "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}", "--window-size=1200,900",
+        "chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+        "--remote-debugging-pipe", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+        "--disable-sync", "--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={folder}",
+        "--window-size=1200,900",
     ]  # fmt: skip
     # The protocol's pipes are descriptors 3 and 4 of the browser.
     script = f'exec 3<&{there} 4>&{here}; exec "$@"'

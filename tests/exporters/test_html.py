@@ -17,8 +17,9 @@ from sdstop.exporters.report.html.markup import el, text
 from sdstop.exporters.report.postmortem import postmortem
 from sdstop.exporters.report.series import MOST, ReportSeries
 from sdstop.rules import RULES
-from tests.exporters.browser import Browser, browser, program
+from tests.exporters.browser import Browser, browser
 from tests.fixtures import opened
+from tests.needs import fixture_needs
 
 _VOID = {"meta", "br", "line", "rect", "path"}
 
@@ -215,8 +216,8 @@ def test_nothing_wrong_is_said_with_what_was_checked() -> None:
 
 
 @pytest.fixture(scope="module")
+@fixture_needs("chromium")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Browser, Path]]:
-    assert program() is not None, "the tests of the page need chromium (apt-get install chromium)"
     folder = tmp_path_factory.mktemp("browser")
     with browser(folder) as opened:
         yield opened, folder

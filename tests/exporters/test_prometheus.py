@@ -422,6 +422,7 @@ def test_render_is_the_page_over_a_session() -> None:
     assert page.endswith(b"# EOF\n")
 
 
+@pytest.mark.needs("promtool")
 def test_every_metric_of_the_project_is_lint_clean() -> None:
     """What promtool says of a page on which every metric that can be is."""
     page = b"".join(

@@ -35,6 +35,7 @@ def histograms(text: str) -> Series:
     return found
 
 
+@pytest.mark.needs("promtool")
 def test_a_real_kernels_counts(capsys: pytest.CaptureFixture[str]) -> None:
     text = page(FIXTURES / "vm-aoe-4000", capsys)
     found = {key: told for key, told in histograms(text).items() if key[0] == "issue"}

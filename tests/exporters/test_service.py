@@ -23,6 +23,7 @@ import pytest
 
 from tests.exporters.certificates import Authority
 from tests.exporters.process import PATIENCE, exporting, port_of
+from tests.fleet.engines import free_port
 
 DISKSTATS = "   8       0 sda 100 0 800 10 5 0 40 3 0 13 13 0 0 0 0 0 0\n"
 
@@ -120,6 +121,7 @@ def test_without_its_sampler_it_ends_and_says_so(node: Path) -> None:
     assert said.startswith("sdstop: the process that reads the node is gone")
 
 
+@pytest.mark.needs("promtool")
 def test_promtool_finds_nothing_wrong(node: Path) -> None:
     with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
@@ -142,8 +144,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "monitoring.md"
 @contextmanager
 def prometheus(folder: Path, target: int, more: str = "") -> Iterator[Callable[[str], list[Any]]]:
     """Run Prometheus on loopback, its scrape configured with `more`; yield what asks it."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     (folder / "prometheus.yml").write_text(CONFIG.format(port=target, more=more))
     argv = [
         "prometheus", f"--config.file={folder}/prometheus.yml", f"--storage.tsdb.path={folder}/data",
@@ -166,6 +167,7 @@ def prometheus(folder: Path, target: int, more: str = "") -> Iterator[Callable[[
         process.wait(PATIENCE)
 
 
+@pytest.mark.needs("prometheus")
 def test_a_real_prometheus_scrapes_it(node: Path, tmp_path: Path) -> None:
     with exporting(node, "--listen", "127.0.0.1:0") as process:
         port = port_of(process)
@@ -186,6 +188,7 @@ from pathlib import Path
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.web.server import Server
 from tests.exporters.meters import Meter, frame, session
+from tests.fleet.engines import free_port
 
 class Feed:
     alive = True
@@ -251,6 +254,7 @@ def test_a_thousand_scrapes_of_a_hung_source_leave_no_thread_and_no_file_behind(
         assert [len(list(Path(f"/proc/{child}/fd").iterdir())) for child in children] == theirs
 
 
+@pytest.mark.needs("openssl")
 def test_fifty_scrapers_and_two_hundred_silent_connections_at_once(node: Path, tmp_path: Path) -> None:
     cert, key = Authority(tmp_path).issue("node", "IP:127.0.0.1")
     web = tmp_path / "web-config.yml"
@@ -345,6 +349,7 @@ def test_hangup_has_it_read_its_configuration_again(node: Path, tmp_path: Path) 
             assert "STOPPING=1" in words
 
 
+@pytest.mark.needs("openssl", "prometheus", "promtool")
 def test_a_real_prometheus_scrapes_it_over_tls_with_a_password(node: Path, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
     cert, key = authority.issue("node", "IP:127.0.0.1")
@@ -370,6 +375,7 @@ def test_a_real_prometheus_scrapes_it_over_tls_with_a_password(node: Path, tmp_p
             assert series["value"][1] == "100"
 
 
+@pytest.mark.needs("prometheus", "prometheus-node-exporter")
 def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: Path) -> None:
     """Both exporters read one tree; relabelled as docs/monitoring.md says, its query has an answer."""
     relabelled, query = re.findall(
@@ -382,8 +388,7 @@ def test_the_page_on_monitoring_joins_with_node_exporter(node: Path, tmp_path: P
     (node / "proc" / "diskstats").write_text(DISKSTATS.replace(" 40 3 0 13 13", " 40 3 7 13 13"))
     (node / "sys").mkdir()
     (node / "config.toml").write_text("")
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     argv = ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}", f"--path.procfs={node}/proc",
             f"--path.sysfs={node}/sys", "--collector.disable-defaults", "--collector.diskstats"]  # fmt: skip
     theirs = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

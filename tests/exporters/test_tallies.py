@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import time
 import urllib.request
@@ -21,11 +20,12 @@ from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, Choice
-from sdstop.exporters.prometheus.metrics import Exposition, Part, catalogue
+from sdstop.exporters.prometheus.metrics import Exposition, PageSelection, catalogue
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
 from tests.fixtures import opened
+from tests.fleet.engines import free_port
 
 
 @cache
@@ -94,7 +94,7 @@ def exposed(chosen: Choice) -> Exposition:
 
 
 def saturated(page: Exposition) -> dict[str, str]:
-    text = page.page(process=False, part=Part(frozenset({"diskstats"}))).decode()
+    text = page.page(process=False, part=PageSelection(frozenset({"diskstats"}))).decode()
     return dict(re.findall(r'(?m)^sdstop_disk_saturated_seconds_total\{device="(\w+)"\} (\S+)$', text))
 
 
@@ -177,8 +177,7 @@ def test_volumes_at_a_limit() -> None:
 @contextmanager
 def node_exporter() -> Iterator[str]:
     """Yield the page of Debian's node_exporter on this machine."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     argv = ["prometheus-node-exporter", f"--web.listen-address=127.0.0.1:{port}", "--log.level=error"]
     process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -195,6 +194,7 @@ def node_exporter() -> Iterator[str]:
         process.wait(30)
 
 
+@pytest.mark.needs("prometheus-node-exporter")
 def test_what_is_called_a_repeat_is_one() -> None:
     ours = {heading.name for heading in catalogue(BUILTIN)}
     assert set(DISKS) | set(OTHERS) <= ours

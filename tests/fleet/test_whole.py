@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.exporters.process import exporting, port_of
 from tests.fleet.engines import PATIENCE, prometheus
 
@@ -65,6 +67,7 @@ def tmux(tmp_path: Path, command: str, size: tuple[int, int]) -> Iterator[Callab
         do("kill-server")
 
 
+@pytest.mark.needs("prometheus", "tmux")
 def test_a_degraded_array_is_alerted_and_seen(tmp_path: Path) -> None:
     node = tmp_path / "node"
     for name, text in {"mdstat": MDSTAT, "diskstats": DISKSTATS, "sys/kernel/osrelease": "6.1.0\n"}.items():

@@ -14,6 +14,7 @@ from sdstop.collectors.network.paths import PATHS, TCP
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.host import Malformed, Unreadable
+from sdstop.core.model import schema
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
 from sdstop.node.live import LiveHost
@@ -56,7 +57,7 @@ def probe(sent: tuple[tuple[str, int], ...]) -> None:
 
 
 def family_row(row: Any) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__dataclass_fields__}
+    return {column.name: getattr(row, column.name) for column in schema(type(row)).columns}
 
 
 def frame(number: int) -> Frame:

@@ -265,7 +265,7 @@ def test_an_answer_that_fails_is_told_under_its_own_key(error: type[Unreadable],
 
 
 def test_two_that_answer_one_question_in_different_ways_are_refused() -> None:
-    needs = tuple(Question("q", "a test", answer=lambda _, n=n: n) for n in range(2))
+    needs = (Question("q", "a test", answer=lambda _: 0), Question("q", "a test", answer=lambda _: 1))
     with pytest.raises(ValueError, match="answer:q: declared twice"):
         LiveHost(collectors=[Collector("c", "Title", lambda _: (), (), needs)])
 

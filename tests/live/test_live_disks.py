@@ -91,6 +91,7 @@ def asked_of_iostat(folder: Path, texts: list[str]) -> str:
     return subprocess.run(argv, capture_output=True, text=True, env=PLAIN, check=True, timeout=120).stdout
 
 
+@pytest.mark.needs("iostat")
 def test_figures_are_those_of_iostat(tmp_path: Path) -> None:
     before, after = scenario()
     for name in before:
@@ -128,7 +129,9 @@ def test_figures_are_those_of_iostat(tmp_path: Path) -> None:
 
 def schema_of_figures() -> list[str]:
     """Return the columns that iostat prints itself; what it leaves to be computed from rounded ones is not compared."""
-    return [name for name in DiskActivity.__slots__ if name not in {"device", "in_flight", "origin", "wait", "size"}]
+    return [
+        name for name in DiskActivity.__struct_fields__ if name not in {"device", "in_flight", "origin", "wait", "size"}
+    ]
 
 
 def rounding(column: str) -> float:
@@ -189,7 +192,6 @@ def until(true: Callable[[], bool]) -> None:
 
 @contextlib.contextmanager
 def loop_device(file: Path, *options: str) -> Iterator[str]:
-    assert os.geteuid() == 0, "wants root, to make a loop device"
     argv = ["losetup", "--find", "--show", *options, str(file)]
     path = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
     try:
@@ -248,6 +250,7 @@ class Terminal:
         self.process.wait(60)
 
 
+@pytest.mark.needs("iostat", "losetup", "loop devices")
 def test_beside_a_real_iostat_over_the_same_interval(image: Path) -> None:
     """What iostat shows lies between what our counters say for the interval inside its own and the one around it.
 
@@ -303,6 +306,7 @@ def test_beside_a_real_iostat_over_the_same_interval(image: Path) -> None:
 # --- what is there ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.needs("addpart", "losetup", "loop devices")
 def test_a_loop_device_with_a_partition(image: Path) -> None:
     with loop_device(image, "--partscan") as path:
         name = path.removeprefix("/dev/")
@@ -326,6 +330,7 @@ def test_every_device_of_diskstats_is_one_of_sysfs() -> None:
     assert counted <= described
 
 
+@pytest.mark.needs("losetup", "loop devices")
 def test_accounting_that_is_switched_off_is_seen(image: Path) -> None:
     with loop_device(image) as path:
         name = path.removeprefix("/dev/")

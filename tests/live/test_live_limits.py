@@ -22,7 +22,7 @@ from sdstop.node.live import LiveHost
 from sdstop.rules.volume_qos_saturated import VOLUME_QOS_SATURATED
 from tests.nodes.frames import check, value
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.needs("losetup", "loop devices", "I/O limits")]
 
 ROOT = Path("/sys/fs/cgroup")
 MIB = 1 << 20

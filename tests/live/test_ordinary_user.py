@@ -23,6 +23,7 @@ import pytest
 
 from tests.fixtures import FIXTURES
 from tests.live.ordinary import PATIENCE, User, settle
+from tests.needs import fixture_needs
 from tests.tui.plug import Plug, listed, until
 from tests.tui.screens import SMALL, WIDE
 from tests.tui.tmux import Tmux
@@ -96,7 +97,7 @@ def test_what_was_denied_is_no_row_and_no_zero(user: User, reports: dict[str, st
     assert re.fullmatch(r"answer:psutil\.processes: denied for \d+ of \d+ processes", source["reason"])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="there is no root to compare with")
+@pytest.mark.needs("root")
 def test_all_else_is_as_root_sees_it(reports: dict[str, str]) -> None:
     report, seen = json.loads(reports["json"]), json.loads(reports["root"])
     assert seen["host"]["privileged"] is True
@@ -114,7 +115,7 @@ def test_all_else_is_as_root_sees_it(reports: dict[str, str]) -> None:
     assert hidden < report["readings"]["process_summary"][0]["denied"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root can mount nothing")
+@pytest.mark.needs("root", "mounts")
 def test_a_proc_that_hides_processes_is_told_from_one_that_has_none(user: User) -> None:
     """In a mount namespace of its own; /proc itself stays as it is."""
     mount = "mount --make-rprivate / && mount -t proc -o hidepid=2 proc /proc"
@@ -203,8 +204,8 @@ def test_the_exporter_counts_who_hides(user: User) -> None:
 
 
 @pytest.fixture
+@fixture_needs("tmux")
 def window(user: User, tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
-    assert shutil.which("tmux"), "these tests need tmux"
     started: list[Tmux] = []
 
     def start(size: tuple[int, int], *arguments: str | Path) -> Tmux:
@@ -249,7 +250,7 @@ def test_a_story_opens(window: Callable[..., Tmux], user: User) -> None:
     shown.until("left with 0")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="who is not root can plug nothing")
+@pytest.mark.needs("loop devices")
 async def test_uevents_reach_who_is_not_root(window: Callable[..., Tmux], user: User, tmp_path: Path) -> None:
     (user.home / "slow.toml").write_text("[sampler]\ninterval = 3600.0\n")
     behind = tmp_path / "behind"
@@ -259,8 +260,8 @@ async def test_uevents_reach_who_is_not_root(window: Callable[..., Tmux], user: 
     shown.until("every 3600 s")
     shown.press("2")
     shown.until("Arrays and disks")
-    shown.press("/", *"loop4712", "Enter")
-    shown.until("filter 'loop4712'")
+    shown.press("/", *plug.name, "Enter")
+    shown.until(f"filter '{plug.name}'")
     try:
         plug.insert()
         await until(lambda: listed(shown.screen().splitlines()), shown.screen)

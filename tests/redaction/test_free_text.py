@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame

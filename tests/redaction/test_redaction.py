@@ -7,12 +7,12 @@ import json
 import re
 import stat
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture
 from sdstop.cli import command

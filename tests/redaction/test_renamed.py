@@ -12,10 +12,10 @@ import json
 import re
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN

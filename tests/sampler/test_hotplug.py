@@ -12,7 +12,7 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.core.replay import Replay
 from sdstop.sampler import Sampler
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.needs("loop devices")]
 
 _ADD, _REMOVE = 0x4C80, 0x4C81  # LOOP_CTL_ADD and LOOP_CTL_REMOVE of linux/loop.h
 _NUMBER = 4711

@@ -15,12 +15,14 @@ from tests.tui.tmux import PATIENCE
 
 _ADD, _REMOVE = 0x4C80, 0x4C81  # LOOP_CTL_ADD and LOOP_CTL_REMOVE of linux/loop.h
 _SET, _CLEAR = 0x4C00, 0x4C01  # LOOP_SET_FD and LOOP_CLR_FD
-_NUMBER = 4712
+_NUMBER = 4712 + os.getpid() % 5000  # its own, where tests run in parallel
 _NAME = f"loop{_NUMBER}"
 
 
 class Plug:
     """A loop device that comes and goes."""
+
+    name = _NAME
 
     def __init__(self, file: Path) -> None:
         self.file = file

@@ -16,7 +16,8 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Origin
 from sdstop.core.session import RING_SECONDS, Session
 from sdstop.sampler import Sampler
-from tests.tui.plug import _NAME, Plug, listed, until
+from tests.needs import fixture_needs
+from tests.tui.plug import Plug, listed, until
 from tests.tui.screens import SMALL, WIDE, screen
 from tests.tui.tmux import Tmux
 
@@ -26,8 +27,8 @@ _HOUR = 3600.0
 
 
 @pytest.fixture
+@fixture_needs("loop devices")
 def plug(tmp_path: Path) -> Iterator[Plug]:
-    assert os.geteuid() == 0, "wants root, to make a loop device"
     file = tmp_path / "behind"
     file.write_bytes(bytes(1 << 20))
     made = Plug(file)
@@ -46,7 +47,8 @@ async def test_a_device_is_on_the_screen_when_it_comes_and_not_when_it_went(
         async with screen(session, size, frames=sampler) as shown:  # type: ignore[arg-type]  # it is no fake
             await until(lambda: session.frames_seen > 0, shown.text)
             await shown.press(view)
-            await shown.press("slash", *_NAME, "enter")  # so that a node's other devices do not push it out of sight
+            # So that other devices of the node do not push it out of sight.
+            await shown.press("slash", *plug.name, "enter")
             assert not listed(shown.lines())
             plug.insert()
             await until(lambda: listed(shown.lines()), shown.text)
@@ -54,6 +56,7 @@ async def test_a_device_is_on_the_screen_when_it_comes_and_not_when_it_went(
             await until(lambda: not listed(shown.lines()), shown.text)
 
 
+@pytest.mark.needs("tmux")
 async def test_it_is_so_in_a_terminal_too(plug: Plug, tmp_path: Path) -> None:
     config = tmp_path / "slow.toml"
     config.write_text(f"[sampler]\ninterval = {_HOUR}\n")
@@ -66,8 +69,8 @@ async def test_it_is_so_in_a_terminal_too(plug: Plug, tmp_path: Path) -> None:
         window.until("every 3600 s")
         window.press("2")
         window.until("Arrays and disks")
-        window.press("/", *_NAME, "Enter")
-        window.until(f"filter '{_NAME}'")
+        window.press("/", *plug.name, "Enter")
+        window.until(f"filter '{plug.name}'")
         assert not listed(lines())
         plug.insert()
         await until(lambda: listed(lines()), window.screen)

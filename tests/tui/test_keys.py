@@ -219,7 +219,7 @@ def test_help_names_every_key_that_is_bound() -> None:
     bound = {name for table in tables for key in keys_of(table) for name in key.names}
     assert all(isinstance(binding, KeyBinding) for table in tables for binding in table)
     assert bound == shown
-    for key in "123456789!/nNsSIyteETbLwacmq?:+-[]gGjkhlz":
+    for key in "123456780!/nNsSIyteETbLwacmq?:+-[]gGjkhlz":
         assert key in shown, key
     for word in ("Enter", "Esc", "Backspace", "Tab", "Space", "Ctrl-C", "PgUp", "PgDn", "F1", "F10"):
         assert word in shown

@@ -58,8 +58,8 @@ async def test_a_view_is_shown_by_key_and_by_name(entry: ViewEntry) -> None:
 
 async def test_a_spare_tab_is_left_out_where_it_has_no_room() -> None:
     async with screen(Node().session(2), SMALL) as shown:
-        assert "9" not in shown.lines()[1]
-        await shown.press("9")
+        assert "0" not in shown.lines()[1]
+        await shown.press("0")
         assert " 9 Readings " in shown.lines()[1]
 
 
@@ -87,7 +87,7 @@ def test_what_views_show_is_brought_by_collectors() -> None:
 async def test_every_family_is_shown_by_a_view_or_among_the_other_readings() -> None:
     named = {family for entry in VIEWS for family in entry.made_of.families}
     async with screen(Node().session(2), WIDE) as shown:
-        await shown.press("9")
+        await shown.press("0")
         listed = {row.item.declared.reading for row in shown.app.main.shown.main.rows}
     assert named | listed == families()
     assert not named & listed

@@ -8,7 +8,6 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import struct
 import subprocess
@@ -21,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from sdstop.tui.terminal import Options, hung_up, needs_ascii, usable_terminal, wants_no_colour
+from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -270,9 +270,9 @@ def test_colour_and_glyphs_follow_options_and_environment(monkeypatch: pytest.Mo
 
 
 @pytest.fixture
+@fixture_needs("tmux")
 def tmux(tmp_path: Path) -> Iterator[Callable[..., Tmux]]:
     """Start tmux with the dashboard; end that server afterwards."""
-    assert shutil.which("tmux"), "these tests need tmux"
     started: list[Tmux] = []
 
     def start(size: tuple[int, int] = (80, 24), prefix: str = "", suffix: str = "") -> Tmux:

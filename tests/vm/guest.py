@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.needs import missing
+
 SUITE = "bookworm"
-TOOLS = {
-    "qemu-system-x86_64": "qemu-system-x86", "debootstrap": "debootstrap", "busybox": "busybox-static", "cpio": "cpio",
-    "mkfs.ext4": "e2fsprogs", "modprobe": "kmod", "dpkg-deb": "dpkg", "apt-get": "apt",
-}  # fmt: skip
-"""Programs that are wanted here, and the packages that bring them."""
+NEEDS = (
+    "root", "qemu-system-x86_64", "debootstrap", "busybox", "cpio", "mkfs.ext4", "modprobe", "dpkg-deb", "apt-get",
+)  # fmt: skip
+"""What is needed here, as tests/needs.py knows it."""
 PACKAGES = (
     "bcache-tools", "dmidecode", "dmsetup", "drbd-utils", "ethtool", "fio", "iproute2", "iputils-ping", "kmod",
     "lsscsi", "lvm2", "mdadm", "nbd-client", "nbd-server", "numactl", "nvme-cli", "open-iscsi", "pciutils",
@@ -78,22 +79,14 @@ def cache() -> Path:
     return Path(given) if given else Path(home) / "sdstop-vm"
 
 
-def missing() -> list[str]:
-    """Return the Debian packages that would have to be installed first."""
-    path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
-    return sorted({package for tool, package in TOOLS.items() if shutil.which(tool, path=path) is None})
-
-
 def prepare(*, zfs: bool = False, packages: Sequence[str] = ()) -> Guest:
     """Return the guest, made now if it is not there: two minutes; with ZFS's modules six more. Wants root.
 
     `packages` are Debian packages that it has besides, in a root of its own (a minute), which has no ZFS. Raises
     Unprepared.
     """
-    if missing():
-        raise Unprepared(f"wanted Debian packages: {' '.join(missing())}")
-    if os.geteuid() != 0:
-        raise Unprepared("debootstrap wants root")
+    if lacking := missing(NEEDS):
+        raise Unprepared("; ".join(need.remedy for need in lacking))
     place = cache() / _name()
     with _locked(place / "lock-root"):
         if not (place / "release").exists():

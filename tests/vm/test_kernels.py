@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -11,14 +10,11 @@ from tests.vm import guest, scenario
 from tests.vm.machine import build_site, run
 from tests.vm.verdict import judge
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.needs(*guest.NEEDS)]
 
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    wanted = guest.missing()
-    if wanted and not os.environ.get("CI"):
-        pytest.skip(f"apt install {' '.join(wanted)}")
     return build_site(tmp_path_factory.mktemp("site"))
 
 

@@ -15,7 +15,7 @@ import pytest
 from tests.vm import guest, scenario
 from tests.vm.machine import PROJECT, _attend, _machine, build_site, command_line
 
-pytestmark = pytest.mark.vm
+pytestmark = [pytest.mark.vm, pytest.mark.needs(*guest.NEEDS)]
 
 LONGEST = 600.0
 

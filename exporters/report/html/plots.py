@@ -205,7 +205,7 @@ def _slot(dimm: Dimm, x: float, y: float) -> Iterator[Markup]:
     yield drawing.word(x + 5, y + 14, f"{_short(dimm.slot, 14)} {size}")
 
 
-def _short(name: str, most: int = 31) -> str:
+def _short(name: str, most: int = 30) -> str:
     """Return a name that fits, without its middle: what tells names apart stands at their ends."""
     shown = safe(name, 200)
     half = most // 2
