@@ -234,7 +234,7 @@ SCALEIO = Collector(
              "config file"),
         Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
         Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
-        Need("http*:*api*instances*", "the same, under another name", redact=without_texts),
+        Need("http:*api*instances*", "the same, under another name", redact=without_texts),
         Question(GATEWAY, "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),

@@ -85,7 +85,9 @@ def _by_pattern(parts: Mapping[str, Keep]) -> tuple[tuple[re.Pattern[str], Keep]
 
 
 def _pattern(what: str) -> str:
-    """Return the pattern of a need's keys; a command may be known by its slug alone."""
+    """Return the pattern of a need's keys; a command, or a request, may be known by its slug alone."""
+    if what.startswith("http:"):
+        return rf"http(?:-slug)?:{translate(what[5:])}"
     if not what.startswith("cmd:"):
         return translate(what)
     words = what[4:].rstrip("*")

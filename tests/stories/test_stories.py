@@ -24,6 +24,7 @@ from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Outcome, readable
 from sdstop.core.finding import Severity
 from sdstop.core.replay import EvidenceHost
+from sdstop.core.retention import Retention
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter
 from sdstop.exporters.report.document import document, to_json
@@ -60,6 +61,7 @@ def story(name: str) -> Story:
     origin, frames = opened(name)
     assert origin.complete
     assert not origin.note
+    frames = Retention(BUILTIN).frames(frames)  # as the command line opens what others made
     told = Story(name, frames, Session(origin, BUILTIN, RULES))
     told.judgements.extend(told.session.feed(frame).judgement for frame in frames)
     return told
