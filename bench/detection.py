@@ -16,7 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
-from sdstop.analysis.stripe import Kind
+from sdstop.analysis.stripe import StripePattern
 from tests.arrays.measure import Outcome, Score, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Pool, Scenario, scenario
 
@@ -56,7 +56,7 @@ def _print_scores(title: str, every: list[Outcome], by: Callable[[Outcome], Hash
     for outcome in every:
         groups.setdefault(by(outcome), []).append(outcome)
     for key, part in [*groups.items(), ("all", every)]:
-        result = score(part, Kind.CONVOY)
+        result = score(part, StripePattern.CONVOY)
         between = sum(outcome.truth in {Convoy.WEAK, Convoy.STANDING} for outcome in part)
         print(
             f"| {key} | {len(part)} | {result.found + result.missed} | {result.found} | {result.false} | "
@@ -78,7 +78,7 @@ def _print_worst(every: list[Outcome]) -> None:
         )  # fmt: skip
         for cell in pairs:
             cells.setdefault(cell, []).append(outcome)
-    scores = {cell: score(part, Kind.CONVOY) for cell, part in cells.items()}
+    scores = {cell: score(part, StripePattern.CONVOY) for cell, part in cells.items()}
     full = {cell: result for cell, result in scores.items() if result.found + result.missed >= _FEWEST}
     print(f"\nWorst cells of two properties that hold {_FEWEST} convoys or more:")
     for cell, result in sorted(full.items(), key=lambda item: item[1].recall or 0.0)[:3]:
@@ -88,10 +88,10 @@ def _print_worst(every: list[Outcome]) -> None:
 
 
 def _print_kinds(every: list[Outcome]) -> None:
-    kinds = list(Kind)
+    kinds = list(StripePattern)
     print("\n| load, truth | " + " | ".join(kinds) + " |")
     print("|---|" + "---|" * len(kinds))
-    said: dict[tuple[str, str], Counter[Kind]] = {}
+    said: dict[tuple[str, str], Counter[StripePattern]] = {}
     for outcome in every:
         said.setdefault((outcome.scenario.family, outcome.truth.value), Counter())[outcome.verdict.kind] += 1
     for (family, truth), counts in sorted(said.items()):
@@ -131,7 +131,7 @@ def main() -> None:
     _print_worst(every)
     _print_kinds(every)
     print()
-    for kind in (Kind.HOT, Kind.SLOW):
+    for kind in (StripePattern.HOT, StripePattern.SLOW):
         _print_named(kind.value, score(every, kind), len(every))
     if options.misses:
         for outcome in every:

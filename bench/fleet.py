@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from sdstop.fleet.client import Client
+from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.url import parse_url
 from sdstop.fleet.watcher import Watcher
@@ -73,7 +73,7 @@ def main() -> None:
         simulated.blocks(folder / "fleet.om", folder / "data")
         (folder / "fleet.om").unlink()
         print(f"{options.nodes} nodes, {count} series; load {os.getloadavg()[0]:.1f}")
-        with prometheus(folder) as url, Client(parse_url(url), HttpConfig(), 120.0) as client:
+        with prometheus(folder) as url, PrometheusClient(parse_url(url), HttpConfig(), 120.0) as client:
             port = int(url.rpartition(":")[2])
             watcher = Watcher(client)
             picture = watcher.refresh()

@@ -19,9 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
+
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.fabric.hba import HBA

@@ -65,7 +65,7 @@ def due(number: int) -> tuple[Collector, ...]:
 
 def frames(root: Path, count: int) -> Iterator[Frame]:
     """Yield the frames of so many seconds, as the sampler would send them."""
-    host, delta, assembly, counters = LiveHost(str(root)), ChangeFilter(), FrameAssembly(), Counters(root)
+    host, delta, assembly, counters = LiveHost(str(root), BUILTIN), ChangeFilter(), FrameAssembly(), Counters(root)
     try:
         for number in range(1, count + 1):
             ran = due(number)

@@ -45,8 +45,8 @@ class Stages:
         self.first_bytes = 0
         self._capture = capture
         self._counters = Counters(root)
-        self._host = LiveHost(str(root))
-        self._node = LiveHost()
+        self._host = LiveHost(str(root), BUILTIN)
+        self._node = LiveHost(collectors=BUILTIN)
         self._delta, self._assembly = ChangeFilter(), FrameAssembly()
         self._replay = Replay(BUILTIN)
         self._history = History(providers_of(BUILTIN))

@@ -14,10 +14,11 @@ import json
 import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from msgspec import Struct
 
 from sdstop import __version__
 from sdstop.capture.contents import LIMITS
@@ -56,8 +57,7 @@ class Unwritable(Exception):  # noqa: N818
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Conclusions:
+class Conclusions(Struct, frozen=True):
     """What a capture ends with: what was found, as JSON data, a postmortem in Markdown, and the report as HTML.
 
     Who only copies evidence has none of it, and the files are empty, or missing.
@@ -212,8 +212,7 @@ def conclusions(session: Session, series: ReportSeries | None = None, kept: int 
     return Conclusions(findings, postmortem(session, note, ran), page(session, drawn, note, ran))
 
 
-@dataclass(frozen=True, slots=True)
-class _StoredEvidence:
+class _StoredEvidence(Struct, frozen=True):
     """The latest state of a key, and the members that hold it."""
 
     fingerprint: tuple[object, ...]

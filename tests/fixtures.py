@@ -15,10 +15,11 @@ import functools
 import re
 import tomllib
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from sdstop.capture.reader import open_capture
 from sdstop.collectors import BUILTIN

@@ -38,7 +38,7 @@ def node(tmp_path: Path) -> Path:
 
 def test_the_synthetic_node_is_one_that_sdstop_understands_and_finds_nothing_lacking_in(node: Path) -> None:
     session = Session(Origin("n"), BUILTIN, RULES)
-    session.feed(sample(LiveHost(str(node)), BUILTIN, 1, 1.0, 1.0))
+    session.feed(sample(LiveHost(str(node), BUILTIN), BUILTIN, 1, 1.0, 1.0))
     shot = session.head().now
     assert {run.collector for run in shot.runs.values() if run.outcome not in {"ok", "absent", "denied"}} == set()
     assert set(shot.rows(Disk)) == {*(f"sd{letter}" for letter in "abcdefghij"), "md0", "dm-0", "dm-1"}

@@ -92,3 +92,21 @@ def test_no_two_modules_need_each_other_not_even_for_types() -> None:
         tuple(graphlib.TopologicalSorter(needs).static_order())
     except graphlib.CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """Public classes have unique names over the whole project; a private one (`_Row`) belongs to its module."""
+    root = Path(sdstop.rules.__file__).parent.parent
+    places: dict[str, list[str]] = {}
+    for folder in (root, root / "collectors", root / "exporters"):  # the last two are links
+        for path in sorted(folder.rglob("*.py")):
+            for node in ast.parse(path.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places.setdefault(node.name, []).append(str(path.relative_to(root)))
+    twice = {name: found for name, found in places.items() if len(found) > 1}
+    assert {name: found for name, found in twice.items() if name not in STILL_TWICE} == {}
+    assert twice.keys() >= STILL_TWICE
+
+
+STILL_TWICE: frozenset[str] = frozenset({"Kind", "Look"})
+"""Names that redaction shares with core."""

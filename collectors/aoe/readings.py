@@ -6,9 +6,9 @@ left with whole sectors; vblade and the driver's counterpart do the same, and th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, files
 
 HEADERS = 36
@@ -20,14 +20,22 @@ MOST_SECTORS = 255
 """Sectors of a frame: the count is one byte."""
 
 
-@dataclass(frozen=True, slots=True)
-class AoeTarget(Reading):
+class AoeTarget(Reading, frozen=True):
     """A disk that an AoE target serves to this node, one row each: /sys/block/etherd!eX.Y (the initiator's side)."""
 
     family: ClassVar[str] = "aoe_target"
     title: ClassVar[str] = "AoE disks"
     rows_of = Source("/sys/block/{device:sysfs}/payload")
     fields_of = files("/sys/block/{device:sysfs}", "state", "mac", interfaces="netif", firmware="firmware-version")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+        "target": Identity(ThingKind.TARGET, Naming.TARGET),
+        "interfaces": Identity(None, Naming.NET, many=True),
+    }
+    joins = (
+        Join("device", "target", Relation.SERVED),
+        Join("device", "interfaces", Relation.CARRIED),
+    )
 
     device: Annotated[str, Label("Device", "Kernel name, etherd/e0.1")]
     state: Annotated[str | None, State("State", "up, down, down,closewait ...")]
@@ -40,14 +48,27 @@ class AoeTarget(Reading):
     rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
     largest: Annotated[int | None, Metric("Largest", "Data of a frame (debugfs maxbcnt)", "bytes", export=False)] = None
 
+    @property
+    def target(self) -> str:
+        """The shelf and slot, as eSHELF.SLOT."""
+        return self.device.removeprefix("etherd/")
 
-@dataclass(frozen=True, slots=True)
-class AoeExport(Reading):
+
+class AoeExport(Reading, frozen=True):
     """A disk that this node serves by AoE, one row each process of vblade: its command line (the target's side)."""
 
     family: ClassVar[str] = "aoe_export"
     title: ClassVar[str] = "AoE exports"
     rows_of = Source("{where}", "vblade")
+    things: ClassVar = {
+        "target": Identity(ThingKind.TARGET, Naming.TARGET, "e{shelf}.{slot}"),
+        "kernel": Identity(None, Naming.DEV),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (
+        Join("target", "kernel", Relation.STORED),
+        Join("target", "interface", Relation.CARRIED),
+    )
 
     shelf: Annotated[int, Label("Shelf", "AoE major number")]
     slot: Annotated[int, Label("Slot", "AoE minor number")]

@@ -6,13 +6,13 @@ import getopt
 import json
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.aoe.readings import MOST_SECTORS, SECTOR, AoeExport, AoeTarget
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Naming
 from sdstop.core.model import Label, Metric, Reading, Source
 from sdstop.core.text import is_whole
 from sdstop.readings.disk import device_name
@@ -31,8 +31,7 @@ _MOST = 1 << 16
 """Characters of a command line and of a debugfs file that are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class AoeSocket(Reading):
+class AoeSocket(Reading, frozen=True):
     """A packet socket for AoE's EtherType, one row each: somebody in this network namespace serves, or asks, by AoE.
 
     From /proc/net/packet (kernel net/packet/af_packet.c). The kernel's own initiator needs none.
@@ -47,14 +46,16 @@ class AoeSocket(Reading):
     ifindex: Annotated[int, Metric("Index", "Number of the interface it listens on, 0: all")]
 
 
-@dataclass(frozen=True, slots=True)
-class AoePort(Reading):
+class AoePort(Reading, frozen=True):
     """The largest MTU that an interface which AoE goes through can be given, one row each, from `ip -d link`."""
 
     family: ClassVar[str] = "aoe_port"
     title: ClassVar[str] = "AoE interfaces"
     exported: ClassVar[bool] = False
     rows_of = Source(command_key(COMMAND), '"{interface}"')
+    things: ClassVar = {
+        "interface": Identity(None, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Container, Hashable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.collectors.block.udev import NO_NAMES, Names, answered_names, parse_names
+from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, parse_names
 from sdstop.core.collector import SLOW, Collector, Need, Question
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
@@ -76,8 +76,7 @@ _HOSTED = (
 """What disks of hypervisors and clouds call themselves."""
 
 
-@dataclass(frozen=True, slots=True)
-class BlockDevice(Reading):
+class BlockDevice(Reading, frozen=True):
     """A block device (whole or partition) of `/sys/block`, with its queue's settings and stable names.
 
     Sizes are bytes; yes and no are 1 and 0. A partition has its disk's queue, so its own fields of the queue
@@ -86,6 +85,23 @@ class BlockDevice(Reading):
 
     family: ClassVar[str] = "block_device"
     title: ClassVar[str] = "Block devices"
+    things: ClassVar = {
+        "device": Identity(
+            Stated("kind", {"nvme_path": ThingKind.PATH}, ThingKind.DEVICE),
+            Naming.DEV,
+            aliases=(
+                ("{device}", Naming.LINK),
+                ("mapper/{dm_name}", Naming.LINK),
+                ("disk/by-id/{by_id}", Naming.LINK),
+                ("disk/by-path/{by_path}", Naming.LINK),
+                ("{number}", Naming.NUMBER),
+                ("{own_wwn}", Naming.WWN),
+                ("{dm_uuid}", Naming.UUID),
+            ),
+        ),
+        "parent": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (Join("device", "parent", Relation.PART),)
 
     device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
     kind: Annotated[
@@ -142,6 +158,11 @@ class BlockDevice(Reading):
     ] = None
 
     @property
+    def own_wwn(self) -> str | None:
+        """The world wide name of a whole device; udev gives partitions that of their disk."""
+        return self.wwn if self.parent is None else None
+
+    @property
     def hosted(self) -> bool:
         """Whether a hypervisor or a cloud serves it: what limits it then is not a disk's own, and cannot be seen."""
         said = f"{self.vendor or ''} {self.model or ''}"
@@ -159,13 +180,21 @@ class BlockDevice(Reading):
         return Source(f"{BLOCK}/{parent}{sysfs_name(self.device)}/{file or _FILES.get(field, 'dev')}")
 
 
-@dataclass(frozen=True, slots=True)
-class BlockLink(Reading):
+class BlockLink(Reading, frozen=True):
     """`device` is built upon `below`: a slave of md, dm or bcache, or the disk of a partition."""
 
     family: ClassVar[str] = "block_link"
     title: ClassVar[str] = "What devices are built upon"
     rows_of = Unplaced("a relation is a folder's entry, or follows from several")
+    things: ClassVar = {
+        "device": Identity(None, Naming.DEV),
+        "below": Identity(None, Naming.DEV),
+    }
+    joins = (
+        Join(
+            "device", "below", Stated("relation", {"partition": Relation.PART, "path": Relation.PATH}, Relation.STORED)
+        ),
+    )
 
     device: Annotated[str, Label("Device", "Kernel name")]
     below: Annotated[str, Label("Below", "Kernel name of what it is built upon")]
@@ -178,7 +207,7 @@ class _Udev:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._runs = "data" in host.names("/run/udev")
-        self._said: dict[str, Names] = {}
+        self._said: dict[str, UdevNames] = {}
         if not self._runs:
             try:
                 self._said = answered_names(host.answer(QUESTION))
@@ -187,7 +216,7 @@ class _Udev:
             except Unreadable:
                 pass
 
-    def names(self, device: str, number: str | None) -> Names:
+    def names(self, device: str, number: str | None) -> UdevNames:
         if not self._runs:
             return self._said.get(device, NO_NAMES)
         text = self._host.maybe(f"{UDEV}/b{number}") if number is not None else None

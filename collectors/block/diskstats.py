@@ -10,7 +10,7 @@ from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
 from sdstop.core.model import Derivation, Reading
 from sdstop.readings.disk import DISKSTATS as PATH
-from sdstop.readings.disk import Disk, DiskActivity, activity, make_disk
+from sdstop.readings.disk import Disk, DiskActivity, activity
 
 _SHAPE = bytes(ord("0" if chr(c) in "0123456789" else " " if c == 32 else "x") for c in range(256))
 """Makes every digit a 0 and everything that is neither digit nor space an x."""
@@ -107,7 +107,7 @@ def _disk(parts: list[bytes], numbers: list[Any]) -> Disk | None:
         del numbers[17:]
     if numbers[8] >= _LOST:
         numbers[8] = None
-    return make_disk(parts[2].decode("utf-8", "surrogateescape"), int(parts[0]), int(parts[1]), *numbers)
+    return Disk(parts[2].decode("utf-8", "surrogateescape"), int(parts[0]), int(parts[1]), *numbers)
 
 
 def read(host: Host) -> Iterable[Reading]:

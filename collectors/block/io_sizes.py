@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed
@@ -34,8 +35,7 @@ _TOTAL = re.compile(r" {4}Dropped: (\d{1,20})", re.ASCII)
 _DIRECTIONS = {"R": "read", "W": "write", "D": "discard"}
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(Struct, frozen=True):
     """Requests by (major, minor), direction and size in bytes; whether sizes are exact; how many were lost."""
 
     counts: Mapping[tuple[int, int], Mapping[str, Mapping[int, int]]]

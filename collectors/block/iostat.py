@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.evidence import slug
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.model import Reading
 from sdstop.core.text import added
-from sdstop.readings.disk import DiskActivity, device_name, make_activity
+from sdstop.readings.disk import DiskActivity, device_name
 
 Row = Mapping[str, float]
 """A device's figures by the word in the head of the column (`r/s`), throughput in bytes, all else as printed."""
@@ -23,6 +24,8 @@ _UNITS = {"s": 512, "B": 1, "k": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4,
 _FIGURE = re.compile(r"(\d{1,20}(?:[.,]\d{1,20})?)([sBkMGTP%]?)", re.ASCII)
 _THROUGHPUT = re.compile(r"([rwd])(sec|kB|MB|GB)(?:/s)?")
 _OF_A_COLUMN = {"sec": 512, "kB": 1024, "MB": 1024**2, "GB": 1024**3}
+_Kind = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
+_UNCOUNTED: _Kind = (None, None, None, None, None, None)
 
 
 def parse_text(text: str) -> list[Report]:
@@ -122,8 +125,7 @@ def _json_row(said: Any) -> tuple[str, Row]:
     return said["disk_device"], row
 
 
-@dataclass(frozen=True, slots=True)
-class _Requests:
+class _Requests(Struct, frozen=True):
     """The columns of one kind of request, base units."""
 
     rate: float
@@ -177,11 +179,12 @@ def activity_of(device: str, row: Row, origin: str) -> DiskActivity | None:
         mean_size: float | None = size * 512
     else:
         mean_size = added(kind.throughput for kind in kinds) / completed if completed else None
-    return make_activity(
+    trims: _Kind = _columns(discards, timed=timed) if discards is not None else _UNCOUNTED
+    return DiskActivity(
         device_name(device),
         *_columns(reads, timed=timed),
         *_columns(writes, timed=timed),
-        *(_columns(discards, timed=timed) if discards is not None else (None,) * 6),
+        *trims,
         flushes,
         flush_wait / 1000 if timed and flush_wait is not None and (flush_wait or flushes) else None,
         queue if timed else None,
@@ -194,7 +197,7 @@ def activity_of(device: str, row: Row, origin: str) -> DiskActivity | None:
     )
 
 
-def _columns(kind: _Requests, *, timed: bool) -> tuple[float | None, ...]:
+def _columns(kind: _Requests, *, timed: bool) -> tuple[float, float, float, float | None, float | None, float | None]:
     wait = kind.wait if timed else None
     return kind.rate, kind.throughput, kind.merged, kind.merged_ratio, wait, kind.size
 

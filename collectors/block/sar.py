@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
 from sdstop.core.text import added
 
@@ -17,8 +17,7 @@ MOST = 200_000
 """Lines of a day that are read."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiskDay(Reading):
+class DiskDay(Reading, frozen=True):
     """What a disk did over the time that sysstat recorded, one row each; each figure is of intervals of minutes.
 
     `from_` and `to` are times of day as they are printed, in the node's own time zone.
@@ -28,6 +27,9 @@ class DiskDay(Reading):
     title: ClassVar[str] = "Disks as sar recorded them"
     exported: ClassVar[bool] = False
     rows_of = Source("{origin}", " {device} ")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
 
     device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0")]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]

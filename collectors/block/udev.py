@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.readings.disk import device_name
 
 _RANKS = ("wwn-", "nvme-eui.", "nvme-uuid.", "dm-name-", "md-name-", "md-uuid-", "ata-", "nvme-", "scsi-", "virtio-")
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
+class UdevNames(Struct, frozen=True):
     """What udev knows of a device: properties (`ID_WWN`...), links below /dev (`disk/by-path/...`)."""
 
     properties: Mapping[str, str]
@@ -43,10 +43,10 @@ class Names:
         return [link.removeprefix(folder) for link in self.links if link.startswith(folder)]
 
 
-NO_NAMES = Names({}, ())
+NO_NAMES = UdevNames({}, ())
 
 
-def parse_names(text: str) -> Names:
+def parse_names(text: str) -> UdevNames:
     """Return what a file of udev's database (`/run/udev/data/b8:0`; systemd, src/libsystemd/sd-device) says.
 
     A line is a letter, a colon and a value; others than these two are of no use here:
@@ -61,15 +61,15 @@ def parse_names(text: str) -> Names:
         elif line.startswith("E:"):
             name, _, value = line[2:].partition("=")
             properties[name] = value
-    return Names(properties, tuple(links))
+    return UdevNames(properties, tuple(links))
 
 
-def answered_names(said: Any) -> dict[str, Names]:
+def answered_names(said: Any) -> dict[str, UdevNames]:
     """Return names by device of udev's answer: `{"sda": {"ID_WWN": "0x5...", "DEVLINKS": "/dev/disk/..."}}`."""
     found = {}
     for device, properties in said.items() if isinstance(said, dict) else ():
         if isinstance(properties, dict):
             texts = {str(name): value for name, value in properties.items() if isinstance(value, str)}
             links = (link.removeprefix("/dev/") for link in texts.get("DEVLINKS", "").split())
-            found[device_name(str(device))] = Names(texts, tuple(links))
+            found[device_name(str(device))] = UdevNames(texts, tuple(links))
     return found

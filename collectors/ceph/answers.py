@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole, json_number, json_text, json_whole
@@ -51,8 +52,7 @@ def question(name: str) -> str | None:
     return _QUESTIONS.get(_OPTIONS.sub("", words).strip()) if "json" in words else None
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """One health check that fires: its code, and what it says."""
 
     code: str
@@ -62,8 +62,7 @@ class Check:
     details: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class CephStatus(Struct, frozen=True):
     """What `ceph -s` says; rates a second. Objects are copies where Ceph counts copies (degraded, misplaced)."""
 
     fsid: str
@@ -108,7 +107,7 @@ class Status:
         return frozenset(re.findall(r"\b(norecover|nobackfill|norebalance)\b", said))
 
 
-def parse_status(text: str) -> Status:
+def parse_status(text: str) -> CephStatus:
     """Read `ceph -s -f json`.
 
         {"fsid": "...", "health": {"status": "HEALTH_WARN", "checks": {"OSD_DOWN": {"severity": "HEALTH_WARN",
@@ -134,7 +133,7 @@ def parse_status(text: str) -> Status:
     names = said.get("quorum_names")
     listed = monitors.get("mons")
     count_of = json_whole(monitors.get("num_mons"))
-    return Status(
+    return CephStatus(
         fsid=json_text(said.get("fsid")) or "unknown",
         health=json_text(health.get("status")) or json_text(health.get("overall_status")) or "unknown",
         checks=_checks(health),
@@ -185,8 +184,7 @@ def _checks(health: Mapping[str, Any]) -> tuple[Check, ...]:
     return tuple(found)
 
 
-@dataclass(frozen=True, slots=True)
-class Osd:
+class Osd(Struct, frozen=True):
     """An OSD; sizes in bytes. `root`, `host` and `rack` say where it is in the tree; `up` None: not told."""
 
     number: int
@@ -282,8 +280,7 @@ def parse_perf(text: str) -> dict[int, float]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class Ratios:
+class Ratios(Struct, frozen=True):
     """How full an OSD may be: a warning, no backfill into it, no writes."""
 
     nearfull: float = NEARFULL

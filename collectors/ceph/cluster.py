@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sdstop.collectors.ceph import answers as ceph
-from sdstop.collectors.ceph.answers import Check, Status
+from sdstop.collectors.ceph.answers import CephStatus, Check
 from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, name_of, reachable
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host
@@ -29,7 +29,7 @@ def read(host: Host) -> Iterable[Reading]:
     return [_cluster(said, name, key), *_monitors(said, name, key), *_recoveries(said, name, key)]
 
 
-def _cluster(said: Status, name: str, key: str) -> Cluster:
+def _cluster(said: CephStatus, name: str, key: str) -> Cluster:
     serious = [check for check in said.checks if check.code in ceph.SERIOUS and not check.muted]
     size = said.object_size
     needed = said.monitors // 2 + 1 if said.monitors else None
@@ -69,7 +69,7 @@ def _say(check: Check) -> str:
     return f"{check.code}: {check.message}" + (" (muted)" if check.muted else "")
 
 
-def _monitors(said: Status, name: str, key: str) -> Iterator[ClusterNode]:
+def _monitors(said: CephStatus, name: str, key: str) -> Iterator[ClusterNode]:
     for place, monitor in enumerate(said.quorum):
         yield ClusterNode(
             name, "mon", monitor, None, None, None, monitor, "in quorum", 1, None, place == 0,
@@ -77,7 +77,7 @@ def _monitors(said: Status, name: str, key: str) -> Iterator[ClusterNode]:
         )  # fmt: skip
 
 
-def _recoveries(said: Status, name: str, key: str) -> Iterator[Rebuild]:
+def _recoveries(said: CephStatus, name: str, key: str) -> Iterator[Rebuild]:
     """Yield recovery (copies are missing) and rebalance (copies lie in the wrong place).
 
     Bytes are objects' mean size times the copies; with erasure codes a copy is smaller than that, and so less is left.
@@ -111,7 +111,7 @@ def _recoveries(said: Status, name: str, key: str) -> Iterator[Rebuild]:
         )
 
 
-def _state(said: Status, operation: str) -> str:
+def _state(said: CephStatus, operation: str) -> str:
     if said.flags:
         return "paused"
     at_work = said.states.get("backfilling", 0)
@@ -120,7 +120,7 @@ def _state(said: Status, operation: str) -> str:
     return "running" if at_work else "pending"
 
 
-def _held_by(said: Status) -> str | None:
+def _held_by(said: CephStatus) -> str | None:
     """Return the policy that shows: flags, and placement groups that wait because few may be at work at once."""
     if said.flags:
         return ", ".join(sorted(said.flags))

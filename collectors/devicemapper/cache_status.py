@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.collectors.devicemapper.dmtable import SECTOR
 from sdstop.core.host import Malformed
@@ -13,8 +14,7 @@ from sdstop.core.text import is_whole
 from sdstop.readings.cache import Cache
 
 
-@dataclass(frozen=True, slots=True)
-class CacheStatus:
+class CacheStatus(Struct, frozen=True):
     """What dm-cache says. Blocks and counters as printed, sizes of blocks in bytes; None where it does not say."""
 
     state: str
@@ -147,8 +147,7 @@ def cache_mode(features: Sequence[str]) -> str | None:
     return next((word for word in features if word in _MODES), None)
 
 
-@dataclass(frozen=True, slots=True)
-class CacheTable:
+class CacheTable(Struct, frozen=True):
     """Of what a dm-cache or dm-writecache is made: devices as the table has them, bytes of a block, mode."""
 
     fast: tuple[str, ...]
@@ -193,8 +192,7 @@ def _small(word: str) -> int:
     return int(word) if is_whole(word, 7) else 0
 
 
-@dataclass(frozen=True, slots=True)
-class WritecacheStatus:
+class WritecacheStatus(Struct, frozen=True):
     """What dm-writecache says: its state, blocks, and its counters by name, none before 5.15."""
 
     state: str

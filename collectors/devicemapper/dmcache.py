@@ -15,8 +15,8 @@ from sdstop.collectors.devicemapper.dmsetup import (
     ROOT,
     STATUS,
     TABLE,
-    Names,
-    Said,
+    DmsetupOutput,
+    MappingNames,
     of_others,
     output,
 )
@@ -35,7 +35,7 @@ MODULES = ("flashcache", "dm_cache", "dm_writecache")
 """Modules of caches, by their folders in /sys/module: as long as none is there nobody is asked for caches."""
 RELEASE = "/proc/sys/kernel/osrelease"
 
-_Line = tuple[Said, Segment]
+_Line = tuple[DmsetupOutput, Segment]
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -48,7 +48,7 @@ def read(host: Host) -> Iterable[Reading]:
     if not host.recorded("dmsetup") and not any(host.names(f"/sys/module/{name}") for name in MODULES):
         return ()
     status = output(host, STATUS, "status")
-    tables: list[Said] = []
+    tables: list[DmsetupOutput] = []
     if any("flashcache" in said.text for said in status):
         tables = _flashcaches(host)
         for path in {path for said in tables for path in flashcache.links(said.text)}:
@@ -56,7 +56,7 @@ def read(host: Host) -> Iterable[Reading]:
     return _rows(host, status, tables)
 
 
-def _flashcaches(host: Host) -> list[Said]:
+def _flashcaches(host: Host) -> list[DmsetupOutput]:
     """Return the tables of flashcaches, which say what these hold; without them the rest is told all the same."""
     try:
         return output(host, FLASHCACHES, "table")
@@ -66,11 +66,11 @@ def _flashcaches(host: Host) -> list[Said]:
         return []
 
 
-def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterator[Reading]:
+def _rows(host: Host, status: Sequence[DmsetupOutput], tables: Sequence[DmsetupOutput]) -> Iterator[Reading]:
     caches = list(_lines(status))
     if not caches:
         return
-    names = Names(host)
+    names = MappingNames(host)
     known = {(s.name, s.start): (said, s) for said, s in _lines([*of_others(host, TABLE, "table"), *tables])}
     counts = "blocks" if counts_blocks(host.maybe(RELEASE) or "") else "requests"
     seen: set[str] = set()
@@ -93,11 +93,11 @@ def _rows(host: Host, status: Sequence[Said], tables: Sequence[Said]) -> Iterato
     yield from _sizes(known.values())
 
 
-def _lines(outputs: Iterable[Said]) -> Iterator[_Line]:
+def _lines(outputs: Iterable[DmsetupOutput]) -> Iterator[_Line]:
     return ((said, segment) for said in outputs for segment in dmtable.caches(said.text, said.name))
 
 
-def _cache(name: str, segment: Segment, table: str, names: Names, **more: Any) -> Cache:
+def _cache(name: str, segment: Segment, table: str, names: MappingNames, **more: Any) -> Cache:
     """Return a cache; one whose line makes no sense has its state and names alone."""
     try:
         if segment.target == "cache":

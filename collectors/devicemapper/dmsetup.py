@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.core.evidence import command_key
@@ -25,8 +26,7 @@ _ASKED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class DmsetupOutput(Struct, frozen=True):
     """What a command printed: its evidence's key, the device if a single one was asked for, and the text."""
 
     key: str
@@ -34,7 +34,7 @@ class Said:
     text: str
 
 
-def output(host: Host, argv: Sequence[str], what: str) -> list[Said]:
+def output(host: Host, argv: Sequence[str], what: str) -> list[DmsetupOutput]:
     """Run a command of dmsetup; where somebody recorded it in other words (`dmsetup status NAME`), take these.
 
     Raises Denied, Absent and Failed for what dmsetup says when it fails.
@@ -43,14 +43,14 @@ def output(host: Host, argv: Sequence[str], what: str) -> list[Said]:
     others = [(name, found) for name in recorded if (found := _ASKED.fullmatch(name)) and found["what"] == what]
     if " ".join(argv) in recorded or not others:
         key = command_key(argv)
-        return [Said(key, "", _text(key, host.run(argv)))]
+        return [DmsetupOutput(key, "", _text(key, host.run(argv)))]
     whole = [(name, found) for name, found in others if found["name"] is None]
     return [_recorded(host, name, found["name"] or "") for name, found in whole or others]
 
 
-def _recorded(host: Host, name: str, device: str) -> Said:
+def _recorded(host: Host, name: str, device: str) -> DmsetupOutput:
     key = f"cmd:{name}" if " " in name else f"slug:{name}"
-    return Said(key, device, _text(key, host.recorded_output(name)))
+    return DmsetupOutput(key, device, _text(key, host.recorded_output(name)))
 
 
 def _text(key: str, output: Output) -> str:
@@ -64,7 +64,7 @@ def _text(key: str, output: Output) -> str:
     raise Failed(key, said.splitlines()[0] if said else f"ended with status {output.exit}")
 
 
-class Names:
+class MappingNames:
     """Names of mappings and devices, from what any collector read of them; what nobody can say is None."""
 
     def __init__(self, host: Host) -> None:
@@ -94,7 +94,7 @@ class Names:
         return next((device_name(n) for n in names if self._host.maybe(f"{BLOCK}/{n}/dev") == told), None)
 
 
-def of_others(host: Host, argv: Sequence[str], what: str) -> list[Said]:
+def of_others(host: Host, argv: Sequence[str], what: str) -> list[DmsetupOutput]:
     """Return what the slower collector was told; whether that failed or hangs is for that one to say."""
     try:
         return output(host, argv, what)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 
@@ -14,8 +15,7 @@ TARGETS = ("flashcache", "cache", "writecache")
 """Targets that are caches."""
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     """A line of a mapping: a stretch of it (bytes), its target, and what that says; `text` may have several lines."""
 
     name: str
@@ -83,8 +83,7 @@ def _parts(line: str) -> Sequence[str]:
     return (*(f"{part}\n" for part in whole), last)
 
 
-@dataclass(frozen=True, slots=True)
-class Mapping:
+class Mapping(Struct, frozen=True):
     """A device mapper device: its name, its UUID (empty: none), its kernel name."""
 
     name: str

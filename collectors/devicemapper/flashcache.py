@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sdstop.collectors.devicemapper import dmtable
 from sdstop.collectors.devicemapper import flashcache_status as flashcache

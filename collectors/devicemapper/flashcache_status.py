@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole, total, whole
@@ -86,8 +87,7 @@ def sizes(text: str) -> dict[int, int]:
     return {size: count for size, count in counts.items() if count and 0 < size <= LARGEST}
 
 
-@dataclass(frozen=True, slots=True)
-class Conf:
+class Conf(Struct, frozen=True):
     """The settings of a cache and what it holds, in bytes; devices as they were given."""
 
     fast: str | None = None

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
+from sdstop.collectors.devicemapper.dmtable import mapped
 from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Denied, Failed, Host, Malformed
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
 from sdstop.core.text import whole
 
@@ -21,12 +22,33 @@ LVS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LogicalVolume(Reading):
+_OF_MEMBERS = dict.fromkeys(
+    ("striped", "mirror", "raid0", "raid1", "raid4", "raid10", "raid5", "raid5_ls", "raid5_la", "raid5_rs", "raid5_ra",
+     "raid5_n", "raid6", "raid6_zr", "raid6_nr", "raid6_nc", "raid6_n_6"), Relation.MEMBER,
+)  # fmt: skip
+"""Types of segments that are made of several devices alike."""
+_HIDDEN = re.compile(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig|cvol|wcorig|vorigin|imeta|iorig)$")
+"""How names of volumes end that are parts of others; LVM lets nothing else be called so (lib/misc/lvm-string.c)."""
+
+
+class LogicalVolume(Reading, frozen=True):
     """A logical volume, one row each, from the metadata on disks."""
 
     family: ClassVar[str] = "logical_volume"
     title: ClassVar[str] = "Logical volumes"
+    things: ClassVar = {
+        "volume": Identity(ThingKind.VOLUME, Naming.LINK, "{path}", aliases=(("mapper/{mapping}", Naming.LINK),)),
+        "pool": Identity(None, Naming.LINK, "{group}/{pool}"),
+        "origin": Identity(None, Naming.LINK, "{group}/{origin}"),
+        "parts": Identity(None, Naming.LINK, many=True),
+    }
+    joins = (
+        Join(
+            "volume", "pool", Stated("type", {"cache": Relation.CACHED, "writecache": Relation.CACHED}, Relation.STORED)
+        ),
+        Join("volume", "origin", Relation.STORED),
+        Join("volume", "parts", Stated("type", _OF_MEMBERS, Relation.STORED)),
+    )
 
     volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets")]
     type: Annotated[str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...")]
@@ -38,6 +60,27 @@ class LogicalVolume(Reading):
     stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]
     stripe_size: Annotated[int | None, Metric("Stripe", "Bytes on one of them before the next one's turn", "bytes")]
     chunk_size: Annotated[int | None, Metric("Chunk", "Unit in which a cache or thin pool works", "bytes")]
+
+    @property
+    def group(self) -> str:
+        """The volume group."""
+        return self.volume.partition("/")[0]
+
+    @property
+    def path(self) -> str:
+        """The name below /dev that it has or, being a part of another, would have: without brackets."""
+        return self.volume.replace("[", "").replace("]", "")
+
+    @property
+    def mapping(self) -> str:
+        """The name below /dev/mapper."""
+        return mapped(self.group, self.path.partition("/")[2])
+
+    @property
+    def parts(self) -> str:
+        """The devices, with the group in front of those that are volumes."""
+        names = (self.devices or "").split(",")
+        return ",".join(f"{self.group}/{name}" if _HIDDEN.search(name) else name for name in names)
 
     def source(self, field: str = "") -> Source | None:
         """Return the command that says it."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.devicemapper import dmtable
@@ -12,19 +11,35 @@ from sdstop.collectors.devicemapper.dmtable import Segment
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
+from sdstop.core.joins import Identity, Naming, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
 
 BLOCK = "/sys/block"
 
 
-@dataclass(frozen=True, slots=True)
-class MappedDevice(Reading):
+class MappedDevice(Reading, frozen=True):
     """A device mapper device, one row each, from `dmsetup table` and `dmsetup info`."""
 
     family: ClassVar[str] = "mapped_device"
     title: ClassVar[str] = "Device mapper devices"
     rows_of = Source(command_key(TABLE), "{mapping}:")
     fields_of = dict.fromkeys(("volume", "device"), Source(command_key(INFO), "{mapping}:"))
+    things: ClassVar = {
+        "device": Identity(
+            Stated(
+                "targets",
+                {
+                    **dict.fromkeys(("linear", "striped", "raid", "thin", "snapshot", "crypt"), ThingKind.VOLUME),
+                    **dict.fromkeys(("cache", "writecache", "flashcache"), ThingKind.CACHE),
+                    "thin-pool": ThingKind.POOL,
+                    "multipath": ThingKind.MULTIPATH_MAP,
+                },
+                ThingKind.DEVICE,
+            ),
+            Naming.DEV,
+            aliases=(("mapper/{mapping}", Naming.LINK), ("{volume}", Naming.LINK)),
+        ),
+    }
 
     mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper")]
     volume: Annotated[str, Fact("Volume", "Name as an operator reads it: group/volume of LVM, else the mapping's")]

@@ -11,7 +11,7 @@ from sdstop.collectors.drbd.status import (
     SHOW,
     STATUS,
     VERIFYING,
-    Peer,
+    DrbdPeer,
     PeerVolume,
     Rates,
     Resource,
@@ -235,7 +235,7 @@ def _rebuilds(host: Host, resource: Resource, rates: Rates | None, key: str) -> 
 def _rebuild(
     host: Host,
     name: str,
-    peer: Peer,
+    peer: DrbdPeer,
     far: PeerVolume,
     resync: Resync,
     rates: Rates | None,
@@ -263,7 +263,7 @@ def _rebuild(
     )
 
 
-def _needle(peer: Peer, far: PeerVolume, key: str) -> str:
+def _needle(peer: DrbdPeer, far: PeerVolume, key: str) -> str:
     if key == PROC:
         return "sync'ed"
     return f'"{far.replication}"' if far.replication != "unknown" else f'"{peer.name}"'

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import json_text, json_whole
@@ -26,8 +28,7 @@ PAUSED = frozenset({"PausedSyncS", "PausedSyncT"})
 VERIFYING = frozenset({"VerifyS", "VerifyT"})
 
 
-@dataclass(frozen=True, slots=True)
-class Resync:
+class Resync(Struct, frozen=True):
     """A resync or online verify: bytes to do in all and left, DRBD's own speed (bytes a second) and seconds left."""
 
     total: int | None
@@ -36,8 +37,7 @@ class Resync:
     remaining: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class PeerVolume:
+class PeerVolume(Struct, frozen=True):
     """A volume on a peer: what is not in sync there (bytes), and what synchronises it."""
 
     number: int
@@ -49,8 +49,7 @@ class PeerVolume:
     resync: Resync | None
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class DrbdPeer(Struct, frozen=True):
     """A connection of a resource."""
 
     name: str
@@ -60,8 +59,7 @@ class Peer:
     volumes: tuple[PeerVolume, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """A volume of this node: its minor number, state of its disk, size in bytes."""
 
     number: int
@@ -72,15 +70,14 @@ class Volume:
     quorum: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(Struct, frozen=True):
     """A resource; `version` is 8 where it has no name of its own in /proc/drbd."""
 
     name: str
     role: str | None
     suspended: bool | None
     volumes: tuple[Volume, ...]
-    peers: tuple[Peer, ...]
+    peers: tuple[DrbdPeer, ...]
     version: int = 9
 
 
@@ -131,8 +128,8 @@ def _volume(row: Mapping[str, Any]) -> Volume:
     )
 
 
-def _peer(row: Mapping[str, Any]) -> Peer:
-    return Peer(
+def _peer(row: Mapping[str, Any]) -> DrbdPeer:
+    return DrbdPeer(
         json_text(row.get("name")) or f"node {json_whole(row.get('peer-node-id'))}",
         json_text(row.get("connection-state")) or "unknown",
         json_text(row.get("peer-role")),
@@ -245,7 +242,7 @@ def _of_proc(device: re.Match[str]) -> Resource:
         device["role"],
         None,
         (Volume(0, minor, device["own"] or "unknown", diskless=False, size=None, quorum=None),),
-        (Peer("peer", "Connected" if linked else state, None, None, (peer,)),),
+        (DrbdPeer("peer", "Connected" if linked else state, None, None, (peer,)),),
         8,
     )
 
@@ -282,8 +279,7 @@ def _more(resource: Resource, line: str) -> Resource:
     return replace(resource, peers=(replace(peer, volumes=(volume,)),))
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(Struct, frozen=True):
     """What a resync may do, in bytes a second: at most, and at least beside other I/O; None: not told, or no limit."""
 
     most: int | None
@@ -332,7 +328,7 @@ def _rates(options: Mapping[str, int]) -> Rates:
     return Rates(options.get("c-max-rate"), "c-max-rate", least)
 
 
-def resyncs(resource: Resource) -> Iterator[tuple[Peer, PeerVolume, Resync]]:
+def resyncs(resource: Resource) -> Iterator[tuple[DrbdPeer, PeerVolume, Resync]]:
     """Yield what is being synchronised, by peer and volume."""
     for peer in resource.peers:
         for volume in peer.volumes:

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import smp
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
 from sdstop.core.text import whole
 
@@ -38,8 +38,7 @@ _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 
 
-@dataclass(frozen=True, slots=True)
-class SasExpander(Reading):
+class SasExpander(Reading, frozen=True):
     """An expander as it answers for itself, one row each.
 
     `changes` is a number of 16 bits that it counts up with every link behind it that comes, goes or changes.
@@ -52,6 +51,9 @@ class SasExpander(Reading):
         "phys": Source("{told}", "number of phys"),
         "zoning": Source("{told}", "zoning enabled"),
         "changes": Source("{told}", "xpander change count"),
+    }
+    things: ClassVar = {
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
     }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
@@ -67,14 +69,16 @@ class SasExpander(Reading):
     told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False)]
 
 
-@dataclass(frozen=True, slots=True)
-class SasExpanderActivity(Reading):
+class SasExpanderActivity(Reading, frozen=True):
     """Links of an expander that came, went or changed between two readings, one row each."""
 
     family: ClassVar[str] = "sas_expander_activity"
     title: ClassVar[str] = "SAS expander changes"
     exported: ClassVar[bool] = False
     rows_of = Unplaced("it follows from two readings of an expander")
+    things: ClassVar = {
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
+    }
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]

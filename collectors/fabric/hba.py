@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric import sgmap
 from sdstop.collectors.fabric.locality import NODES, functions, node_cpus, node_of
-from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
+from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, files
 from sdstop.readings.disk import device_name
 
@@ -36,8 +36,7 @@ _FILES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Hba(Reading):
+class Hba(Reading, frozen=True):
     """A PCI function of storage, one row each: SCSI, SAS, RAID, SATA, NVMe, with disks or without.
 
     The link is the one between it and the port above. Speeds are transfers per second and lane; None where there is
@@ -52,6 +51,15 @@ class Hba(Reading):
         port_device_id="device",
         port_max_speed=_FILES["max_speed"],
         port_max_width=_FILES["max_width"],
+    )
+    things: ClassVar = {
+        "hba": Identity(ThingKind.HBA, Naming.PCI),
+        "port": Identity(ThingKind.PCIE_LINK, Naming.PCI),
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
+    }
+    joins = (
+        Join("hba", "port", Relation.ATTACHED),
+        Join("hba", "node", Relation.LOCATED),
     )
 
     hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it")]
@@ -73,14 +81,27 @@ class Hba(Reading):
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class DiskPath(Reading):
+class DiskPath(Reading, frozen=True):
     """The way from a disk to its HBA, one row a disk that hangs on PCI."""
 
     family: ClassVar[str] = "disk_path"
     title: ClassVar[str] = "Ways to disks"
     rows_of = (Source("{told}", "/dev/{device} "), Source(f"link:{BLOCK}/{{device:sysfs}}"))
     fields_of = files(f"{SAS_DEVICES}/{{end_device}}", enclosure="enclosure_identifier", bay="bay_identifier")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{end_device}", Naming.SCSI),)),
+        "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
+        "host": Identity(ThingKind.CONTROLLER, Naming.SCSI),
+        "hba": Identity(ThingKind.HBA, Naming.PCI),
+        "bay": Identity(ThingKind.SLOT, Naming.ENCLOSURE, "{enclosure}/{bay}"),
+        "enclosure": Identity(ThingKind.ENCLOSURE, Naming.ENCLOSURE),
+    }
+    joins = (
+        Join("device", "expander|host|hba", Relation.ATTACHED),
+        Join("host", "hba", Relation.PART),
+        Join("device", "bay|enclosure", Relation.LOCATED),
+        Join("bay", "enclosure", Relation.PART),
+    )
 
     device: Annotated[str, Label("Device", "Kernel name")]
     hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it")]
@@ -116,16 +137,16 @@ def kind_of(pci_class: int | None) -> str | None:
     return _KINDS.get(pci_class >> 8 & 0xFF, "storage")
 
 
-def _place(host: Host, path: str) -> Place:
+def _place(host: Host, path: str) -> PciePath:
     try:
         return parse_place(host.link(path))
     except TimedOut:
         raise
     except Unreadable:
-        return Place()
+        return PciePath()
 
 
-def _path(host: Host, entry: str, place: Place) -> DiskPath:
+def _path(host: Host, entry: str, place: PciePath) -> DiskPath:
     end = place.end_device or None
     base = f"{SAS_DEVICES}/{end}"
     enclosure = (host.maybe(f"{base}/enclosure_identifier") or None) if end else None

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric.cpulist import cpulist, parse_cpulist
 from sdstop.collectors.fabric.locality import NODES, PCI, functions, node_cpus, node_of
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, files
 
 IRQ = "/proc/irq"
@@ -18,8 +18,7 @@ MOST = 128
 _KINDS = {1: "storage", 2: "network"}
 
 
-@dataclass(frozen=True, slots=True)
-class CardInterrupts(Reading):
+class CardInterrupts(Reading, frozen=True):
     """A PCI function of storage or network and its message interrupts, one row each.
 
     Counts are of interrupts, not of how often they came. `far` ones go to CPUs of other nodes alone; None where the
@@ -30,6 +29,15 @@ class CardInterrupts(Reading):
     title: ClassVar[str] = "Interrupts of cards"
     rows_of = Source(f"{PCI}/{{card}}/numa_node")
     fields_of = files(f"{IRQ}/{{first_far}}", far="effective_affinity_list")
+    things: ClassVar = {
+        "card": Identity(Stated("kind", {"storage": ThingKind.HBA}, ThingKind.CONTROLLER), Naming.PCI),
+        "interfaces": Identity(ThingKind.NIC, Naming.NET, many=True),
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
+    }
+    joins = (
+        Join("interfaces", "card", Relation.PART),
+        Join("card", "node", Relation.LOCATED),
+    )
 
     card: Annotated[str, Label("Card", "PCI address")]
     kind: Annotated[str, Fact("Kind", "storage or network")]

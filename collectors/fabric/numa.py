@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.fabric.locality import FIRMWARE, PCI, functions, node_cpus, node_of
 from sdstop.collectors.fabric.place import is_function
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, files
 
 NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"
 
 
-@dataclass(frozen=True, slots=True)
-class NumaNode(Reading):
+class NumaNode(Reading, frozen=True):
     """A NUMA node, one row each (kernel drivers/base/node.c). Counters are of pages since boot.
 
     A node may have no CPUs, or no memory. `missed` pages were taken here although another node was preferred.
@@ -34,6 +33,9 @@ class NumaNode(Reading):
         "other": Source(f"{NODES}/{{node}}/numastat", "other_node"),
         "missed": Source(f"{NODES}/{{node}}/numastat", "numa_miss"),
         "foreign": Source(f"{NODES}/{{node}}/numastat", "numa_foreign"),
+    }
+    things: ClassVar = {
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
     }
 
     node: Annotated[str, Label("Node", "nodeN")]
@@ -56,14 +58,16 @@ class NumaNode(Reading):
         return int(self.node.removeprefix("node"))
 
 
-@dataclass(frozen=True, slots=True)
-class NumaActivity(Reading):
+class NumaActivity(Reading, frozen=True):
     """Where pages came from between two readings, one row a node."""
 
     family: ClassVar[str] = "numa_activity"
     title: ClassVar[str] = "NUMA activity"
     exported: ClassVar[bool] = False
     rows_of = Source(f"{NODES}/{{node}}/numastat")
+    things: ClassVar = {
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
+    }
 
     node: Annotated[str, Label("Node", "nodeN")]
     pages_per_second: Annotated[float, Metric("Pages/s", "Pages got from this node", "per_second")]
@@ -76,13 +80,17 @@ class NumaActivity(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceNode(Reading):
+class InterfaceNode(Reading, frozen=True):
     """A network card and the NUMA node that it is near to, one row an interface with hardware on PCI."""
 
     family: ClassVar[str] = "interface_node"
     title: ClassVar[str] = "NUMA nodes of network cards"
     rows_of = Source(f"{NET}/{{interface}}/device/numa_node")
+    things: ClassVar = {
+        "interface": Identity(ThingKind.NIC, Naming.NET),
+        "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
+    }
+    joins = (Join("interface", "node", Relation.LOCATED),)
 
     interface: Annotated[str, Label("Interface", "Kernel name")]
     node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _FUNCTION = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _HOST = re.compile(r"host\d+")
@@ -13,8 +14,7 @@ _ENCLOSURE = re.compile(r"0x[0-9a-f]{1,16}")
 _END = re.compile(r"end_device-\d+(:\d+){1,2}")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class PciePath(Struct, frozen=True):
     """The way to a device, outermost first; what is not on it is empty.
 
     `functions` are addresses of PCI functions: the last is what the device hangs on (an HBA, an NVMe drive), the one
@@ -33,13 +33,13 @@ def is_function(name: str) -> bool:
     return _FUNCTION.fullmatch(name) is not None
 
 
-def parse_place(path: str) -> Place:
+def parse_place(path: str) -> PciePath:
     """Read a device's folder, or a link to it (kernel drivers/scsi/scsi_transport_sas.c names what is SAS).
 
     ../../devices/pci0000:80/0000:80:02.0/0000:82:00.0/host1/port-1:0/expander-1:0/port-1:0:5/end_device-1:0:5/...
     """
     parts = path.split("/")
-    return Place(
+    return PciePath(
         tuple(part for part in parts if _FUNCTION.fullmatch(part)),
         next((part for part in parts if _HOST.fullmatch(part)), ""),
         tuple(part for part in parts if _PORT.fullmatch(part)),

@@ -7,11 +7,11 @@ something attached alone, and not at all where SMP is turned off.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
+
+from msgspec.structs import replace
 
 from sdstop.collectors.fabric import smp
 from sdstop.collectors.fabric.expander import COUNTERS as _FILES
@@ -26,9 +26,10 @@ from sdstop.collectors.fabric.expander import (
     recorded,
     take_recorded,
 )
-from sdstop.collectors.fabric.place import Place, enclosure_of, parse_place
+from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State, files
 
 PHYS = "/sys/class/sas_phy"
@@ -41,8 +42,7 @@ PACE = 300.0
 COUNTERS = tuple(_FILES)
 
 
-@dataclass(frozen=True, slots=True)
-class SasPhy(Reading):
+class SasPhy(Reading, frozen=True):
     """A phy of an HBA or an expander, one row each (kernel drivers/scsi/scsi_transport_sas.c).
 
     Counters stop at 2^32-1 and start again with the expander or when somebody clears them; None where nothing is
@@ -51,6 +51,15 @@ class SasPhy(Reading):
 
     family: ClassVar[str] = "sas_phy"
     title: ClassVar[str] = "SAS phys"
+    things: ClassVar = {
+        "phy": Identity(ThingKind.PHY, Naming.SCSI),
+        "owner": Identity(None, Naming.SCSI),
+        "attached": Identity(None, Naming.SCSI),
+    }
+    joins = (
+        Join("attached", "phy", Relation.ATTACHED),
+        Join("phy", "owner", Relation.PART),
+    )
 
     phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander")]
     owner: Annotated[str, Fact("Of", "The host (hostN) or expander (expander-H:N) that it belongs to")]
@@ -88,8 +97,7 @@ class SasPhy(Reading):
         return Source(f"{PHYS}/{self.phy}/{names.get(field, 'negotiated_linkrate')}")
 
 
-@dataclass(frozen=True, slots=True)
-class SasPhyActivity(Reading):
+class SasPhyActivity(Reading, frozen=True):
     """Errors of a phy between two readings, one row each; None of a link that came, went or changed in between."""
 
     family: ClassVar[str] = "sas_phy_activity"
@@ -97,6 +105,9 @@ class SasPhyActivity(Reading):
     exported: ClassVar[bool] = False
     rows_of = Source(f"{PHYS}/{{phy}}/invalid_dword_count")
     fields_of = files(f"{PHYS}/{{phy}}", **{f"{field}_per_second": name for field, name in _FILES.items()})
+    things: ClassVar = {
+        "phy": Identity(ThingKind.PHY, Naming.SCSI),
+    }
 
     phy: Annotated[str, Label("Phy", "Name of the phy")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -106,8 +117,7 @@ class SasPhyActivity(Reading):
     reset_problems_per_second: Annotated[float | None, Metric("Resets/s", "Failed link resets", "per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class SasPort(Reading):
+class SasPort(Reading, frozen=True):
     """A port: the phys that lead to the same device, one row each."""
 
     family: ClassVar[str] = "sas_port"
@@ -118,8 +128,7 @@ class SasPort(Reading):
     phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
 
 
-@dataclass(frozen=True, slots=True)
-class SasDevice(Reading):
+class SasDevice(Reading, frozen=True):
     """An expander or end device (a drive's port, an enclosure processor), one row each, and where it hangs."""
 
     family: ClassVar[str] = "sas_device"
@@ -128,6 +137,25 @@ class SasDevice(Reading):
     fields_of = files(
         f"{DEVICES}/{{device}}", address="sas_address", enclosure="enclosure_identifier", bay="bay_identifier"
     ) | files(f"{EXPANDERS}/{{device}}", product="product_id")
+    things: ClassVar = {
+        "device": Identity(
+            Stated(
+                "kind",
+                dict.fromkeys(("edge expander", "fanout expander"), ThingKind.EXPANDER),
+                ThingKind.DEVICE,
+            ),
+            Naming.SCSI,
+        ),
+        "above": Identity(None, Naming.SCSI),
+        "host": Identity(ThingKind.CONTROLLER, Naming.SCSI),
+        "bay": Identity(ThingKind.SLOT, Naming.ENCLOSURE, "{enclosure}/{bay}"),
+        "enclosure": Identity(ThingKind.ENCLOSURE, Naming.ENCLOSURE),
+    }
+    joins = (
+        Join("device", "above|host", Relation.ATTACHED),
+        Join("device", "bay|enclosure", Relation.LOCATED),
+        Join("bay", "enclosure", Relation.PART),
+    )
 
     device: Annotated[str, Label("Device", "expander-H:N or end_device-...")]
     kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander")]
@@ -158,16 +186,16 @@ def owner(name: str) -> str:
     return f"host{match[1]}" if match[2] is None else f"expander-{match[1]}:{match[2]}"
 
 
-def _place(host: Host, path: str) -> Place:
+def _place(host: Host, path: str) -> PciePath:
     try:
         return parse_place(host.link(path))
     except TimedOut:
         raise
     except Unreadable:
-        return Place()
+        return PciePath()
 
 
-def _port_of(name: str, place: Place) -> str | None:
+def _port_of(name: str, place: PciePath) -> str | None:
     """Return the port that leads to a device; an end device has its port's number."""
     if place.ports:
         return place.ports[-1]
@@ -280,9 +308,9 @@ def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
     log = talk.logs.get(row.number) if row.number is not None else None
     if log is not None and all(getattr(row, name) is None for name in COUNTERS):
         more: Mapping[str, Any] = {field: getattr(log, field) for field in COUNTERS}
-        return dataclasses.replace(row, **more, told=talk.told(row.number))
+        return replace(row, **more, told=talk.told(row.number))
     if row.number in talk.vacant and row.rate is None and row.state in {None, "Unknown"}:
-        return dataclasses.replace(row, state=smp.VACANT)
+        return replace(row, state=smp.VACANT)
     return row
 
 
@@ -346,7 +374,7 @@ OFTEN = 20.0
 
 def often() -> Collector:
     """Return the collector for a short, deep look, which may ask expanders more than once."""
-    return dataclasses.replace(SAS, pace=OFTEN)
+    return replace(SAS, pace=OFTEN)
 
 
 def _read_unasked(host: Host) -> Iterable[Reading]:
@@ -356,4 +384,4 @@ def _read_unasked(host: Host) -> Iterable[Reading]:
 def unasked() -> Collector:
     """Return the collector for where SMP is turned off: it may not run the commands that query expanders."""
     needs = tuple(need for need in SAS.needs if not isinstance(need, Command))
-    return dataclasses.replace(SAS, read=_read_unasked, needs=needs)
+    return replace(SAS, read=_read_unasked, needs=needs)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _LINE = re.compile(
     r"/dev/sg\d{1,5}  (?P<host>\d{1,5}) \d{1,5} \d{1,6} \d{1,10}  (?P<type>\d{1,2})"
@@ -13,8 +14,7 @@ _LINE = re.compile(
 DISK, ENCLOSURE = 0, 13
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class ScsiDevice(Struct, frozen=True):
     """A SCSI device: number of its host, peripheral type (0 a disk, 13 an enclosure), kernel name of a disk, names."""
 
     host: int
@@ -24,7 +24,7 @@ class Mapped:
     model: str | None
 
 
-def parse(text: str) -> list[Mapped]:
+def parse(text: str) -> list[ScsiDevice]:
     """Return the devices that have an answer; lines of those that are busy or gone (`-1 -1 -1 -1`) are left out.
 
     /dev/sg0  0 0 0 0  0  /dev/sda  TOSHIBA   MG07SCA14TA       0101
@@ -39,5 +39,5 @@ def parse(text: str) -> list[Mapped]:
             continue
         words = [(match[name] or "").strip() or None for name in ("device", "vendor", "model")]
         device = words[0].removeprefix("/dev/") if words[0] is not None else None
-        found.append(Mapped(int(match["host"]), int(match["type"]), device, words[1], words[2]))
+        found.append(ScsiDevice(int(match["host"]), int(match["type"]), device, words[1], words[2]))
     return found

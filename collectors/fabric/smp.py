@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import whole
@@ -12,8 +13,7 @@ VACANT = "vacant"
 UP = "up"
 
 
-@dataclass(frozen=True, slots=True)
-class General:
+class General(Struct, frozen=True):
     """What an expander says of itself; `changes` counts, in 16 bits, links that came, went or changed behind it."""
 
     phys: int | None
@@ -22,8 +22,7 @@ class General:
     enclosure: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PhyErrors:
+class PhyErrors(Struct, frozen=True):
     """The error log of a phy: counters of 32 bits that stop at the end; `changes` of the expander, None where it is 0.
 
     (smp_rep_phy_err_log leaves a change count of 0 out, so that 0 and unknown look the same.)
@@ -37,8 +36,7 @@ class PhyErrors:
     reset_problems: int
 
 
-@dataclass(frozen=True, slots=True)
-class Phy:
+class Phy(Struct, frozen=True):
     """A phy as it was discovered.
 
     `state` is up (something is attached), none, vacant, or the tool's word: disabled, reset problem, spinup hold...

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole
@@ -32,8 +33,7 @@ _KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops":
 _LARGEST = 1 << 64
 
 
-@dataclass(frozen=True, slots=True)
-class Throttle:
+class Throttle(Struct, frozen=True):
     """Limits of one direction: requests and bytes a second, None without one."""
 
     iops: int | None = None
@@ -45,8 +45,7 @@ class Throttle:
         return self.iops is not None or self.bytes is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Passed:
+class Passed(Struct, frozen=True):
     """What passed since the group or the device was made: requests and bytes of each direction."""
 
     reads: int = 0

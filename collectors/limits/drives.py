@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole, json_text
@@ -28,8 +29,7 @@ _OLD = re.compile(r"(?:bps|iops)(?:_rd|_wr)?(?:_max(?:_length)?)?|iops_size")
 _LARGEST = 1 << 62
 
 
-@dataclass(frozen=True, slots=True)
-class Drive:
+class QemuDrive(Struct, frozen=True):
     """A drive of a machine: what it is called there, what it is stored on, and QEMU's limits by their short names.
 
     `limits`: iops, bps, each also _rd and _wr, with _max and _max_length for bursts, and iops_size; 0 is no limit.
@@ -47,7 +47,7 @@ class Drive:
         return any(self.limits.get(f"{unit}{way}") for unit in ("iops", "bps") for way in _WAYS.values())
 
 
-def parse_domain(text: str) -> list[Drive]:
+def parse_domain(text: str) -> list[QemuDrive]:
     """Read a domain of libvirt, as configured or in the status file of a running one (/run/libvirt/qemu/NAME.xml).
 
         <domain type='kvm'><name>web</name><devices>
@@ -73,7 +73,7 @@ def parse_domain(text: str) -> list[Drive]:
     return [_disk(name, disk) for disk in domain.findall("devices/disk")]
 
 
-def _disk(machine: str, disk: ET.Element) -> Drive:
+def _disk(machine: str, disk: ET.Element) -> QemuDrive:
     limits: dict[str, int] = {}
     tune = disk.find("iotune")
     for item in tune if tune is not None else ():
@@ -87,7 +87,7 @@ def _disk(machine: str, disk: ET.Element) -> Drive:
     target = disk.find("target")
     group = tune.findtext("group_name") if tune is not None else None
     name = target.get("dev") if target is not None else None
-    return Drive(machine, name or "?", _source(disk.find("source")), limits, group or None)
+    return QemuDrive(machine, name or "?", _source(disk.find("source")), limits, group or None)
 
 
 def _source(source: ET.Element | None) -> str | None:
@@ -99,7 +99,7 @@ def _source(source: ET.Element | None) -> str | None:
     return source.get("dev") or source.get("file") or (f"{pool}/{volume}" if pool and volume else None)
 
 
-def parse_command_line(argv: Sequence[str]) -> list[Drive]:
+def parse_command_line(argv: Sequence[str]) -> list[QemuDrive]:
     """Return the drives with limits of a QEMU's command line; a throttle group of its own is a drive of that name.
 
         qemu-system-x86_64 -name guest=web -drive file=/dev/vg/web,if=virtio,id=d0,throttling.iops-total=500
@@ -109,7 +109,7 @@ def parse_command_line(argv: Sequence[str]) -> list[Drive]:
     source.
     """
     machine = "?"
-    drives: list[Drive] = []
+    drives: list[QemuDrive] = []
     groups: dict[str, dict[str, int]] = {}
     filters: dict[str, list[str | None]] = {}
     for option, value in _options(argv):
@@ -120,14 +120,14 @@ def parse_command_line(argv: Sequence[str]) -> list[Drive]:
             limits = _limits(said)
             group = said.get("throttling.group") or said.get("group")
             name = str(said.get("id") or said.get("if") or "drive")
-            drives.append(Drive("", name, json_text(said.get("file")), limits, json_text(group)))
+            drives.append(QemuDrive("", name, json_text(said.get("file")), limits, json_text(group)))
         elif option == "-object" and (said.get("qom-type") or said.get("")) == "throttle-group":
             groups[str(said.get("id"))] = _limits(said)
         elif option == "-blockdev" and said.get("driver") == "throttle":
             filters.setdefault(str(said.get("throttle-group")), []).append(_file(said))
     for group, limits in groups.items():
-        drives += [Drive("", group, source, limits, group) for source in filters.get(group, [None])]
-    return [Drive(machine, d.name, d.source, d.limits, d.group) for d in drives if d.is_limited]
+        drives += [QemuDrive("", group, source, limits, group) for source in filters.get(group, [None])]
+    return [QemuDrive(machine, d.name, d.source, d.limits, d.group) for d in drives if d.is_limited]
 
 
 def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
@@ -188,7 +188,7 @@ def _whole(text: str) -> int | None:
     return int(word) if is_whole(word, 19) and int(word) < _LARGEST else None
 
 
-def limits_of(drives: Sequence[Drive], devices: Mapping[str, str], origin: str) -> list[Limit]:
+def limits_of(drives: Sequence[QemuDrive], devices: Mapping[str, str], origin: str) -> list[Limit]:
     """Return a row for each limited drive and direction; drives of one throttle group of a machine have one together.
 
     `devices` are kernel names of sources that are block devices. What passes is counted by these devices alone: of a
@@ -208,15 +208,15 @@ def limits_of(drives: Sequence[Drive], devices: Mapping[str, str], origin: str) 
     return rows
 
 
-def _grouped(drives: Sequence[Drive]) -> list[list[Drive]]:
-    found: dict[tuple[str, str], list[Drive]] = {}
+def _grouped(drives: Sequence[QemuDrive]) -> list[list[QemuDrive]]:
+    found: dict[tuple[str, str], list[QemuDrive]] = {}
     for place, drive in enumerate(drives):
         if drive.is_limited:
             found.setdefault((drive.machine, drive.group or f"\0{place}"), []).append(drive)
     return list(found.values())
 
 
-def _row(drive: Drive, volume: str, direction: str, way: str, device: str | None, origin: str) -> Limit | None:
+def _row(drive: QemuDrive, volume: str, direction: str, way: str, device: str | None, origin: str) -> Limit | None:
     said = drive.limits
     iops, moved = said.get(f"iops{way}") or None, said.get(f"bps{way}") or None
     if iops is None and moved is None:

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterator
 from typing import Any
 
-from sdstop.collectors.limits.drives import Drive, parse_command_line, parse_domain
+from sdstop.collectors.limits.drives import QemuDrive, parse_command_line, parse_domain
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 
 QUESTION = "qemu.drives"
@@ -38,8 +38,8 @@ def drives(host: Host) -> list[dict[str, Any]]:
     return [_row(host, drive) for drive in known if drive.is_limited]
 
 
-def _of_libvirt(host: Host) -> tuple[list[Drive], set[str]]:
-    found: list[Drive] = []
+def _of_libvirt(host: Host) -> tuple[list[QemuDrive], set[str]]:
+    found: list[QemuDrive] = []
     machines: set[str] = set()
     try:
         files = [name for name in host.entries(STATE) if name.endswith(".xml")]
@@ -71,7 +71,7 @@ def _command_lines(host: Host) -> Iterator[list[str]]:
             yield argv
 
 
-def _row(host: Host, drive: Drive) -> dict[str, Any]:
+def _row(host: Host, drive: QemuDrive) -> dict[str, Any]:
     real = _followed(host, drive.source) if drive.source and drive.source.startswith("/dev/") else ""
     return {
         "machine": drive.machine,

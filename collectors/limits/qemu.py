@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sdstop.collectors.limits.drives import Drive, limits_of, parse_domain
+from sdstop.collectors.limits.drives import QemuDrive, limits_of, parse_domain
 from sdstop.collectors.limits.machines import QUESTION, drives
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
@@ -54,7 +54,7 @@ def _recorded(host: Host) -> Iterable[Limit]:
         yield from limits_of(drives, devices, path)
 
 
-def parse_answer(said: Any) -> tuple[list[Drive], dict[str, str]]:
+def parse_answer(said: Any) -> tuple[list[QemuDrive], dict[str, str]]:
     """Return drives and the kernel's names of their sources.
 
         [{"machine": "web", "drive": "vda", "source": "/dev/vg/web", "device": "dm-3", "group": null,
@@ -71,7 +71,7 @@ def parse_answer(said: Any) -> tuple[list[Drive], dict[str, str]]:
             raise Malformed(f"{QUESTION}: a drive without machine or limits")
         known = {str(k): v for k, v in limits.items() if isinstance(v, int) and not isinstance(v, bool) and v >= 0}
         source, group, device = (json_text(row.get(key)) for key in ("source", "group", "device"))
-        drives.append(Drive(row["machine"], json_text(row.get("drive")) or "?", source, known, group))
+        drives.append(QemuDrive(row["machine"], json_text(row.get("drive")) or "?", source, known, group))
         if source and device:
             devices[source] = device
     return drives, devices

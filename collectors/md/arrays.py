@@ -185,7 +185,7 @@ def read_members(host: Host) -> Iterable[Reading]:
             yield _member(host, md, device)
 
 
-def _member(host: Host, md: mdstat.MdArray, device: mdstat.Device) -> Member:
+def _member(host: Host, md: mdstat.MdArray, device: mdstat.MdstatDevice) -> Member:
     base = f"{folder(md.name)}/dev-{device.name.replace('/', '!')}"
     flags = host.maybe(f"{base}/state")
     place = host.maybe(f"{base}/slot")
@@ -209,7 +209,7 @@ def _member(host: Host, md: mdstat.MdArray, device: mdstat.Device) -> Member:
     )
 
 
-def _slot(md: mdstat.MdArray, device: mdstat.Device) -> int | None:
+def _slot(md: mdstat.MdArray, device: mdstat.MdstatDevice) -> int | None:
     """Return the slot without sysfs: a device's number, where all slots are in sync and the numbers are the slots."""
     if md.slots is None or "_" in md.slots or device.flags & {"F", "S", "J", "R"}:
         return None
@@ -217,7 +217,7 @@ def _slot(md: mdstat.MdArray, device: mdstat.Device) -> int | None:
     return device.number if sorted(holders) == list(range(len(md.slots))) else None
 
 
-def _state(flags: str | None, device: mdstat.Device, slot: int | None, md: mdstat.MdArray) -> str:
+def _state(flags: str | None, device: mdstat.MdstatDevice, slot: int | None, md: mdstat.MdArray) -> str:
     words = set((flags or "").split(","))
     for word, letter in (("faulty", "F"), ("journal", "J"), ("replacement", "R")):
         if word in words or letter in device.flags:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 
 KIB = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class MdstatDevice(Struct, frozen=True):
     """A device of an array: `number` is its entry in the superblock, no slot; `flags` letters such as F, S, J, W, R."""
 
     name: str
@@ -20,8 +20,7 @@ class Device:
     flags: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """What an array synchronises: bytes (of a device), the kernel's guess of seconds left and bytes a second."""
 
     operation: str
@@ -31,16 +30,14 @@ class Progress:
     speed: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(Struct, frozen=True):
     """A synchronisation that does not run: `operation` resync, recover or reshape; `word` DELAYED, PENDING, REMOTE."""
 
     operation: str
     word: str
 
 
-@dataclass(frozen=True, slots=True)
-class Bitmap:
+class Bitmap(Struct, frozen=True):
     """The write-intent bitmap: pages in memory of all, bytes that a bit stands for, the file where it is external."""
 
     pages: int
@@ -49,8 +46,7 @@ class Bitmap:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MdArray:
+class MdArray(Struct, frozen=True):
     """One array as mdstat prints it; sizes in bytes, None where its personality does not say.
 
     `activity` is active, inactive or broken. `working` of `raid_disks` members are in sync; `slots` has U or _ for
@@ -61,7 +57,7 @@ class MdArray:
     activity: str
     read_only: str | None
     personality: str | None
-    devices: tuple[Device, ...]
+    devices: tuple[MdstatDevice, ...]
     size: int | None = None
     metadata: str | None = None
     level: int | None = None
@@ -142,7 +138,7 @@ def _array(head: re.Match[str], body: list[str]) -> MdArray:
         device = _DEVICE.fullmatch(word)
         if device:
             flags = frozenset(device[3][1::3])
-            devices.append(Device(device[1], int(device[2]), flags))
+            devices.append(MdstatDevice(device[1], int(device[2]), flags))
         elif personality is None and not devices:
             personality = word
     found: dict[str, object] = {}

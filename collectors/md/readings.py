@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State, files
 from sdstop.readings.rebuild import MDSTAT
 
 
-@dataclass(frozen=True, slots=True)
-class Array(Reading):
+class Array(Reading, frozen=True):
     """An md array, one row each: what it is made of, how whole it is, what it is doing.
 
     From /proc/mdstat and /sys/block/mdX/md (kernel drivers/md/md.c). Level and layout are None while an
@@ -29,6 +28,9 @@ class Array(Reading):
         policy="consistency_policy",
         last_action="last_sync_action",
     )
+    things: ClassVar = {
+        "array": Identity(ThingKind.ARRAY, Naming.DEV),
+    }
 
     array: Annotated[str, Label("Array", "Kernel name of the array")]
     state: Annotated[
@@ -85,8 +87,7 @@ class Array(Reading):
         return self.level is not None and self.level not in {"raid0", "linear", "container", "faulty"}
 
 
-@dataclass(frozen=True, slots=True)
-class Member(Reading):
+class Member(Reading, frozen=True):
     """A device of an md array, one row each; also spares, journals and failed ones that are still listed.
 
     From mdstat's device list and /sys/block/mdX/md/dev-NAME/. `device` is the kernel's name and may be a
@@ -99,6 +100,11 @@ class Member(Reading):
     fields_of = files(
         "/sys/block/{array:sysfs}/md/dev-{device:sysfs}", "slot", "state", "errors", "bad_blocks", "recovery_start"
     )
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+        "array": Identity(ThingKind.ARRAY, Naming.DEV),
+    }
+    joins = (Join("array", "device", Relation.MEMBER),)
 
     array: Annotated[str, Label("Array", "Kernel name of the array")]
     device: Annotated[str, Label("Device", "Kernel name of the member")]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 
@@ -11,8 +12,7 @@ LARGEST = 4096
 """Disks beyond which no array is looked at: md has no more than a few hundred."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """What decides where copies stand.
 
     `raid_disks` members; on raid10 near copies on neighbours, far copies (an offset layout counts as far) shifted

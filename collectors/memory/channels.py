@@ -7,15 +7,15 @@ publish, with one module on each channel; `source` says who, and what was compar
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _ARK = "Intel ARK, product specifications"
 _AMD = "AMD, server processor specifications"
 _SEEN = "; the same number of channels in slot names of real machines"
 
 
-@dataclass(frozen=True, slots=True)
-class Family:
+class Family(Struct, frozen=True):
     """Processors whose name matches: channels of a socket, and MT/s with one module a channel, None if it differs."""
 
     pattern: str

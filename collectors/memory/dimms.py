@@ -6,15 +6,15 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.memory import dmidecode, smbios
 from sdstop.collectors.memory.channels import family
 from sdstop.collectors.memory.locator import Slot, places
-from sdstop.collectors.memory.smbios import Device, Processor, Table
+from sdstop.collectors.memory.smbios import MemoryDevice, Processor, Table
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
@@ -24,8 +24,7 @@ _BUS = 8
 """Bytes of one transfer of a module; the two halves of DDR5's make as many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dimm(Reading):
+class Dimm(Reading, frozen=True):
     """A slot for a memory module, one row each, empty ones as well; read once, as a module changes with the power off.
 
     Speeds are in transfers a second, of 8 bytes each.
@@ -34,6 +33,15 @@ class Dimm(Reading):
     family: ClassVar[str] = "dimm"
     title: ClassVar[str] = "Memory modules"
     rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
+    things: ClassVar = {
+        "slot": Identity(ThingKind.DIMM, Naming.DIMM),
+        "channel": Identity(ThingKind.MEMORY_CHANNEL, Naming.SOCKET, "{socket}/{channel}"),
+        "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
+    }
+    joins = (
+        Join("slot", "channel|socket", Relation.ATTACHED),
+        Join("channel", "socket", Relation.PART),
+    )
 
     slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart")]
     socket: Annotated[str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it")]
@@ -53,8 +61,7 @@ class Dimm(Reading):
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySocket(Reading):
+class MemorySocket(Reading, frozen=True):
     """A populated processor socket and its memory, one row each.
 
     What is not known of the slots (whose they are) is None. `used` counts channels with a module; with `at_most` it is
@@ -64,6 +71,9 @@ class MemorySocket(Reading):
     family: ClassVar[str] = "memory_socket"
     title: ClassVar[str] = "Memory of each processor"
     rows_of = (Source("{where}", "{needle}"), Source(TABLE, "{needle}"))
+    things: ClassVar = {
+        "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
+    }
 
     socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware")]
     cpu: Annotated[str | None, Fact("Processor", "Model")]
@@ -149,7 +159,7 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
         yield _socket(n, processor, names[n], own, devices, where, whole=whole, virtual=table.virtual)
 
 
-def _names(devices: Sequence[Device]) -> list[str]:
+def _names(devices: Sequence[MemoryDevice]) -> list[str]:
     """Return a name for each slot: its locator, with the bank's where this is not unique, else with a number."""
     short = [d.locator or d.bank or "slot" for d in devices]
     often = Counter(short)
@@ -167,8 +177,8 @@ def _socket(
     n: int,
     processor: Processor,
     model: str | None,
-    own: Sequence[tuple[Device, str | None]] | None,
-    devices: Sequence[Device],
+    own: Sequence[tuple[MemoryDevice, str | None]] | None,
+    devices: Sequence[MemoryDevice],
     where: str,
     *,
     whole: bool,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
-from sdstop.collectors.memory.smbios import Array, Device, Mapped, Processor, Table, said, virtual
+from sdstop.collectors.memory.smbios import MappedAddresses, MemoryArray, MemoryDevice, Processor, Table, said, virtual
 from sdstop.core.host import Malformed
 from sdstop.core.text import is_whole
 
@@ -98,9 +98,9 @@ def _processor(fields: Mapping[str, str]) -> Processor:
     return Processor(said(fields.get("Socket Designation", "")), said(fields.get("Version", "")), populated)
 
 
-def _array(handle: int | None, fields: Mapping[str, str]) -> Array:
+def _array(handle: int | None, fields: Mapping[str, str]) -> MemoryArray:
     devices = fields.get("Number Of Devices", "")
-    return Array(
+    return MemoryArray(
         -1 if handle is None else handle,
         fields.get("Use") == "System Memory",
         _ECC.get(fields.get("Error Correction Type", "")),
@@ -121,11 +121,11 @@ def _speed(text: str) -> int | None:
     return int(found[1]) or None if found else None
 
 
-def _device(handle: int | None, fields: Mapping[str, str]) -> Device:
+def _device(handle: int | None, fields: Mapping[str, str]) -> MemoryDevice:
     kind = said(fields.get("Type", ""))
     rank = fields.get("Rank", "")
     technology = fields.get("Memory Technology", "")
-    return Device(
+    return MemoryDevice(
         handle,
         _handle(fields.get("Array Handle")),
         _size(fields.get("Size", "")),
@@ -142,11 +142,11 @@ def _device(handle: int | None, fields: Mapping[str, str]) -> Device:
     )
 
 
-def _mapped(fields: Mapping[str, str], *, device: bool) -> Iterator[Mapped]:
+def _mapped(fields: Mapping[str, str], *, device: bool) -> Iterator[MappedAddresses]:
     owner = _handle(fields.get("Physical Device Handle" if device else "Physical Array Handle"))
     ends = [fields.get(name, "") for name in ("Starting Address", "Ending Address")]
     if owner is None or not all(re.fullmatch(r"0x[0-9A-Fa-f]{1,16}", end) for end in ends):
         return
     start, last = (int(end, 16) for end in ends)
     if last >= start:
-        yield Mapped(owner, start, last + 1, device)
+        yield MappedAddresses(owner, start, last + 1, device)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Unplaced, files
 
 MC = "/sys/devices/system/edac/mc"
@@ -21,8 +21,7 @@ _CONTROLLER = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryController(Reading):
+class MemoryController(Reading, frozen=True):
     """A memory controller, one row each (kernel drivers/edac/edac_mc_sysfs.c). Counts begin with its driver.
 
     `unplaced` errors are those of which the hardware does not say which module it was; they are in the others, too.
@@ -32,6 +31,9 @@ class MemoryController(Reading):
     title: ClassVar[str] = "Memory controllers"
     rows_of = Source(f"{MC}/{{controller}}/ce_count")
     fields_of = files(f"{MC}/{{controller}}", **_CONTROLLER)
+    things: ClassVar = {
+        "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
+    }
 
     controller: Annotated[str, Label("Controller", "mcN")]
     name: Annotated[str | None, Fact("Name", "What its driver calls it")]
@@ -47,12 +49,16 @@ class MemoryController(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryErrors(Reading):
+class MemoryErrors(Reading, frozen=True):
     """A module (dimm), rank, or row and channel of one, as far as the controller can tell them apart, one row each."""
 
     family: ClassVar[str] = "memory_errors"
     title: ClassVar[str] = "Memory errors"
+    things: ClassVar = {
+        "place": Identity(ThingKind.DIMM, Naming.EDAC, aliases=(("{label}", Naming.DIMM),)),
+        "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
+    }
+    joins = (Join("place", "controller", Relation.ATTACHED),)
 
     place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN")]
     controller: Annotated[str, Fact("Controller", "mcN")]
@@ -74,14 +80,16 @@ class MemoryErrors(Reading):
         return Source(f"{MC}/{self.place}/{names.get(field, 'dimm_ce_count')}")
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryErrorActivity(Reading):
+class MemoryErrorActivity(Reading, frozen=True):
     """Errors of a place, or of a controller, between two readings, one row each."""
 
     family: ClassVar[str] = "memory_error_activity"
     title: ClassVar[str] = "New memory errors"
     exported: ClassVar[bool] = False
     rows_of = Unplaced("it follows from two readings of a place")
+    things: ClassVar = {
+        "place": Identity(None, Naming.EDAC),
+    }
 
     place: Annotated[str, Label("Place", "As in the other tables")]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
@@ -89,13 +97,15 @@ class MemoryErrorActivity(Reading):
     uncorrected: Annotated[int, Metric("Uncorrected", "New errors that were not")]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryControllerActivity(MemoryErrorActivity):
+class MemoryControllerActivity(MemoryErrorActivity, frozen=True):
     """The same of a whole controller."""
 
     family: ClassVar[str] = "memory_controller_activity"
     title: ClassVar[str] = "New errors of memory controllers"
     rows_of = Unplaced("it follows from two readings of a controller")
+    things: ClassVar = {
+        "place": Identity(ThingKind.CONTROLLER, Naming.EDAC),
+    }
 
 
 def read(host: Host) -> Iterable[Reading]:

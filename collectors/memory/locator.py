@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _Read = Callable[["Slot"], tuple[str, str | None] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """A slot's names, the number of its array among those of system memory, and whether a module is in it."""
 
     locator: str
@@ -28,8 +28,7 @@ class Slot:
         return f"{self.locator}|{self.bank}"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class SlotPlace(Struct, frozen=True):
     """Where a slot is: the number of its socket, from 0, and a name of the channel, unique within the socket."""
 
     socket: int | None = None
@@ -61,7 +60,7 @@ _BOTH = (
 _LETTER = re.compile(r"(?:DIMM[ _]?)?([A-Z])\d{1,2}")
 
 
-def places(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[Place]:
+def places(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[SlotPlace]:
     """Return where each slot is. `sockets` are there, filled or not; `channels` is a socket's number, if known."""
     for wanted in (slots, [slot for slot in slots if slot.filled]):
         for read in _readings(slots, sockets, channels):
@@ -71,8 +70,8 @@ def places(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[Pl
             names = sorted({said[0] for said in found if said is not None}, key=lambda name: (len(name), name))
             # Counted from 0 or from 1: which, is certain only when every socket is seen.
             if len(names) == sockets:
-                return [Place() if said is None else Place(names.index(said[0]), said[1]) for said in found]
-    return [Place(0) for _ in slots] if sockets == 1 else [Place() for _ in slots]
+                return [SlotPlace() if said is None else SlotPlace(names.index(said[0]), said[1]) for said in found]
+    return [SlotPlace(0) for _ in slots] if sockets == 1 else [SlotPlace() for _ in slots]
 
 
 def _readings(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[_Read]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 
@@ -29,8 +30,7 @@ _NOTHING = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Processor:
+class Processor(Struct, frozen=True):
     """A socket for a processor (type 4). `populated` None where the firmware does not say."""
 
     designation: str | None
@@ -38,8 +38,7 @@ class Processor:
     populated: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Array:
+class MemoryArray(Struct, frozen=True):
     """A set of slots (type 16). `capacity` in bytes, `devices` the slots that it says it has."""
 
     handle: int
@@ -49,8 +48,7 @@ class Array:
     devices: int
 
 
-@dataclass(frozen=True, slots=True)
-class Device:
+class MemoryDevice(Struct, frozen=True):
     """A slot and what is in it (type 17).
 
     `size` in bytes, 0 of an empty slot, None if the firmware does not know; speeds in MT/s; `dram` is false of
@@ -71,8 +69,7 @@ class Device:
     dram: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Mapped:
+class MappedAddresses(Struct, frozen=True):
     """Addresses, `start` to `end` in bytes, the end not included, of an array (type 19) or device (type 20)."""
 
     owner: int
@@ -81,19 +78,17 @@ class Mapped:
     device: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """What the firmware tells of processors and memory. `virtual`: the machine says it is a virtual one."""
 
     processors: tuple[Processor, ...] = ()
-    arrays: tuple[Array, ...] = ()
-    devices: tuple[Device, ...] = ()
-    mapped: tuple[Mapped, ...] = ()
+    arrays: tuple[MemoryArray, ...] = ()
+    devices: tuple[MemoryDevice, ...] = ()
+    mapped: tuple[MappedAddresses, ...] = ()
     virtual: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Structure:
+class Structure(Struct, frozen=True):
     """One structure: its formatted area, header included, and its strings."""
 
     type: int
@@ -183,17 +178,17 @@ def _processor(s: Structure) -> Processor:
     return Processor(s.string(0x04), s.string(0x10), None if status is None else bool(status & 0x40))
 
 
-def _array(s: Structure) -> Array:
+def _array(s: Structure) -> MemoryArray:
     capacity = s.number(0x07, 4)
     size = s.number(0x0F, 8) if capacity == 0x80000000 else capacity * 1024 if capacity else None
     ecc = _ECC.get(s.number(0x06, 1) or 0)
-    return Array(s.handle, s.number(0x05, 1) == 3, ecc, size, s.number(0x0D, 2) or 0)
+    return MemoryArray(s.handle, s.number(0x05, 1) == 3, ecc, size, s.number(0x0D, 2) or 0)
 
 
-def _device(s: Structure) -> Device:
+def _device(s: Structure) -> MemoryDevice:
     kind = s.number(0x12, 1) or 0
     technology = s.number(0x28, 1)
-    return Device(
+    return MemoryDevice(
         s.handle,
         s.number(0x04, 2),
         _size(s),
@@ -224,7 +219,7 @@ def _speed(s: Structure, offset: int, extended: int) -> int | None:
     return (s.number(extended, 4) if speed == 0xFFFF else speed) or None
 
 
-def _mapped(s: Structure) -> Iterator[Mapped]:
+def _mapped(s: Structure) -> Iterator[MappedAddresses]:
     device = s.type == 20
     start, last, owner = s.number(0x04, 4), s.number(0x08, 4), s.number(0x0C, 2)
     if start is None or last is None or owner is None:
@@ -233,6 +228,6 @@ def _mapped(s: Structure) -> Iterator[Mapped]:
         at = 0x13 if device else 0x0F
         low, high = s.number(at, 8), s.number(at + 8, 8)
         if low is not None and high is not None and high >= low:
-            yield Mapped(owner, low, high + 1, device)
+            yield MappedAddresses(owner, low, high + 1, device)
     elif last >= start:
-        yield Mapped(owner, start * 1024, (last + 1) * 1024, device)
+        yield MappedAddresses(owner, start * 1024, (last + 1) * 1024, device)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec import Struct
 
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Unplaced
 from sdstop.core.text import whole_total
 
@@ -23,8 +25,7 @@ _KEY = command_key(ASK)
 _ESTABLISHED = "01"
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClient(Reading):
+class StorageClient(Reading, frozen=True):
     """A client of a service, one row each: all its connections to one address of this node together.
 
     Bytes are those of its connections that are there now (tcp_info, Linux 4.1 and later), so they go back when one is
@@ -34,6 +35,11 @@ class StorageClient(Reading):
     family: ClassVar[str] = "storage_client"
     title: ClassVar[str] = "Clients of this node's storage"
     exported: ClassVar[bool] = False
+    things: ClassVar = {
+        "client": Identity(ThingKind.CLIENT, Naming.ADDRESS),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (Join("client", "interface", Relation.CARRIED),)
 
     client: Annotated[str, Label("Client", "Address of the client")]
     service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp; by the port of this node")]
@@ -49,8 +55,7 @@ class StorageClient(Reading):
         return Source(_KEY, f"{_bracketed(self.client)}:")
 
 
-@dataclass(frozen=True, slots=True)
-class StorageClientActivity(Reading):
+class StorageClientActivity(Reading, frozen=True):
     """What a client moved between two readings, one row each."""
 
     family: ClassVar[str] = "storage_client_activity"
@@ -65,8 +70,7 @@ class StorageClientActivity(Reading):
     sent_per_second: Annotated[float, Metric("Sent/s", "Bytes that it took from here", "bytes_per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class ClientConnection(Struct, frozen=True):
     """A connection as ss tells it: addresses, port of this node, bytes received and acknowledged by the client."""
 
     address: str
@@ -94,7 +98,7 @@ def served(text: str) -> bool:
     return False
 
 
-def parse_connections(text: str) -> list[Connection]:
+def parse_connections(text: str) -> list[ClientConnection]:
     """Return the connections of `ss -tinO state established` (iproute2 5.x and 6.x), one a line.
 
     Recv-Q Send-Q  Local Address:Port   Peer Address:Port Process
@@ -112,7 +116,7 @@ def parse_connections(text: str) -> list[Connection]:
             more = match[4]
             told = "bytes_" in more or "segs_in" in more
             found.append(
-                Connection(
+                ClientConnection(
                     address,
                     int(match[2]),
                     client,
@@ -185,10 +189,10 @@ def read(host: Host) -> Iterable[Reading]:
     return _rows(host, [row for row in parse_connections(output.text) if row.port in PORTS])
 
 
-def _rows(host: Host, connections: list[Connection]) -> Iterator[StorageClient]:
+def _rows(host: Host, connections: list[ClientConnection]) -> Iterator[StorageClient]:
     routes = parse_routes(host.maybe(ROUTES) or "")
     addresses = parse_addresses(host.maybe(ADDRESSES6) or "")
-    grouped: dict[tuple[str, str, str], list[Connection]] = {}
+    grouped: dict[tuple[str, str, str], list[ClientConnection]] = {}
     for row in connections:
         if not ipaddress.ip_address(row.client).is_loopback:
             grouped.setdefault((row.client, PORTS[row.port], row.address), []).append(row)

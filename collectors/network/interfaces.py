@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
+from sdstop.core.joins import Identity, Naming, Stated, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, files
 from sdstop.core.text import is_whole
 
@@ -27,8 +27,7 @@ STATISTICS = {
 """Fields of Interface that are counters, and their files in /sys/class/net/X/statistics."""
 
 
-@dataclass(frozen=True, slots=True)
-class Interface(Reading):
+class Interface(Reading, frozen=True):
     """A network interface, one row each: what it is, its link, and its error counters one by one.
 
     From /sys/class/net/X (kernel net/core/net-sysfs.c) every 10 s, at once when an interface comes, goes, or
@@ -48,6 +47,11 @@ class Interface(Reading):
             "parent": Source(f"list:{CLASS}/{{interface}}", "lower_{parent}"),
         }
     )
+    things: ClassVar = {
+        "interface": Identity(
+            Stated("kind", {"bond": ThingKind.BOND, "team": ThingKind.BOND}, ThingKind.NIC), Naming.NET
+        ),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     kind: Annotated[
@@ -102,8 +106,7 @@ class Interface(Reading):
 _AWAY = frozenset({"down", "notpresent", "lowerlayerdown"})
 
 
-@dataclass(frozen=True, slots=True)
-class Traffic(Reading):
+class Traffic(Reading, frozen=True):
     """What went through an interface since it was made, one row each, from /proc/net/dev every second.
 
     The kernel adds up here: `rx_dropped` counts frames that the card missed too, `rx_frame` those of a wrong
@@ -113,6 +116,9 @@ class Traffic(Reading):
     family: ClassVar[str] = "interface_traffic"
     title: ClassVar[str] = "Interface traffic"
     rows_of = Source(PROC_DEV, "{interface}:")
+    things: ClassVar = {
+        "interface": Identity(None, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     rx_bytes: Annotated[int, Metric("RX", "Bytes received", "bytes", kind=Kind.COUNTER)]
@@ -141,14 +147,16 @@ class Traffic(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceActivity(Reading):
+class InterfaceActivity(Reading, frozen=True):
     """What goes through an interface per second, one row each, between two reads of /proc/net/dev."""
 
     family: ClassVar[str] = "interface_activity"
     title: ClassVar[str] = "Interface activity"
     exported: ClassVar[bool] = False
     rows_of = Source(PROC_DEV, "{interface}:")
+    things: ClassVar = {
+        "interface": Identity(None, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
     rx_bytes_per_second: Annotated[float, Metric("RX", "Bytes received per second", "bytes_per_second")]

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State, files
 
 CLASS = netclass.CLASS
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceLink(Reading):
+class InterfaceLink(Reading, frozen=True):
     """Which interface carries which, one row a pair: frames of `upper` go through `interface`.
 
     `relation` is what `upper` is: bond, bridge, team, vlan, macvlan ...; for a pair of veth, "veth": the two
@@ -25,6 +24,21 @@ class InterfaceLink(Reading):
 
     family: ClassVar[str] = "interface_link"
     title: ClassVar[str] = "Interface relations"
+    things: ClassVar = {
+        "upper": Identity(None, Naming.NET),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (
+        Join(
+            "upper",
+            "interface",
+            Stated(
+                "relation",
+                {"bond": Relation.MEMBER, "team": Relation.MEMBER, "veth": None},
+                Relation.CARRIED,
+            ),
+        ),
+    )
 
     interface: Annotated[str, Label("Interface", "The lower interface, or one end of a veth pair")]
     upper: Annotated[str, Label("Upper", "What is built upon it, or the other end")]
@@ -38,8 +52,7 @@ class InterfaceLink(Reading):
         return Source(f"list:{CLASS}/{self.interface}", f"upper_{self.upper}")
 
 
-@dataclass(frozen=True, slots=True)
-class Bond(Reading):
+class Bond(Reading, frozen=True):
     """A bond, one row each, from /sys/class/net/X/bonding (kernel drivers/net/bonding/bond_sysfs.c)."""
 
     family: ClassVar[str] = "bond"
@@ -53,6 +66,9 @@ class Bond(Reading):
         hash_policy="xmit_hash_policy",
         link="mii_status",
     )
+    things: ClassVar = {
+        "interface": Identity(ThingKind.BOND, Naming.NET),
+    }
 
     interface: Annotated[str, Label("Bond", "Kernel name of the bond")]
     mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...")]
@@ -63,8 +79,7 @@ class Bond(Reading):
     miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
 
 
-@dataclass(frozen=True, slots=True)
-class BondSlave(Reading):
+class BondSlave(Reading, frozen=True):
     """An interface of a bond, one row each, from /sys/class/net/X/bonding_slave."""
 
     family: ClassVar[str] = "bond_slave"
@@ -77,6 +92,11 @@ class BondSlave(Reading):
         link_failures="link_failure_count",
         aggregator="ad_aggregator_id",
     )
+    things: ClassVar = {
+        "interface": Identity(ThingKind.NIC, Naming.NET),
+        "bond": Identity(ThingKind.BOND, Naming.NET),
+    }
+    joins = (Join("bond", "interface", Relation.MEMBER),)
 
     bond: Annotated[str, Label("Bond", "Kernel name of the bond")]
     interface: Annotated[str, Label("Slave", "Kernel name of the slave")]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.host import Host
 
@@ -18,8 +19,7 @@ INHERITED = frozenset({"bond", "team", "vlan", "macvlan"})
 """Kinds whose speed is that of what they are built upon."""
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """An interface's folder: its kind, and the interfaces it is built upon and that are built upon it."""
 
     name: str

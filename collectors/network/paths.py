@@ -6,11 +6,13 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec import Struct
 
 from sdstop.core.collector import LIVE, SLOW, Collector, Command, Need
 from sdstop.core.host import Failed, Host, Malformed
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
 
 NETSTAT = "/proc/net/netstat"
@@ -18,8 +20,7 @@ SNMP = "/proc/net/snmp"
 SOFTNET = "/proc/net/softnet_stat"
 
 
-@dataclass(frozen=True, slots=True)
-class Tcp(Reading):
+class Tcp(Reading, frozen=True):
     """Counters of the node's IP stack since boot, one row, from /proc/net/snmp and /proc/net/netstat."""
 
     family: ClassVar[str] = "tcp"
@@ -67,8 +68,7 @@ class Tcp(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class TcpActivity(Reading):
+class TcpActivity(Reading, frozen=True):
     """The same per second, between two reads."""
 
     family: ClassVar[str] = "tcp_activity"
@@ -88,8 +88,7 @@ class TcpActivity(Reading):
     timeouts_per_second: Annotated[float | None, Metric("Timeouts/s", "Timeouts per second", "per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class Softnet(Reading):
+class Softnet(Reading, frozen=True):
     """A CPU's receive queue since boot, one row each, from /proc/net/softnet_stat."""
 
     family: ClassVar[str] = "softnet"
@@ -102,8 +101,7 @@ class Softnet(Reading):
     squeezed: Annotated[int, Metric("Squeezed", "Times the CPU ran out of budget with packets left", kind=Kind.COUNTER)]
 
 
-@dataclass(frozen=True, slots=True)
-class PathMtu(Reading):
+class PathMtu(Reading, frozen=True):
     """A destination for which the kernel learnt a smaller MTU than its interface has, one row each.
 
     From `ip -j -s route show cache` and the same with -6. The kernel keeps such an exception for ten minutes
@@ -112,6 +110,11 @@ class PathMtu(Reading):
 
     family: ClassVar[str] = "path_mtu"
     title: ClassVar[str] = "Learnt path MTUs"
+    things: ClassVar = {
+        "destination": Identity(ThingKind.PEER, Naming.ADDRESS),
+        "interface": Identity(None, Naming.NET),
+    }
+    joins = (Join("destination", "interface", Relation.CARRIED),)
 
     destination: Annotated[str, Label("Destination", "Address that the exception is for")]
     interface: Annotated[str | None, Fact("Interface", "Interface that the path leaves by")]
@@ -266,8 +269,7 @@ def read_paths(host: Host) -> Iterable[Reading]:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(Struct, frozen=True):
     """An exception to a route: the path's MTU, and seconds until it is forgotten."""
 
     mtu: int

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 from sdstop.readings.disk import sysfs_name
 
@@ -22,8 +22,7 @@ _NAMESPACE = re.compile(r"(nvme[0-9]+)(?:c[0-9]+)?(n[0-9]+)")
 _NBD = re.compile(r"nbd[0-9]+")
 
 
-@dataclass(frozen=True, slots=True)
-class StorageSession(Reading):
+class StorageSession(Reading, frozen=True):
     """A session with storage elsewhere, one row each.
 
     A stream of bytes is cut by what TCP likes, and put together again before anybody stores it: unlike AoE's frames
@@ -32,6 +31,17 @@ class StorageSession(Reading):
 
     family: ClassVar[str] = "storage_session"
     title: ClassVar[str] = "Storage sessions"
+    things: ClassVar = {
+        "session": Identity(ThingKind.SESSION, Naming.SESSION),
+        "devices": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
+        "target": Identity(ThingKind.TARGET, Naming.TARGET),
+        "peer": Identity(ThingKind.PEER, Naming.ADDRESS),
+    }
+    joins = (
+        Join("devices", "session", Relation.SERVED),
+        Join("session", "target", Relation.SERVED),
+        Join("target|session", "peer", Relation.SERVED),
+    )
 
     session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0, nbd0")]
     transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma, nvme-fc or nbd")]

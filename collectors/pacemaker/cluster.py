@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors.pacemaker.crm_mon import (
     MON,
     Failure,
     Managed,
-    Member,
-    Status,
+    PacemakerNode,
+    PacemakerStatus,
     nodes_of,
     parse_name,
     parse_status,
@@ -28,8 +27,7 @@ _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon where Pacemaker does not run: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterResource(Reading):
+class ClusterResource(Reading, frozen=True):
     """What a high-availability cluster starts and moves, one row each; a clone's instances are one."""
 
     family: ClassVar[str] = "cluster_resource"
@@ -88,7 +86,7 @@ def _said(key: str, output: Output) -> str:
     raise Failed(key, f"exit {output.exit}: {said[:200]}")
 
 
-def _cluster(said: Status, name: str, key: str) -> Cluster:
+def _cluster(said: PacemakerStatus, name: str, key: str) -> Cluster:
     voters = [member for member in said.members if member.kind == "member"]
     wrong = list(_wrong(said))
     state = "maintenance" if said.maintenance else "quorum" if said.quorum else "partition"
@@ -118,7 +116,7 @@ def _cluster(said: Status, name: str, key: str) -> Cluster:
     )
 
 
-def _wrong(said: Status) -> Iterable[str]:
+def _wrong(said: PacemakerStatus) -> Iterable[str]:
     if said.leader is None:
         yield "nobody leads it: no resource is started, moved or fenced"
     elif said.quorum is False:
@@ -133,7 +131,7 @@ def _wrong(said: Status) -> Iterable[str]:
             yield f"{member.name} is UNCLEAN: what ran there waits until it is fenced{never}"
 
 
-def _node(member: Member, cluster: str, here: str | None, key: str) -> ClusterNode:
+def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> ClusterNode:
     up = member.online and not member.unclean
     state = "UNCLEAN" if member.unclean else "pending" if member.pending else "online" if member.online else "offline"
     away = "maintenance" if member.maintenance else "standby" if member.standby else None

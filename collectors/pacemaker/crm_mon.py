@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 
@@ -20,8 +21,7 @@ MON = ("crm_mon", "--output-as=xml", "-1")
 _STOPPED = frozenset({"Stopped", "stopped"})
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class PacemakerNode(Struct, frozen=True):
     """A node of the cluster; `kind` member, or remote: it runs resources and has no vote."""
 
     name: str
@@ -34,8 +34,7 @@ class Member:
     leads: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Managed:
+class Managed(Struct, frozen=True):
     """A resource, all its instances together: `running` are the nodes of those that are active, by role.
 
     `expected` is whether it should run: neither it nor what it is in (clone, group, bundle) is disabled.
@@ -51,8 +50,7 @@ class Managed:
     expected: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(Struct, frozen=True):
     """An action that failed and was not cleaned up: `monitor of r0 on san1: error (timed out)`, and when, if told."""
 
     resource: str
@@ -63,8 +61,7 @@ class Failure:
     when: str
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class PacemakerStatus(Struct, frozen=True):
     """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
 
     version: str | None
@@ -73,12 +70,12 @@ class Status:
     maintenance: bool
     fencing: bool | None
     policy: str | None
-    members: tuple[Member, ...]
+    members: tuple[PacemakerNode, ...]
     resources: tuple[Managed, ...]
     failures: tuple[Failure, ...]
 
 
-def parse_status(text: str) -> Status:
+def parse_status(text: str) -> PacemakerStatus:
     """Read what crm_mon prints.
 
         <pacemaker-result api-version="2.25" request="crm_mon --output-as=xml -1">
@@ -114,7 +111,7 @@ def parse_status(text: str) -> Status:
         raise Malformed("crm_mon: neither a summary nor nodes")
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
     present = leader is not None and leader.get("present") == "true"
-    return Status(
+    return PacemakerStatus(
         leader.get("version") or None if leader is not None else None,
         leader.get("name") if leader is not None and present else None,
         _told(leader, "with_quorum") if present else None,
@@ -141,8 +138,8 @@ def _first(*told: bool | None) -> bool | None:
     return next((value for value in told if value is not None), None)
 
 
-def _member(node: ET.Element) -> Member:
-    return Member(
+def _member(node: ET.Element) -> PacemakerNode:
+    return PacemakerNode(
         node.get("name", ""),
         node.get("type", "member"),
         _told(node, "online") is True,
@@ -154,8 +151,7 @@ def _member(node: ET.Element) -> Member:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Instance:
+class _Instance(Struct, frozen=True):
     """An instance of a resource, and whether what it is in (clone, group, bundle) is disabled."""
 
     item: ET.Element

@@ -36,9 +36,8 @@ from sdstop.readings.cluster import (
     ClusterPool,
     ClusterVolume,
     FailureDomain,
-    make_device,
 )
-from sdstop.readings.device_names import DevicePath, make_path
+from sdstop.readings.device_names import DevicePath
 from sdstop.readings.disk import device_name
 from sdstop.readings.limit import USE, Limit
 from sdstop.readings.rebuild import Rebuild
@@ -173,7 +172,7 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
         original = text(row.get("deviceOriginalPathName"))
         state, error = text(row.get("deviceState")), text(row.get("errorState"))
         bad = [word for word, good in ((error, "None"), (state, "Normal")) if word not in {None, good}]
-        found = make_device(
+        found = ClusterDevice(
             system.cluster,
             system.objects.name("Sds", node) or "?",
             path or original or text(row.get("name")) or ident,
@@ -198,7 +197,7 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
         if original or path:
             source = found.source()
             needle = source.needle if source is not None else ident
-            yield make_path(
+            yield DevicePath(
                 system.cluster, found.node, original or path or "", "powerflex", path, found.healthy, found.local,
                 system.origin, needle,
             )  # fmt: skip

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.host import Malformed
 
@@ -60,8 +61,7 @@ QUERY: Mapping[str, Any] = {
 Object = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Objects:
+class Objects(Struct, frozen=True):
     """The objects of a system; each type's by id, in the order of the answer."""
 
     system: Object

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.collectors.powerflex.objects import KIB, Object, Objects, flag, number, rates, remaining, size, text, whole
 from sdstop.collectors.powerflex.readings import ScaleioPool
@@ -22,8 +23,7 @@ _POLICIES = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class Domain:
+class Domain(Struct):
     """What fails as one in a pool: a fault set, or a node that is in none."""
 
     name: str
@@ -36,8 +36,7 @@ class Domain:
     down: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class System:
+class System(Struct, frozen=True):
     """Objects and numbers together; `cluster` is the system's name, keys are those of the evidence."""
 
     cluster: str
@@ -69,8 +68,7 @@ class System:
         return f"{self.objects.name('ProtectionDomain', area)}/{name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Here:
+class Here(Struct, frozen=True):
     """What the node that was read is in the cluster: its addresses, its SDC's id, and its devices of volumes."""
 
     addresses: frozenset[str] = frozenset()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.evidence import GATEWAY
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 INSTANCES = "/api/instances"
@@ -23,8 +23,7 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleioPool(Reading):
+class ScaleioPool(Reading, frozen=True):
     """Settings of a storage pool that decide what is safe and how fast it is.
 
     Rebuild is what restores copies after a failure, rebalance what fills new devices. A limit is of each device, on top
@@ -35,6 +34,9 @@ class ScaleioPool(Reading):
     title: ClassVar[str] = "ScaleIO pools: settings"
     rows_of = Source("{origin}", "{ident|pool}", ("protectionDomainId",))
     fields_of: ClassVar = {field: Source("{origin}", "{ident|pool}", shown) for field, shown in _SETTINGS.items()}
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+    }
 
     cluster: Annotated[str, Label("Cluster", "Name of the system, or its id")]
     pool: Annotated[str, Label("Pool", "Its name")]
@@ -70,8 +72,7 @@ class ScaleioPool(Reading):
         return f"{self.cluster}/{self.pool}"
 
 
-@dataclass(frozen=True, slots=True)
-class Gateway(Reading):
+class Gateway(Reading, frozen=True):
     """How the cluster's gateway was reached, of those configured; no row where a capture was made without one.
 
     `state`: ok; stale (what is shown is `age` seconds old: no gateway answers, `trouble` says why). What it was asked

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from sdstop.collectors.powerflex.objects import MIB, Object, flag, latency, number, rates, size, text
 from sdstop.collectors.powerflex.pools import Here, System, provisioning
 from sdstop.core.text import added
-from sdstop.readings.cluster import ClusterClient, ClusterVolume, make_volume
-from sdstop.readings.limit import POWERFLEX, TOTAL, Limit, limited, make_limit
+from sdstop.readings.cluster import ClusterClient, ClusterVolume
+from sdstop.readings.limit import POWERFLEX, TOTAL, Limit, limited
 
 
 def volume_rows(system: System, here: Here) -> Iterator[ClusterVolume | Limit]:
@@ -21,7 +21,7 @@ def volume_rows(system: System, here: Here) -> Iterator[ClusterVolume | Limit]:
         reads, read = rates(numbers, "userDataReadBwc")
         writes, write = rates(numbers, "userDataWriteBwc")
         device = here.volumes.get(ident.lower())
-        volume = make_volume(
+        volume = ClusterVolume(
             system.cluster,
             name,
             ident,
@@ -57,13 +57,24 @@ def _limit(system: System, here: Here, volume: ClusterVolume, mapping: Object, s
     device = volume.local if sharers == 1 or _is_here(system, here, mapping) else None
     fresh = device is None and not system.stale  # what carries the limit here is counted by the kernel, exactly
     bounds = limited(iops, bandwidth) if told else None
-    return make_limit(
-        volume.volume, _owner(system, mapping), POWERFLEX, TOTAL, bounds, iops or None,
-        bandwidth * MIB if bandwidth else None, *[None] * 7, device, volume.size, *[None] * 3,
-        _both(volume.reads, volume.writes) if fresh else None, _both(volume.read, volume.write) if fresh else None,
-        sharers, _mean(volume) if fresh and sharers == 1 else None, None, system.origin, _needle(volume),
-        system.statistics,
-    )  # fmt: skip
+    return Limit(
+        volume.volume,
+        _owner(system, mapping),
+        POWERFLEX,
+        TOTAL,
+        bounds,
+        iops or None,
+        bandwidth * MIB if bandwidth else None,
+        device=device,
+        size=volume.size,
+        requests_rate=_both(volume.reads, volume.writes) if fresh else None,
+        bytes_rate=_both(volume.read, volume.write) if fresh else None,
+        sharers=sharers,
+        wait=_mean(volume) if fresh and sharers == 1 else None,
+        origin=system.origin,
+        needle=_needle(volume),
+        used_origin=system.statistics,
+    )
 
 
 def _needle(volume: ClusterVolume) -> str:

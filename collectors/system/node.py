@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
+
+from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
@@ -41,8 +42,7 @@ _SOME = "in which one task or more was stalled for want of the resource"
 _FULL = "in which all tasks that are not idle were stalled at once for want of the resource"
 
 
-@dataclass(frozen=True, slots=True)
-class Node(Reading):
+class Node(Reading, frozen=True):
     """The node: one row."""
 
     family: ClassVar[str] = "node"
@@ -84,8 +84,7 @@ class Node(Reading):
     swap_free: Annotated[int | None, Metric("Swap free", "Bytes of swap space not in use (SwapFree)", "bytes")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Cpu(Reading):
+class Cpu(Reading, frozen=True):
     """Time a processor spent, since boot, in ticks of 10 ms; guests' time is part of user and nice."""
 
     family: ClassVar[str] = "cpu"
@@ -110,8 +109,7 @@ class Cpu(Reading):
         return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
 
 
-@dataclass(frozen=True, slots=True)
-class CpuActivity(Reading):
+class CpuActivity(Reading, frozen=True):
     """How a processor spent its time between two readings: shares of that time."""
 
     family: ClassVar[str] = "cpu_activity"
@@ -133,8 +131,7 @@ class CpuActivity(Reading):
         return Source(STAT, "cpu " if self.cpu == "all" else f"cpu{self.cpu} ")
 
 
-@dataclass(frozen=True, slots=True)
-class Pressure(Reading):
+class Pressure(Reading, frozen=True):
     """Time that tasks are stalled for want of a resource (PSI, kernel 4.20).
 
     `some`: at least one task; `full`: all that are not idle.
@@ -258,8 +255,7 @@ def _release(host: Host) -> str | None:
     return words[2] if len(words) > 2 and words[:2] == ["Linux", "version"] else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(Struct, frozen=True):
     """What the node's files say, None where one is not there."""
 
     stat: str | None

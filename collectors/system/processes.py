@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Question
 from sdstop.core.host import Host, Malformed
+from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, Unplaced
 from sdstop.core.text import json_text, json_whole
 
@@ -16,8 +16,7 @@ PACE = 5.0
 """Seconds between looks: a look opens files of every process."""
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessIo(Reading):
+class ProcessIo(Reading, frozen=True):
     """Bytes a process made the kernel fetch from or send to storage since it began; denied ones have no row."""
 
     family: ClassVar[str] = "process_io"
@@ -25,6 +24,9 @@ class ProcessIo(Reading):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
@@ -35,8 +37,7 @@ class ProcessIo(Reading):
     write_bytes: Annotated[int, Metric("Written", "Bytes sent to storage", "bytes", Kind.COUNTER)]
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessActivity(Reading):
+class ProcessActivity(Reading, frozen=True):
     """What a process read and wrote between two looks; what ended in between is not seen."""
 
     family: ClassVar[str] = "process_activity"
@@ -44,6 +45,9 @@ class ProcessActivity(Reading):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Unplaced("it follows from two readings of a process")
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
@@ -54,8 +58,7 @@ class ProcessActivity(Reading):
     write_bytes_per_second: Annotated[float, Metric("Write", "Bytes sent to storage", "bytes_per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessSummary(Reading):
+class ProcessSummary(Reading, frozen=True):
     """How many processes there are, and of how many the counters may not be read; None where /proc hides others'."""
 
     family: ClassVar[str] = "process_summary"
@@ -68,8 +71,7 @@ class ProcessSummary(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class StorageThread(Reading):
+class StorageThread(Reading, frozen=True):
     """A thread of the kernel that works for arrays, pools or caches: parity, checksums, compression, copying."""
 
     family: ClassVar[str] = "storage_thread"
@@ -77,6 +79,9 @@ class StorageThread(Reading):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
@@ -84,8 +89,7 @@ class StorageThread(Reading):
     cpu: Annotated[float, Metric("CPU", "Processor time it spent", "seconds", Kind.COUNTER)]
 
 
-@dataclass(frozen=True, slots=True)
-class StorageThreadActivity(Reading):
+class StorageThreadActivity(Reading, frozen=True):
     """What such a thread computed between two looks."""
 
     family: ClassVar[str] = "storage_thread_activity"
@@ -93,6 +97,9 @@ class StorageThreadActivity(Reading):
     exported: ClassVar[bool] = False
     crowded: ClassVar[bool] = True
     rows_of = Source(f"answer:{QUESTION}", '"pid": {pid},')
+    things: ClassVar = {
+        "pid": Identity(ThingKind.CLIENT, Naming.PROCESS),
+    }
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]

@@ -54,7 +54,7 @@ def read(host: Host) -> Iterator[Reading]:
                 yield _rebuild(pool.name, scan, vdevs, key)
 
 
-def _status(host: Host) -> tuple[str, list[zpool_status.Status]]:
+def _status(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
     try:
         zpool_status.imported(host)
         return _asked(host)
@@ -67,7 +67,7 @@ def _status(host: Host) -> tuple[str, list[zpool_status.Status]]:
     return f"cmd:{recorded[0]}", parse(text)
 
 
-def _asked(host: Host) -> tuple[str, list[zpool_status.Status]]:
+def _asked(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
     found = re.match(r"(\d{1,4})\.(\d{1,4})", host.maybe(VERSION) or "", re.ASCII)
     if found and (int(found[1]), int(found[2])) >= (2, 3):
         output = host.run(JSON, _ANSWER)
@@ -108,7 +108,7 @@ def _number(word: str) -> int | None:
     return whole(word.removesuffix("%"))
 
 
-def _pool(pool: zpool_status.Status, sizes: Mapping[str, int | None], key: str) -> Pool:
+def _pool(pool: zpool_status.PoolStatus, sizes: Mapping[str, int | None], key: str) -> Pool:
     fragmented = sizes.get("fragmentation")
     ended = [scan for scan in pool.scans if scan.state in {"finished", "canceled"}]
     return Pool(
@@ -127,7 +127,7 @@ def _pool(pool: zpool_status.Status, sizes: Mapping[str, int | None], key: str) 
     )
 
 
-def _vdev(host: Host, pool: str, row: zpool_status.Vdev, place: int, key: str) -> Vdev:
+def _vdev(host: Host, pool: str, row: zpool_status.StatusVdev, place: int, key: str) -> Vdev:
     kind = _kind(row)
     device = _device(host, row.path or row.name) if row.leaf and kind == "disk" else None
     return Vdev(
@@ -159,7 +159,7 @@ def _names(vdevs: Iterable[Vdev]) -> Iterator[DevicePath]:
             yield DevicePath(row.pool, row.vdev, row.path, "zfs", None, None, row.device, row.where, row.line)
 
 
-def _kind(row: zpool_status.Vdev) -> str:
+def _kind(row: zpool_status.StatusVdev) -> str:
     layout = draid(row.name)
     if layout:
         return f"draid{layout.parity}"
@@ -171,7 +171,7 @@ def _kind(row: zpool_status.Vdev) -> str:
     return "disk" if not row.path or row.path.startswith("/dev/") else "file"
 
 
-def _label(row: zpool_status.Vdev) -> str:
+def _label(row: zpool_status.StatusVdev) -> str:
     """Return a name that no other vdev of the pool has: `spare-3` may stand in two of its groups of disks."""
     short = row.name.rpartition("/")[2] if row.name.startswith("/dev/") else row.name
     if row.group == "spares":

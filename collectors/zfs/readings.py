@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from msgspec import Struct
+
 from sdstop.core.evidence import command_key
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, Sources, State, Unplaced, files
 
 KSTATS = "/proc/spl/kstat/zfs"
@@ -27,8 +29,7 @@ _COUNTER = Kind.COUNTER
 _DRAID = re.compile(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)?-(\d{1,5})", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Draid:
+class Draid(Struct, frozen=True):
     """What a dRAID's name says: parity, data disks of a group, children, distributed spares, number of the vdev."""
 
     parity: int
@@ -49,8 +50,7 @@ def kstat_lines(key: str, names: Mapping[str, str]) -> dict[str, Sources]:
     return {field: Source(key, f"{name:<31} 4    {{{field}}}") for field, name in names.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class PoolState(Reading):
+class PoolState(Reading, frozen=True):
     """The state of each imported pool as the kernel tells it without asking the pool, one row each.
 
     It is told even when the pool is suspended and every command about it hangs (module/zfs/spa_stats.c, since 0.8).
@@ -60,14 +60,16 @@ class PoolState(Reading):
     title: ClassVar[str] = "States of ZFS pools"
     joined: ClassVar[bool] = True  # a capture may have what zpool printed, and nothing of the kernel
     rows_of = (Source("{where}", " state: {state}"), Source(f"{KSTATS}/{{pool}}/state"))
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
     where: Annotated[str, Fact("Where", "The command that said it, if not the kernel", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Pool(Reading):
+class Pool(Reading, frozen=True):
     """A ZFS pool, one row each, from `zpool status` and `zpool list`.
 
     Sizes are of the vdevs, parity and all, as `zpool list` has them. `status` is the first sentence of what ZFS says
@@ -81,6 +83,9 @@ class Pool(Reading):
         "state": Source("{where}", " state: {state}"),
         "errors": Source("{where}", "errors:"),
         "status": Source("{where}", "status:"),
+    }
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
     }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
@@ -106,8 +111,7 @@ class Pool(Reading):
         return self.allocated / self.size if self.allocated is not None and self.size else None
 
 
-@dataclass(frozen=True, slots=True)
-class Vdev(Reading):
+class Vdev(Reading, frozen=True):
     """A vdev, one row each, inner ones, leaves, and log, cache, special, dedup and spare devices.
 
     Errors are counted since the pool was imported or they were cleared. A leaf's `device` is the kernel's name, a disk
@@ -117,6 +121,25 @@ class Vdev(Reading):
     family: ClassVar[str] = "pool_vdev"
     title: ClassVar[str] = "Vdevs of ZFS pools"
     rows_of = Source("{where}", "{line}")
+    things: ClassVar = {
+        "vdev": Identity(
+            Stated("kind", dict.fromkeys(("disk", "file", "draid-spare"), ThingKind.DEVICE), ThingKind.GROUP),
+            Naming.VDEV,
+            "{pool}/{vdev}",
+            aliases=(("{pool}/{short}", Naming.VDEV),),
+        ),
+        "parent": Identity(ThingKind.GROUP, Naming.VDEV, "{pool}/{parent}"),
+        "pool": Identity(ThingKind.POOL, Naming.VDEV),
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (
+        Join(
+            "parent|pool",
+            "vdev",
+            Stated("group", {"cache": Relation.CACHED, "logs": Relation.CACHED, "spares": None}, Relation.MEMBER),
+        ),
+        Join("vdev", "device", Relation.STORED),
+    )
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     vdev: Annotated[str, Label("Vdev", "raidz2-0, draid2:8d:60c:2s-0/spare-3, a leaf's name; spares/NAME for a spare")]
@@ -144,6 +167,11 @@ class Vdev(Reading):
     line: Annotated[str, Fact("Line", "Its line there", export=False)] = ""
 
     @property
+    def short(self) -> str:
+        """The name without those of the vdevs above it."""
+        return self.vdev.rpartition("/")[2]
+
+    @property
     def errors(self) -> int | None:
         """All errors together, None if they are not told."""
         known = [n for n in (self.read_errors, self.write_errors, self.checksum_errors) if n is not None]
@@ -157,8 +185,7 @@ _KSTAT = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Dataset(Reading):
+class Dataset(Reading, frozen=True):
     """What a file system or volume of a pool did since the pool was imported, one row each (spl kstat objset-0x*).
 
     `zil_*` are told since OpenZFS 2.2. Written are bytes as the applications wrote them.
@@ -168,6 +195,11 @@ class Dataset(Reading):
     title: ClassVar[str] = "ZFS datasets"
     rows_of = Source("{where}")
     fields_of = kstat_lines("{where}", _KSTAT)
+    things: ClassVar = {
+        "dataset": Identity(None, Naming.ZFS),
+        "pool": Identity(ThingKind.POOL, Naming.ZFS),
+    }
+    joins = (Join("dataset", "pool", Relation.PART),)
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
@@ -187,14 +219,16 @@ class Dataset(Reading):
     where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetActivity(Reading):
+class DatasetActivity(Reading, frozen=True):
     """What a dataset did between two readings, per second, one row each."""
 
     family: ClassVar[str] = "dataset_activity"
     title: ClassVar[str] = "Activity of ZFS datasets"
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
     rows_of = Unplaced("it follows from two readings of a dataset")
+    things: ClassVar = {
+        "dataset": Identity(None, Naming.ZFS),
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
@@ -223,8 +257,7 @@ _ZIL = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class IntentLog(Reading):
+class IntentLog(Reading, frozen=True):
     """ZFS's intent log over all pools, since the module was loaded (spl kstat zil): one row.
 
     A commit is a write that an application waits for until it is on stable storage: fsync, O_SYNC, NFS, iSCSI.
@@ -248,8 +281,7 @@ class IntentLog(Reading):
 _SET = ("sync", "logbias", "compression", "primarycache", "recordsize", "volblocksize", "volsize", "used")
 
 
-@dataclass(frozen=True, slots=True)
-class DatasetSettings(Reading):
+class DatasetSettings(Reading, frozen=True):
     """What is set for a dataset that decides how fast it can be, one row each (`zfs get`); None: it has none of it."""
 
     family: ClassVar[str] = "dataset_settings"
@@ -259,6 +291,15 @@ class DatasetSettings(Reading):
         "kind": Source("{where}", "{dataset}\ttype"),
         **{field: Source("{where}", f"{{dataset}}\t{field}") for field in _SET},
     }
+    things: ClassVar = {
+        "dataset": Identity(
+            Stated("kind", {"filesystem": ThingKind.FILESYSTEM}, ThingKind.VOLUME),
+            Naming.ZFS,
+            aliases=(("{device}", Naming.DEV), ("zvol/{dataset}", Naming.LINK)),
+        ),
+        "pool": Identity(ThingKind.POOL, Naming.ZFS),
+    }
+    joins = (Join("dataset", "pool", Relation.PART),)
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
@@ -284,8 +325,7 @@ TUNABLES = {
 """Fields of Tuning to names of parameters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning(Reading):
+class Tuning(Reading, frozen=True):
     """The module's parameters that hold resilvers, scrubs and rebuilds back, all of one node: one row.
 
     Bytes or counts, as module/zfs/{dsl_scan,vdev_queue,vdev_rebuild}.c have them.
@@ -320,8 +360,7 @@ class Tuning(Reading):
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class VdevLoad(Reading):
+class VdevLoad(Reading, frozen=True):
     """What waits in ZFS's queues for a vdev at the moment, and how long I/Os took on average since the import.
 
     From `zpool iostat -v -l -q`, one row each in its order: it prints no tree. Of a queue, what is pending and active
@@ -331,6 +370,9 @@ class VdevLoad(Reading):
     family: ClassVar[str] = "pool_vdev_load"
     title: ClassVar[str] = "Queues of ZFS vdevs"
     rows_of = Source(command_key(IOSTAT), "{vdev}\t")
+    things: ClassVar = {
+        "vdev": Identity(None, Naming.VDEV, "{pool}/{vdev}"),
+    }
 
     pool: Annotated[str, Label("Pool", "Name of the pool")]
     vdev: Annotated[str, Label("Vdev", "The pool itself, or a vdev as zpool iostat calls it")]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sdstop.collectors.zfs.zpool_status import Scan, Status, Vdev, nice
+from sdstop.collectors.zfs.zpool_status import PoolStatus, Scan, StatusVdev, nice
 from sdstop.core.host import Malformed
 
 _GROUPS = {"logs": "logs", "l2cache": "cache", "spares": "spares", "special": "special", "dedup": "dedup"}
@@ -16,7 +16,7 @@ _SCANS = {"SCANNING": "running", "FINISHED": "finished", "CANCELED": "canceled"}
 _REBUILDS = {"ACTIVE": "running", "COMPLETE": "finished", "CANCELED": "canceled"}
 
 
-def parse(text: str) -> list[Status]:
+def parse(text: str) -> list[PoolStatus]:
     """Return the pools; numbers may be numbers (--json-int), strings of digits (-p) or rounded (`62.6G`).
 
         {"output_version": {"command": "zpool status", "vers_major": 0, "vers_minor": 1},
@@ -37,9 +37,9 @@ def parse(text: str) -> list[Status]:
     return [_pool(str(key), pool) for key, pool in pools.items() if isinstance(pool, dict)]
 
 
-def _pool(key: str, pool: Mapping[str, Any]) -> Status:
+def _pool(key: str, pool: Mapping[str, Any]) -> PoolStatus:
     name = _word(pool.get("name")) or key
-    found = Status(name, _word(pool.get("state")), _word(pool.get("status")), _word(pool.get("action")))
+    found = PoolStatus(name, _word(pool.get("state")), _word(pool.get("status")), _word(pool.get("action")))
     found.data_errors = _number(pool.get("error_count"))
     if found.data_errors:
         found.errors = f"{found.data_errors} data errors"
@@ -82,7 +82,7 @@ def _rebuilds(scan: Mapping[str, Any]) -> Iterator[Scan]:
         )  # fmt: skip
 
 
-def _vdevs(rows: Mapping[str, Any], parents: tuple[str, ...], group: str) -> Iterator[Vdev]:
+def _vdevs(rows: Mapping[str, Any], parents: tuple[str, ...], group: str) -> Iterator[StatusVdev]:
     if len(parents) > _DEEPEST:
         return
     for key, row in rows.items():
@@ -94,7 +94,7 @@ def _vdevs(rows: Mapping[str, Any], parents: tuple[str, ...], group: str) -> Ite
         was = _word(row.get("was"))
         notes = [_word(row.get("aux")).lower().replace("_", " "), f"was {was}" if was else ""]
         notes += ["(resilvering)"] if _number(row.get("scan_processed")) and not below else []
-        yield Vdev(
+        yield StatusVdev(
             name, _STATES.get(state, state), parents, group, not below, _number(row.get("read_errors")),
             _number(row.get("write_errors")), _number(row.get("checksum_errors")), _number(row.get("slow_ios")),
             " ".join(note for note in notes if note), path, f'"{name}"',

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS
 from sdstop.core.host import Absent, Host, Malformed
@@ -21,8 +23,7 @@ _LARGEST = 10**30
 _MOST_VDEVS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """A resilver, scrub or (dRAID, mirror) sequential rebuild; bytes, seconds, bytes per second.
 
     `state`: running, paused, finished, canceled. `vdev` is the top-level vdev that a rebuild is of. `issued` of `total`
@@ -45,8 +46,7 @@ class Scan:
     line: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Vdev:
+class StatusVdev(Struct, frozen=True):
     """A line of the tree: `parents` are the names above it, the pool's left out; `group` as the tree heads it.
 
     Errors are None where none are printed (spares), `slow` where it was not asked for. `note` is what follows.
@@ -66,8 +66,7 @@ class Vdev:
     line: str = ""
 
 
-@dataclass(slots=True)
-class Status:
+class PoolStatus(Struct):
     """A pool: `errors` is the sentence about lost data, or None; `data_errors` how many there are, None if not told."""
 
     name: str
@@ -75,7 +74,7 @@ class Status:
     status: str = ""
     action: str = ""
     scans: list[Scan] = field(default_factory=list)
-    vdevs: list[Vdev] = field(default_factory=list)
+    vdevs: list[StatusVdev] = field(default_factory=list)
     errors: str | None = None
     data_errors: int | None = None
 
@@ -97,7 +96,7 @@ def nice(word: str) -> int | None:
     return min(round(float(found[1]) * power), _LARGEST)
 
 
-def parse(text: str) -> list[Status]:
+def parse(text: str) -> list[PoolStatus]:
     """Return the pools, in their order; none for `no pools available`. As 2.1 prints it (-pP -s), TABs before the tree.
 
           pool: tank
@@ -120,11 +119,11 @@ def parse(text: str) -> list[Status]:
 
     Lines that are not known are left out. Raises Malformed for text that is of no pool at all.
     """
-    pools: list[Status] = []
+    pools: list[PoolStatus] = []
     for key, lines in _sections(text):
         said = " ".join(part for line in lines if (part := line.strip()))
         if key == "pool":
-            pools.append(Status(lines[0].strip()))
+            pools.append(PoolStatus(lines[0].strip()))
         elif not pools:
             continue
         elif key in {"state", "status", "action"}:
@@ -228,8 +227,8 @@ def seconds(text: str) -> int | None:
     return (int(short[1]) * 60 + int(short[2])) * 60 if short else None
 
 
-def _tree(lines: list[str]) -> list[Vdev]:
-    found: list[tuple[int, Vdev]] = []
+def _tree(lines: list[str]) -> list[StatusVdev]:
+    found: list[tuple[int, StatusVdev]] = []
     above: list[tuple[int, str]] = []
     group, slow = "", False
     for line in lines[:_MOST_VDEVS]:
@@ -253,11 +252,11 @@ def _tree(lines: list[str]) -> list[Vdev]:
     return [replace(vdev, leaf=place not in inner) for place, (_, vdev) in enumerate(found)]
 
 
-def _above(after: tuple[int, Vdev], depth: int, vdev: Vdev) -> bool:
+def _above(after: tuple[int, StatusVdev], depth: int, vdev: StatusVdev) -> bool:
     return after[0] > depth and after[1].group == vdev.group
 
 
-def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: bool, line: str) -> Vdev:
+def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: bool, line: str) -> StatusVdev:
     words = (row[4] or "").split()
     numbers: list[int | None] = []
     while words and len(numbers) < 3 + slow and (words[0] == "-" or nice(words[0]) is not None):
@@ -266,7 +265,7 @@ def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: boo
         numbers = []
         words = (row[4] or "").split()
     counts = [*numbers, None, None, None, None]
-    return Vdev(
+    return StatusVdev(
         row[2], row[3], parents, group, leaf=True, read=counts[0], write=counts[1], checksum=counts[2], slow=counts[3],
         note=" ".join(words), path=row[2] if row[2].startswith("/") else "", line=line,
     )  # fmt: skip

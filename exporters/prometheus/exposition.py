@@ -15,8 +15,9 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from sdstop.core.format import safe
 
@@ -29,8 +30,7 @@ LONGEST = 500
 """Characters of a label's value that are shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A metric: `name` as its samples have it (with `_total`, `_info`; of a histogram without `_bucket`)."""
 
     name: str

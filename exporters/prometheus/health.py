@@ -7,7 +7,8 @@ import resource
 import time
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 import sdstop
 from sdstop.core.collector import Collector
@@ -83,8 +84,7 @@ _START = time.time()
 Told = tuple[Heading, list[Sample]]
 
 
-@dataclass(slots=True)
-class Health:
+class Health(Struct):
     """Counts of what a snapshot alone cannot say."""
 
     errors: Counter[tuple[str, str]] = field(default_factory=Counter)

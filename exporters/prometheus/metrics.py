@@ -11,8 +11,9 @@ import time
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from sdstop.core.collector import Collector
 from sdstop.core.diagnosis import Judgement, providers_of
@@ -38,7 +39,7 @@ from sdstop.exporters.prometheus.health import (
 )
 from sdstop.exporters.prometheus.members import Members
 from sdstop.exporters.prometheus.repeats import OTHERS
-from sdstop.exporters.prometheus.series import Series, Text
+from sdstop.exporters.prometheus.series import FamilyLines, Text
 from sdstop.exporters.prometheus.tallies import Tallies
 from sdstop.readings.disk import Disk
 
@@ -56,8 +57,7 @@ _STRIPED = "stripe-convoy"
 """The rule whose limits say what a hot second of an array is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class PageSelection(Struct, frozen=True):
     """What of the page is asked for: names of collectors, FINDINGS and PROCESS. None: all."""
 
     names: frozenset[str] | None = None
@@ -67,7 +67,7 @@ class Part:
         return self.names is None or name in self.names
 
 
-WHOLE = Part()
+WHOLE = PageSelection()
 
 
 def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collector]:
@@ -110,11 +110,11 @@ class Exposition:
         self._tallies = Tallies()
         self._members = Members()
         self._look: Look | None = None
-        self._pages: dict[tuple[bool, bool, bool, Part], bytes] = {}
+        self._pages: dict[tuple[bool, bool, bool, PageSelection], bytes] = {}
         self._process: list[Told] = []
         self._shown: frozenset[str] = frozenset()
         self._chosen = Choice()
-        self._series: dict[type[Reading], tuple[str, Series]] = {}
+        self._series: dict[type[Reading], tuple[str, FamilyLines]] = {}
         self.choose(chosen or Choice())
 
     def choose(self, chosen: Choice) -> None:
@@ -126,7 +126,7 @@ class Exposition:
         for family, collector in (*found.items(), *_tallied(found).items()):
             name = tallies.OF.get(family, family).family
             exclude, include = chosen.exclude.get(name), chosen.include.get(name)
-            made = Series(family, collector, chosen.most(name), exclude, include, without)
+            made = FamilyLines(family, collector, chosen.most(name), exclude, include, without)
             self._series[family] = collector.name, made
         if self._look is not None:
             self._restrict(self._look)
@@ -173,7 +173,7 @@ class Exposition:
         return frozenset((*self._paces, FINDINGS, PROCESS))
 
     def page(
-        self, *, openmetrics: bool = False, packed: bool = False, process: bool = True, part: Part = WHOLE
+        self, *, openmetrics: bool = False, packed: bool = False, process: bool = True, part: PageSelection = WHOLE
     ) -> bytes:
         """Return the page; LookupError before the first frame.
 
@@ -226,7 +226,7 @@ class Exposition:
         limit = max(STALE, 3 * max(self._paces[run.collector], self._interval))
         return self._recent(look, now) and now - run.started <= limit
 
-    def _tables(self, look: Look, now: float, part: Part) -> list[tuple[type[Reading], Mapping[Any, Reading]]]:
+    def _tables(self, look: Look, now: float, part: PageSelection) -> list[tuple[type[Reading], Mapping[Any, Reading]]]:
         found: list[tuple[type[Reading], Mapping[Any, Reading]]] = []
         for family in self._series:
             of = tallies.OF.get(family, family)
@@ -237,7 +237,7 @@ class Exposition:
                 found.append((family, run.tables[family] if of is family else self._tallies.rows[family]))
         return found
 
-    def _own(self, look: Look, now: float, part: Part) -> Iterator[Told]:
+    def _own(self, look: Look, now: float, part: PageSelection) -> Iterator[Told]:
         """Yield what is told of the sources and of the findings."""
         dropped: Counter[str] = Counter()
         for name, series in self._series.values():
@@ -256,7 +256,7 @@ class Exposition:
             yield from of_rules(self._health, judgement, session.rules)
 
     def _pieces(
-        self, look: Look, now: float, part: Part, *, openmetrics: bool, process: bool
+        self, look: Look, now: float, part: PageSelection, *, openmetrics: bool, process: bool
     ) -> Iterator[bytes | Text]:
         """Yield the page in its order; texts of families know what they are compressed."""
         tables = [(self._series[family][1], rows) for family, rows in self._tables(look, now, part)]

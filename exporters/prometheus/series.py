@@ -273,7 +273,7 @@ class Text:
         return len(blocks) == len(self._blocks) and all(a[1] is b[1] for a, b in zip(blocks, self._blocks, strict=True))
 
 
-class Series:
+class FamilyLines:
     """The exported lines of one family."""
 
     def __init__(

@@ -9,10 +9,10 @@ counted.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
-from sdstop.analysis.stripe import StripeLimits, crowd
+from sdstop.analysis.column import StripeLimits
+from sdstop.analysis.stripe import crowd
 from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
@@ -34,8 +34,7 @@ AT_LIMIT = 0.95
 _SECONDS = Kind.COUNTER
 
 
-@dataclass(frozen=True, slots=True)
-class DiskSaturation(Reading):
+class DiskSaturation(Reading, frozen=True):
     """How long a disk was saturated: busy all the time, with more outstanding than it takes at once."""
 
     family: ClassVar[str] = "disk_saturation"
@@ -50,8 +49,7 @@ class DiskSaturation(Reading):
     ] = 0.0  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayHeat(Reading):
+class ArrayHeat(Reading, frozen=True):
     """How long requests stood before one column of a striped array, whichever it was."""
 
     family: ClassVar[str] = "array_heat"
@@ -66,8 +64,7 @@ class ArrayHeat(Reading):
     ] = 0.0  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class MemberHeat(Reading):
+class MemberHeat(Reading, frozen=True):
     """How long it was this member before which they stood."""
 
     family: ClassVar[str] = "array_member_heat"
@@ -83,8 +80,7 @@ class MemberHeat(Reading):
     ] = 0.0  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LimitSaturation(Reading):
+class LimitSaturation(Reading, frozen=True):
     """How long a volume was at a limit that somebody set."""
 
     family: ClassVar[str] = "limit_saturation"
@@ -233,7 +229,7 @@ def _depth(window: Window, device: str) -> float:
 
 def _hot(striped: Striped, limits: Mapping[str, float]) -> frozenset[str]:
     """Return the members before which the requests of the newest second stood; the legs of a mirror that share them."""
-    known = StripeLimits.__dataclass_fields__
+    known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
     parity = PARITY.get(striped.array.level or "", 0)
     column = crowd(striped.seconds, rotational=striped.rotational is True, parity=parity, limits=chosen)

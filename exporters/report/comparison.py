@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
 from types import MappingProxyType
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from sdstop.analysis.outlier import Configured
-from sdstop.analysis.peers import Difference, Peer, differences, judged
+from sdstop.analysis.peers import Difference, PeerNode, differences, judged
 from sdstop.core.diagnosis import Episode
 from sdstop.core.finding import Finding, RuledOut, Severity, Verdict, by_cause
 from sdstop.core.format import safe, timestamp
@@ -24,8 +26,7 @@ from sdstop.exporters.report.text import counted, outlook, plural
 SCHEMA = "sdstop.comparison/1"
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(Struct, frozen=True):
     """Sessions under names of their own, what the rules between nodes say of them, and every difference."""
 
     sessions: tuple[tuple[str, Session], ...]
@@ -55,7 +56,7 @@ def compared(sessions: Sequence[Session], configured: Configured = MappingProxyT
     Where two have one name, the time of the last frame tells them apart.
     """
     named = tuple(zip(_names(sessions), sessions, strict=True))
-    peers = [Peer(name, session.head().window) for name, session in named]
+    peers = [PeerNode(name, session.head().window) for name, session in named]
     return Comparison(named, tuple(judged(peers, configured)), tuple(differences(peers)))
 
 

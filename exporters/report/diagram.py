@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.collectors.block.devices import BlockDevice, BlockLink
@@ -20,8 +21,7 @@ MOST = 36
 _SKIPPED = frozenset({"partition", "loop", "ram", "zram", "rom", "floppy", "nvme_path"})
 
 
-@dataclass(frozen=True, slots=True)
-class DiagramBox:
+class DiagramBox(Struct, frozen=True):
     """A box: `column` 0 for HBAs, 1 for disks, then what is built on them; `count` identical things."""
 
     id: str
@@ -32,8 +32,7 @@ class DiagramBox:
     severity: Severity | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StorageDiagram:
+class StorageDiagram(Struct, frozen=True):
     """Boxes, and (below, above) pairs of their ids. `hidden` counts the boxes that are too many, by column."""
 
     things: tuple[DiagramBox, ...] = ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.evidence import Evidence, Frame, Outcome, http_keys, slug
 
@@ -11,8 +12,7 @@ _KINDS = {"link": "link", "list": "folder", "cmd": "command", "slug": "command",
           "http-slug": "request"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceEntry:
+class EvidenceEntry(Struct, frozen=True):
     """Everything recorded under one key. `times` counts recorded answers: an unchanged one is not recorded again.
 
     `first` and `last` are Unix seconds, `longest` is seconds (None if not recorded); `outcome` is that of the last

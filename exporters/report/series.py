@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.collectors.fabric.sas import COUNTERS, SasPhyActivity
 from sdstop.collectors.md.readings import Member
@@ -29,8 +30,7 @@ Key = tuple[str, str, str]
 (requests a second of `COUNTER DEVICE` by bytes), a phy's error counter (errors a second), ..."""
 
 
-@dataclass(slots=True)
-class ReportSeries:
+class ReportSeries(Struct):
     """Values by time. `times` are Unix seconds; a value is None where it was not measured.
 
     `values[key]` is as long as `times`. Where two samples became one, it is their mean; of progress, the later one.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import Outcome, dated

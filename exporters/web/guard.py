@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import passwords
-from sdstop.exporters.web.http import Answer, Reply, Request
+from sdstop.exporters.web.http import PageResponse, Reply, Request
 from sdstop.exporters.web.passwords import Login, Verdicts, login_of
 from sdstop.exporters.web.tls import Tls, context_of
 from sdstop.exporters.web.webconfig import WebConfig, exposed, load
@@ -23,12 +23,12 @@ from sdstop.exporters.web.webconfig import WebConfig, exposed, load
 MOST_WAITING = 16
 """Different passwords that wait to be checked, one after the other."""
 
-_WHO = Answer(401, b"a name and a password, please\n", headers=(("WWW-Authenticate", 'Basic realm="sdstop"'),))
-_BUSY = Answer(503, b"too many passwords to check\n", headers=(("Retry-After", "1"),))
-_OFTEN = Answer(429, b"too many requests\n", headers=(("Retry-After", "1"),))
+_WHO = PageResponse(401, b"a name and a password, please\n", headers=(("WWW-Authenticate", 'Basic realm="sdstop"'),))
+_BUSY = PageResponse(503, b"too many passwords to check\n", headers=(("Retry-After", "1"),))
+_OFTEN = PageResponse(429, b"too many requests\n", headers=(("Retry-After", "1"),))
 
 
-class Bucket:
+class RateLimit:
     """A rate limit: so many requests at once, and so many a second in the long run."""
 
     def __init__(self, rate: float, burst: int, now: float) -> None:
@@ -58,7 +58,7 @@ class Web:
         self._clock = clock
         self._config = WebConfig()
         self._context: ssl.SSLContext | None = None
-        self._bucket: Bucket | None = None
+        self._bucket: RateLimit | None = None
         self._verdicts = Verdicts()
         self._checks: dict[bytes, asyncio.Future[bool]] = {}
         self._checker: ThreadPoolExecutor | None = None
@@ -85,7 +85,7 @@ class Web:
             return None
         return Tls(self._context, self._config.tls.client_sans)
 
-    def guarded(self, request: Request, answer: Callable[[Request], Answer]) -> Reply:
+    def guarded(self, request: Request, answer: Callable[[Request], PageResponse]) -> Reply:
         """Answer who may ask."""
         self.refresh()
         if self._bucket is not None and not self._bucket.take(self._clock()):
@@ -102,7 +102,7 @@ class Web:
         check = self._check(key, login)
         if check is None:
             return self._dressed(_BUSY)
-        reply: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        reply: asyncio.Future[PageResponse] = asyncio.get_running_loop().create_future()
 
         def judged(done: asyncio.Future[bool]) -> None:
             if not reply.done():
@@ -143,7 +143,7 @@ class Web:
         if config.rate is None:
             self._bucket = None
         elif (config.rate, config.burst) != (before.rate, before.burst):
-            self._bucket = Bucket(config.rate, config.burst, self._clock())
+            self._bucket = RateLimit(config.rate, config.burst, self._clock())
         self._state = self._look()  # it may name other files now
         self.good = True
         told = (*config.notes, *exposed(path, config))
@@ -178,12 +178,12 @@ class Web:
         check.add_done_callback(done)
         return check
 
-    def _dressed(self, answer: Answer) -> Answer:
+    def _dressed(self, answer: PageResponse) -> PageResponse:
         """Add the headers that the file sets."""
         if not self._config.headers:
             return answer
         headers = (*self._config.headers.items(), *answer.headers)
-        return Answer(answer.status, answer.body, answer.type, headers)
+        return PageResponse(answer.status, answer.body, answer.type, headers)
 
 
 def _stamp(path: Path) -> tuple[int, ...]:

@@ -6,10 +6,11 @@ import asyncio
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import cast
 
-from sdstop.exporters.web.tls import Refused, Tls
+from msgspec import Struct, field
+
+from sdstop.exporters.web.tls import HandshakeRefused, Tls
 
 MOST_CONNECTIONS = 400
 """Connections that are open at once; for one more, the oldest that never asked anything is closed."""
@@ -31,8 +32,7 @@ _REASONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """What was asked: the path without its query, the headers by lower-case name, and the query."""
 
     method: str
@@ -41,8 +41,7 @@ class Request:
     query: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class PageResponse(Struct, frozen=True):
     """A status, a body and its type."""
 
     status: int = 200
@@ -57,7 +56,7 @@ class BadRequest(Exception):  # noqa: N818
     def __init__(self, status: int, why: str) -> None:
         """Keep the status to answer with."""
         super().__init__(why)
-        self.answer = Answer(status, f"{why}\n".encode())
+        self.answer = PageResponse(status, f"{why}\n".encode())
 
 
 def parse_request(head: bytes) -> tuple[Request, bool]:
@@ -116,7 +115,7 @@ def preferences(header: str) -> list[tuple[str, dict[str, str], float]]:
     return found
 
 
-Reply = Answer | asyncio.Future[Answer]
+Reply = PageResponse | asyncio.Future[PageResponse]
 """An answer, or one that is to come: a password takes a moment."""
 
 
@@ -133,14 +132,14 @@ class Connections:
         self.answer = answer
         self.clock = clock
         self.secure = secure or (lambda: None)
-        self._open: dict[Connection, None] = {}
-        self._mute: dict[Connection, None] = {}
+        self._open: dict[HttpConnection, None] = {}
+        self._mute: dict[HttpConnection, None] = {}
 
     def __len__(self) -> int:
         """Return how many there are."""
         return len(self._open) + len(self._mute)
 
-    def touch(self, connection: Connection) -> None:
+    def touch(self, connection: HttpConnection) -> None:
         """Note that it said something; if there is one too many, close one."""
         self.forget(connection)
         (self._open if connection.asked else self._mute)[connection] = None
@@ -148,12 +147,12 @@ class Connections:
             oldest = next((c for c in (*self._mute, *self._open) if c is not connection), connection)
             self.drop(oldest)
 
-    def forget(self, connection: Connection) -> None:
+    def forget(self, connection: HttpConnection) -> None:
         """Note that it is closed."""
         self._open.pop(connection, None)
         self._mute.pop(connection, None)
 
-    def drop(self, connection: Connection) -> None:
+    def drop(self, connection: HttpConnection) -> None:
         """Close it at once."""
         self.forget(connection)
         connection.abort()
@@ -170,7 +169,7 @@ class Connections:
             self.drop(connection)
 
 
-class Connection(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One client; its requests are answered one after the other."""
 
     def __init__(self, connections: Connections) -> None:
@@ -203,7 +202,7 @@ class Connection(asyncio.Protocol):
         if self._tls is not None:
             try:
                 data = self._tls.received(data)
-            except Refused as refused:
+            except HandshakeRefused as refused:
                 self._refuse(self._tls, refused)
                 return
             self._write(b"")
@@ -239,12 +238,12 @@ class Connection(asyncio.Protocol):
         """Whether an answer is under way."""
         return self._full or self._waits or bool(self._rest)
 
-    def _refuse(self, tls: Tls, refused: Refused) -> None:
+    def _refuse(self, tls: Tls, refused: HandshakeRefused) -> None:
         """End what is no TLS; a scraper that was not told of TLS hears of it."""
         assert self._transport is not None  # noqa: S101  # it brought something
         self._tls = None
         if refused.plain:
-            self._send(Answer(400, b"this is a HTTPS server\n"), keep=False)
+            self._send(PageResponse(400, b"this is a HTTPS server\n"), keep=False)
         else:
             self._transport.write(tls.sent(b""))
             self._transport.close()
@@ -267,13 +266,13 @@ class Connection(asyncio.Protocol):
             self._connections.touch(self)
             body = request.method != "HEAD"
             reply = self._connections.answer(request)
-            if isinstance(reply, Answer):
+            if isinstance(reply, PageResponse):
                 self._send(reply, keep=keep, body=body)
             else:
                 self._waits = True
                 reply.add_done_callback(functools.partial(self._came, keep=keep, body=body))
 
-    def _came(self, reply: asyncio.Future[Answer], *, keep: bool, body: bool) -> None:
+    def _came(self, reply: asyncio.Future[PageResponse], *, keep: bool, body: bool) -> None:
         """Send an answer that was waited for, if there is still somebody who wants it."""
         self._waits = False
         if reply.cancelled() or self._transport is None or self._transport.is_closing():
@@ -281,7 +280,7 @@ class Connection(asyncio.Protocol):
         self._send(reply.result(), keep=keep, body=body)
         self._answer()
 
-    def _send(self, answer: Answer, *, keep: bool, body: bool = True) -> None:
+    def _send(self, answer: PageResponse, *, keep: bool, body: bool = True) -> None:
         assert self._transport is not None  # noqa: S101  # whoever calls looked
         headers = {
             "Content-Type": answer.type, "Content-Length": str(len(answer.body)), "X-Content-Type-Options": "nosniff",
@@ -317,7 +316,7 @@ class Connection(asyncio.Protocol):
         if self._tls is not None:
             try:
                 data = self._tls.sent(data)
-            except Refused:
+            except HandshakeRefused:
                 self._transport.abort()
                 return
         if data:

@@ -12,15 +12,15 @@ import hashlib
 import os
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MOST_WRONG = 100
 """Wrong passwords that are remembered."""
 MOST_RIGHT = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Login:
+class Login(Struct, frozen=True):
     """A name and a password, as they came."""
 
     user: str

@@ -19,9 +19,9 @@ from sdstop.core.evidence import Frame
 from sdstop.core.format import safe
 from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
-from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, Part
+from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, PageSelection
 from sdstop.exporters.web.guard import Web
-from sdstop.exporters.web.http import Answer, Connection, Connections, Reply, Request, preferences
+from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse, Reply, Request, preferences
 from sdstop.exporters.web.notifier import Notifier
 
 TEXTFILE_SECONDS = 15.0
@@ -55,43 +55,43 @@ Reload = Callable[[], None]
 """Reads the configuration again; raises ConfigError, of which the text is one line."""
 
 
-def answer(exposition: Exposition, request: Request) -> Answer:
+def answer(exposition: Exposition, request: Request) -> PageResponse:
     """Answer a request from the last frame."""
-    paths: dict[str, Callable[[], Answer]] = {
+    paths: dict[str, Callable[[], PageResponse]] = {
         "/metrics": lambda: _metrics(exposition, request),
-        "/-/healthy": lambda: Answer(body=b"sdstop is up\n"),
+        "/-/healthy": lambda: PageResponse(body=b"sdstop is up\n"),
         "/-/ready": lambda: _ready(exposition),
-        "/": lambda: Answer(body=_LANDING, type="text/html; charset=utf-8"),
+        "/": lambda: PageResponse(body=_LANDING, type="text/html; charset=utf-8"),
     }
     found = paths.get(request.path)
     if found is None:
-        return Answer(404, b"there is /metrics, /-/healthy and /-/ready\n")
+        return PageResponse(404, b"there is /metrics, /-/healthy and /-/ready\n")
     if request.method not in {"GET", "HEAD"}:
-        return Answer(405, b"GET and HEAD only\n", headers=(("Allow", "GET, HEAD"),))
+        return PageResponse(405, b"GET and HEAD only\n", headers=(("Allow", "GET, HEAD"),))
     return found()
 
 
-def _ready(exposition: Exposition) -> Answer:
-    return Answer(body=b"ready\n") if exposition.ready else Answer(503, b"no recent sample\n")
+def _ready(exposition: Exposition) -> PageResponse:
+    return PageResponse(body=b"ready\n") if exposition.ready else PageResponse(503, b"no recent sample\n")
 
 
-def _metrics(exposition: Exposition, request: Request) -> Answer:
+def _metrics(exposition: Exposition, request: Request) -> PageResponse:
     openmetrics = wants_openmetrics(request.headers.get("accept", ""))
     packed = wants_gzip(request.headers.get("accept-encoding", ""))
     try:
         part = part_of(request.query, exposition.parts)
     except ValueError as error:
-        return Answer(400, f"{error}\n".encode())
+        return PageResponse(400, f"{error}\n".encode())
     try:
         page = exposition.page(openmetrics=openmetrics, packed=packed, part=part)
     except LookupError:
-        return Answer(503, b"nothing was sampled yet\n", headers=(("Retry-After", "1"),))
+        return PageResponse(503, b"nothing was sampled yet\n", headers=(("Retry-After", "1"),))
     encoding = (("Content-Encoding", "gzip"),) if packed else ()
     headers = (*encoding, ("Vary", "Accept, Accept-Encoding"))
-    return Answer(200, page, OPENMETRICS if openmetrics else TEXT, headers)
+    return PageResponse(200, page, OPENMETRICS if openmetrics else TEXT, headers)
 
 
-def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> Part:
+def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> PageSelection:
     """Return what of the page a query asks for: `collect[]=NAME` only these, `exclude[]=NAME` all but these.
 
     Raises ValueError for unknown names, and for both at once, as node_exporter does.
@@ -102,7 +102,7 @@ def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> Part:
             raise ValueError(f"there is no {safe(name, 100)}; there are {', '.join(sorted(known))}")
     if only and without:
         raise ValueError("collect[] and exclude[] exclude each other")
-    return Part(frozenset(only)) if only else Part(known - without) if without else WHOLE
+    return PageSelection(frozenset(only)) if only else PageSelection(known - without) if without else WHOLE
 
 
 def wants_openmetrics(accept: str) -> bool:
@@ -175,7 +175,7 @@ class Server:
         server = None
         if address is not None:
             host, port = address
-            server = await loop.create_server(lambda: Connection(connections), host or None, port, backlog=_BACKLOG)
+            server = await loop.create_server(lambda: HttpConnection(connections), host or None, port, backlog=_BACKLOG)
             self._url = f"{_url(server.sockets[0].getsockname(), secure=self._web.secure)}/metrics"
             self._say(f"sdstop: serving {self._url}")
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

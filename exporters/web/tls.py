@@ -15,7 +15,7 @@ from typing import Any
 
 from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
-from sdstop.exporters.web.webconfig import Secret, TlsConfig
+from sdstop.exporters.web.webconfig import PemSource, TlsConfig
 
 _VERSIONS = {"TLS12": ssl.TLSVersion.TLSv1_2, "TLS13": ssl.TLSVersion.TLSv1_3}
 _VERIFY = {"no": ssl.CERT_NONE, "optional": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
@@ -46,12 +46,12 @@ def context_of(config: TlsConfig) -> ssl.SSLContext:
     return context
 
 
-def _name(secret: Secret, key: str) -> str:
+def _name(secret: PemSource, key: str) -> str:
     return safe(secret.path) if secret.path is not None else key
 
 
 @contextmanager
-def _file(secret: Secret) -> Iterator[str]:
+def _file(secret: PemSource) -> Iterator[str]:
     """Yield a path of it; text gets one in memory, because ssl reads files only."""
     if secret.path is not None:
         yield str(secret.path)
@@ -75,7 +75,7 @@ def _told(what: str) -> Iterator[None]:
         raise ConfigError(f"{what}: {getattr(error, 'strerror', None) or error}") from error
 
 
-class Refused(Exception):  # noqa: N818
+class HandshakeRefused(Exception):  # noqa: N818
     """The client cannot be spoken with; `plain` if it speaks HTTP without TLS."""
 
     def __init__(self, *, plain: bool = False) -> None:
@@ -103,14 +103,14 @@ class Tls:
                 self._object.do_handshake()
                 self._open = True
                 if self._sans and not self._sans & _names(self._object):
-                    raise Refused
+                    raise HandshakeRefused
             while part := self._object.read(_AT_ONCE):
                 said += part
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:  # also that it said good-bye
             if not said:
-                raise Refused(plain=error.reason == "HTTP_REQUEST") from error
+                raise HandshakeRefused(plain=error.reason == "HTTP_REQUEST") from error
         return bytes(said)
 
     def sent(self, data: bytes | memoryview) -> bytes:
@@ -119,7 +119,7 @@ class Tls:
             if data:
                 self._object.write(data)
         except ssl.SSLError as error:
-            raise Refused from error
+            raise HandshakeRefused from error
         return self._out.read()
 
     def farewell(self) -> bytes:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -26,22 +25,23 @@ from sdstop.core.format import safe
 from sdstop.core.settings import convert, in_file, read_text, read_yaml
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class PemSource(msgspec.Struct, frozen=True):
     """PEM text that stands in the file itself, or the path of a file."""
 
     path: Path | None = None
-    text: str = field(default="", repr=False)
+    text: str = ""
+
+    def __repr__(self) -> str:
+        return f"Secret(path={self.path!r})"
 
 
-@dataclass(frozen=True, slots=True)
-class TlsConfig:
+class TlsConfig(msgspec.Struct, frozen=True):
     """`tls_server_config`. `client`: whether clients are asked for a certificate: no, optional, required."""
 
-    cert: Secret
-    key: Secret
+    cert: PemSource
+    key: PemSource
     client: str = "no"
-    client_ca: Secret | None = None
+    client_ca: PemSource | None = None
     client_sans: frozenset[str] = frozenset()
     oldest: str = "TLS12"
     newest: str = "TLS13"
@@ -55,19 +55,21 @@ class TlsConfig:
         return tuple(s.path for s in (self.cert, self.key, self.client_ca) if s is not None and s.path is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class WebConfig:
+class WebConfig(msgspec.Struct, frozen=True):
     """The whole file. `users` are bcrypt hashes by name, `rate` requests per second (None: no limit), `burst` many.
 
     `notes` are lines for the operator.
     """
 
     tls: TlsConfig | None = None
-    users: Mapping[str, str] = field(default_factory=dict, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    users: Mapping[str, str] = msgspec.field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
     rate: float | None = None
     burst: int = 0
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"WebConfig(tls={self.tls!r}, users={sorted(self.users)}, headers={self.headers!r}, rate={self.rate!r})"
 
 
 _HEADERS: Mapping[str, tuple[str, ...]] = {
@@ -213,14 +215,14 @@ def _tls(section: TlsSection | None, folder: Path, notes: list[str]) -> TlsConfi
     )  # fmt: skip
 
 
-def _secret(key: str, text: str | None, path: str | None, folder: Path) -> Secret | None:
+def _secret(key: str, text: str | None, path: str | None, folder: Path) -> PemSource | None:
     """Return a PEM, whether it is in the file or beside it; the file beside it decides, as in the toolkit."""
     if path and "\0" in path:
         raise ConfigError(f"{_TLS}.{key}_file: not a path")
-    return Secret(folder / path) if path else Secret(text=text) if text else None
+    return PemSource(folder / path) if path else PemSource(text=text) if text else None
 
 
-def _client(policy: str, client_ca: Secret | None, sans: frozenset[str], notes: list[str]) -> str:
+def _client(policy: str, client_ca: PemSource | None, sans: frozenset[str], notes: list[str]) -> str:
     """Return whether clients are asked for a certificate."""
     if policy in _UNVERIFIED:
         raise ConfigError(

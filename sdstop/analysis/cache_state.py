@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, cast
+
+from msgspec import Struct
 
 from sdstop.analysis.latest import rows_of_all_runs
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
@@ -12,8 +13,7 @@ from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, CacheActivity, share
 
 
-@dataclass(frozen=True, slots=True)
-class CacheState:
+class CacheState(Struct, frozen=True):
     """A cache at a moment."""
 
     cache: Cache

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import AoeExport
@@ -23,8 +24,7 @@ _ONE_WAY = {"writearound": "reads", "writecache": "writes"}
 """Modes in which only reads, or only writes, are cached."""
 
 
-@dataclass(frozen=True, slots=True)
-class Course:
+class CacheSteps(Struct, frozen=True):
     """What a cache counted over `seconds`, None: since it was loaded. `steps` has the counters that are known."""
 
     seconds: float | None
@@ -92,8 +92,7 @@ class Course:
 _ANSWERED = ("read_hits", "write_hits", "read_misses", "write_misses", "bypassed_reads", "bypassed_writes")
 
 
-@dataclass(frozen=True, slots=True)
-class Caching:
+class Caching(Struct, frozen=True):
     """A cache: as it is, as it was when the window began, and what it counted in the window and ever.
 
     `recent` is None with one frame, or if its counters were reset after the frame before this one.
@@ -101,10 +100,10 @@ class Caching:
 
     cache: Cache
     earlier: Cache
-    recent: Course | None
-    ever: Course
+    recent: CacheSteps | None
+    ever: CacheSteps
 
-    def judged(self, least: float) -> Course | None:
+    def judged(self, least: float) -> CacheSteps | None:
         """Return what a rule may judge it by: the window or, where nothing else is known yet, all since it was loaded.
 
         None if too few requests came.
@@ -126,14 +125,14 @@ class Caching:
         """What is counted of it, as far as it may be cached: requests, reads, writes or blocks."""
         return self.cache.counts if self.way is None or self.cache.counts != "requests" else self.way
 
-    def past(self, course: Course) -> tuple[int | None, int | None]:
+    def past(self, course: CacheSteps) -> tuple[int | None, int | None]:
         """Return how many requests went past it, and of how many: of those that its mode does not send past anyway."""
         way = self.way
         if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
             return course.steps[f"bypassed_{way}"], course.steps[way]
         return course.bypassed, course.came
 
-    def bypass_share(self, course: Course) -> float | None:
+    def bypass_share(self, course: CacheSteps) -> float | None:
         """Return which share of requests went past it, of those that its mode does not send past anyway."""
         return share(*self.past(course))
 
@@ -179,18 +178,17 @@ def _cachings(window: Window) -> Iterable[Caching]:
             (place for place, m in enumerate(moments) if last and key in m.rows and m.started >= last.begun), -1
         )
         if last is None or begun < 0:
-            yield Caching(cache, cache, None, Course(None, _ever(cache)))
+            yield Caching(cache, cache, None, CacheSteps(None, _ever(cache)))
             continue
         first = counted_by[begun][key].grown
         steps = {name: grown - first.get(name, 0) for name, grown in last.grown.items()}
         known = {name: step for name, step in steps.items() if getattr(cache, name) is not None}
         seconds = moments[-1].started - moments[begun].started
-        recent = Course(seconds, known) if seconds > 0 else None
-        yield Caching(cache, moments[begun].rows[key], recent, Course(None, _ever(cache)))
+        recent = CacheSteps(seconds, known) if seconds > 0 else None
+        yield Caching(cache, moments[begun].rows[key], recent, CacheSteps(None, _ever(cache)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Counting:
+class _Counting(Struct, frozen=True):
     """By how much a cache's counters grew since its chain of readings was begun, at the monotonic time `begun`."""
 
     begun: float
@@ -237,8 +235,7 @@ def _ever(cache: Cache) -> dict[str, int]:
     return {name: total for name, total in totals.items() if total is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
+class Pieces(Struct, frozen=True):
     """Sizes of the requests that reached a cache which only caches whole blocks.
 
     The driver counts them for all its caches together: `bypass_share` is what went past all of these that their modes
@@ -256,7 +253,7 @@ class Pieces:
         return None if self.bypass_share is None else abs(self.sub_block - self.bypass_share)
 
 
-def pieces_of(window: Window, caching: Caching, course: Course) -> Pieces | None:
+def pieces_of(window: Window, caching: Caching, course: CacheSteps) -> Pieces | None:
     """Return the sizes of requests to a cache over the time of a course, None if nobody counted them."""
     cache, ever = caching.cache, course.seconds is None
     if not cache.needs_whole_blocks or not cache.block_size or cache.kind != FLASHCACHE:

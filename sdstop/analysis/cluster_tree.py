@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.latest import latest_rows
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
@@ -17,8 +18,7 @@ MANAGERS = frozenset({"mdm", "tiebreaker", "standby", "mon"})
 _LED = {"mdm": 0, "tiebreaker": 1, "standby": 2, "mon": 0}
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEntity:
+class ClusterEntity(Struct, frozen=True):
     """Something of a cluster: itself, its managers, a failure domain, a node with its roles, or a device.
 
     `severity` is the worst that is said of it and of all below; `down` counts what is not well below.

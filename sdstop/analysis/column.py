@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct
 
 from sdstop.core.text import added
 
 V = TypeVar("V")
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class StripeMember(Struct, frozen=True):
     """One disk of the array over one interval, as `iostat -x` tells it, in base units.
 
     `queue` requests outstanding on average (aqu-sz), `busy` 0..1 (util), rates per second, `read_wait` and
@@ -30,15 +31,14 @@ class Member:
     write_wait: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class StripeColumn(Struct, frozen=True):
     """One stripe column: a disk, or the legs of one mirror that are present.
 
     `capacity` is the column's share of the array's address space relative to an even one (1.0 when members are of
     one size); RAID0 with members of several sizes has columns that rightly carry more.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[StripeMember, ...]
     capacity: float = 1.0
 
     @property
@@ -62,16 +62,18 @@ class Column:
         return added([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
-@dataclass(frozen=True, slots=True)
-class Second:
+class Second(Struct, frozen=True, dict=True):
     """All columns over the same interval, always in the same order.
 
     `busy` is the array's own util 0..1; None where the kernel does not count it (md before 5.12).
     """
 
-    columns: tuple[Column, ...]
+    columns: tuple[StripeColumn, ...]
     busy: float | None = None
-    _memo: dict[Hashable, Any] = field(init=False, default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def _memo(self) -> dict[Hashable, Any]:
+        return {}
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
         """Return what `make` gives, asking it once: a second is judged in each of the windows that it is part of."""
@@ -80,8 +82,7 @@ class Second:
         return cast("V", self._memo[key])
 
 
-@dataclass(frozen=True, slots=True)
-class StripeLimits:
+class StripeLimits(Struct, frozen=True):
     """What is compared with what.
 
     The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`), and are measured by

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.block.devices import BlockDevice
@@ -45,8 +46,7 @@ _FLAGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PeerMedians:
+class PeerMedians(Struct, frozen=True):
     """What the members of an array have in the middle: queue in requests, wait in seconds, None if none says."""
 
     queue: float | None
@@ -186,8 +186,7 @@ def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[floa
     return most, total / count if count else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class DiskTotals:
+class DiskTotals(Struct, frozen=True):
     """What all disks together did, per second."""
 
     read_bytes: float
@@ -218,8 +217,7 @@ def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayState:
+class ArrayState(Struct, frozen=True):
     """An array with its members in the order of slots, what they have in the middle, and what it rebuilds."""
 
     array: Array

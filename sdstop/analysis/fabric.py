@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
@@ -17,8 +19,7 @@ KINDS = frozenset({"sas", "raid", "scsi"})
 """Functions that many disks hang on. A drive of NVMe has its own link, and SATA's ports have theirs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class HbaLoad(Struct, frozen=True):
     """An HBA with what hangs on it; bytes per second.
 
     `disks` counts a disk that several HBAs reach in parts. `carries` is the smaller of its PCI Express link and its
@@ -49,7 +50,7 @@ def pcie_payload(speed: float, width: int, efficiency: float) -> float:
     return speed * width * coding / 8 * efficiency
 
 
-def loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[Load]:
+def loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[HbaLoad]:
     """Return every HBA that many disks may hang on, with disks or without; none of a hypervisor's."""
     key = ("loads", disk_rate, flash_rate, efficiency)
     return window.once(key, lambda: _moving(window, (*key, *_runs(window)), disk_rate, flash_rate, efficiency))
@@ -63,7 +64,7 @@ def _runs(window: Window) -> tuple[float | None, ...]:
 
 def _moving(
     window: Window, key: tuple[object, ...], disk_rate: float, flash_rate: float, efficiency: float
-) -> list[Load]:
+) -> list[HbaLoad]:
     still = window.of_run(Hba, key, lambda: _loads(window, disk_rate, flash_rate, efficiency))
     behind: dict[str, list[str]] = window.of_run(DiskPath, "behind", lambda: _behind(window))
     return [replace(load, moves=_moves(window, behind.get(load.hba.hba, []))) for load in still]
@@ -77,7 +78,7 @@ def _behind(window: Window) -> dict[str, list[str]]:
     return found
 
 
-def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[Load]:
+def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[HbaLoad]:
     paths = list(window.rows(DiskPath).values())
     devices = {path.device: window.get(BlockDevice, path.device) for path in paths}
     names = {device: (row.wwn if row is not None and row.wwn else device) for device, row in devices.items()}
@@ -105,7 +106,7 @@ def _loads(window: Window, disk_rate: float, flash_rate: float, efficiency: floa
         unknown = any(row is None or row.rotational is None for row in rows)
         hosts = {path.host for path in own}
         found.append(
-            Load(hba, disks, rotating, models, wants, _carries(window, hba, hosts, efficiency), 0.0,
+            HbaLoad(hba, disks, rotating, models, wants, _carries(window, hba, hosts, efficiency), 0.0,
                  unknown)
         )  # fmt: skip
     return found

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from sdstop.analysis.fabric import Load, loads, pcie_payload
+from msgspec import Struct
+
+from sdstop.analysis.fabric import HbaLoad, loads, pcie_payload
 from sdstop.analysis.fabric_tree import FabricNode, FabricTree, fabric_tree, total
 from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.fabric.hba import DiskPath, Hba
@@ -15,14 +16,13 @@ from sdstop.core.history import Window
 from sdstop.readings.disk import DiskActivity
 
 
-@dataclass(frozen=True, slots=True)
-class FabricState:
+class FabricState(Struct, frozen=True):
     """The fabric at a moment: the worst that is said of each node, and of it and all below, and budgets of HBAs."""
 
     tree: FabricTree
     own: Mapping[str, Severity]
     worst: Mapping[str, Severity]
-    loads: Mapping[str, Load]
+    loads: Mapping[str, HbaLoad]
     efficiency: float
     activities: Mapping[Hashable, DiskActivity]
     fresh: Mapping[Hashable, SasPhyActivity]

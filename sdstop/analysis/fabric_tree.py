@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
 
 from sdstop.analysis.fabric import KINDS
 from sdstop.analysis.latest import latest_rows
@@ -26,8 +27,7 @@ def total(phy: SasPhy) -> int | None:
     return max(known, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class FabricNode:
+class FabricNode(Struct, frozen=True):
     """Something of the fabric.
 
     An HBA, a SCSI host whose HBA is not known, an expander, a disk, a device without one, or a phy that is not up
@@ -77,8 +77,7 @@ class FabricNode:
         return float(sum(known)) if known else None
 
 
-@dataclass(frozen=True, slots=True)
-class FabricTree:
+class FabricTree(Struct, frozen=True, eq=False):
     """All that is known of what hangs on what.
 
     `chains` leads from a name to the keys of what has it, outermost first; `others` are functions of storage without
@@ -89,7 +88,7 @@ class FabricTree:
     chains: Mapping[str, tuple[str, ...]]
     others: int
     expanders: int
-    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what `make` gives, asking it once as long as nobody read phys and ways again."""

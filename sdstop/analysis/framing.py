@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import cast
 
-from sdstop.analysis.caching import FLASHCACHE, Caching, Course, cachings, pieces_of, recent
+from msgspec import Struct
+
+from sdstop.analysis.caching import FLASHCACHE, CacheSteps, Caching, cachings, pieces_of, recent
 from sdstop.analysis.jumbo import BLOCK
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, pieces, whole_share
 from sdstop.collectors.block.devices import BlockLink
@@ -19,8 +20,7 @@ from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
 _COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class RequestMix(Struct, frozen=True):
     """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes.
 
     They came in `seconds`; None: since their counter began.
@@ -53,7 +53,7 @@ def _lost(payload: int, size: int, block: int) -> float:
     return whole_share(block, size, block) - whole_share(payload, size, block)
 
 
-def asked(window: Window, devices: Collection[str]) -> Asked | None:
+def asked(window: Window, devices: Collection[str]) -> RequestMix | None:
     """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
     window = recent(window)
     devices = frozenset(devices)
@@ -62,7 +62,7 @@ def asked(window: Window, devices: Collection[str]) -> Asked | None:
     for counter in _COUNTERS:
         found = _counted(window, counter, parts)
         if found is not None and found.counts:
-            return Asked(found.counts, found.row, mean=False, seconds=found.seconds)
+            return RequestMix(found.counts, found.row, mean=False, seconds=found.seconds)
     return _mean(window, devices)
 
 
@@ -78,8 +78,7 @@ def _parts(window: Window) -> dict[str, list[str]]:
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Counted:
+class _Counted(Struct, frozen=True):
     """What a counter told of some devices, both directions: in `seconds`; None: since it began, as for one of them."""
 
     counts: Mapping[int, int]
@@ -123,8 +122,7 @@ def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) 
 _TWO = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Sum:
+class _Sum(Struct, frozen=True):
     """Requests by size of some counters together, and of each of them how many in all."""
 
     counts: Mapping[int, int]
@@ -172,7 +170,7 @@ def _lately(window: Window, key: Hashable, row: RequestSizes) -> tuple[Mapping[i
     return (row.counts, None) if counts is None else (counts, moments[-1].started - first.started)
 
 
-def _mean(window: Window, devices: Collection[str]) -> Asked | None:
+def _mean(window: Window, devices: Collection[str]) -> RequestMix | None:
     moments = window.moments(Disk)
     counts: dict[int, float] = {}
     busiest: tuple[int, Disk] | None = None
@@ -191,7 +189,7 @@ def _mean(window: Window, devices: Collection[str]) -> Asked | None:
         if came and (busiest is None or came > busiest[0]):
             busiest = came, after
     seconds = moments[-1].started - moments[0].started if moments else None
-    return None if busiest is None else Asked(counts, busiest[1], mean=True, seconds=seconds)
+    return None if busiest is None else RequestMix(counts, busiest[1], mean=True, seconds=seconds)
 
 
 def _rounded(size: float) -> int:
@@ -199,8 +197,7 @@ def _rounded(size: float) -> int:
     return max(round(size / unit), 1) * unit
 
 
-@dataclass(frozen=True, slots=True)
-class Arrived:
+class Arrived(Struct, frozen=True):
     """Requests by size as they reached what an AoE target serves.
 
     `small` is the share that is no whole number of blocks. They came in `seconds`, None: since their counter began;
@@ -246,7 +243,7 @@ def most_small(carried: int, block: int) -> float:
     return max(1 - cut.get(block, 0) / sum(cut.values()) for cut in found)
 
 
-def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, Course]]) -> Arrived | None:
+def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, CacheSteps]]) -> Arrived | None:
     """Return the sizes that reached devices which are served, or the caches on the way; None if nobody counts them."""
     for caching, course in caches:
         pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None

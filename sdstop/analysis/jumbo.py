@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.aoe.readings import HEADERS, SECTOR, good_mtus, whole_share
 from sdstop.collectors.aoe.targets import AoePort
@@ -20,8 +21,7 @@ SIZES = (4096, 8192, 16384, 65536, 131072)
 _FEW = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """MTUs at which frames carry whole blocks; `mtu` is one of them to type. `certain`: the interfaces take it.
 
     `smaller` is the next range below, for cards and switches that take less.

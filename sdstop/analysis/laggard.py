@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from operator import attrgetter
 from statistics import median
 
-from sdstop.analysis.column import Member, Second, StripeLimits
+from msgspec import Struct
+
+from sdstop.analysis.column import Second, StripeLimits, StripeMember
 from sdstop.core.text import added
 
 FEWEST = 3
@@ -16,8 +17,7 @@ _ENOUGH = 3
 """Peers whose median one of them alone does not move."""
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
+class Wait(Struct, frozen=True):
     """A disk's wait beside its peers': seconds, medians over the window; `requests` are reads or writes."""
 
     disk: str
@@ -26,16 +26,15 @@ class Wait:
     peers: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Requests:
+class _Requests(Struct, frozen=True):
     """Reads, or writes: what they are called, and what a disk tells of them."""
 
     name: str
-    rate: Callable[[Member], float]
-    moved: Callable[[Member], float]
-    wait: Callable[[Member], float | None]
+    rate: Callable[[StripeMember], float]
+    moved: Callable[[StripeMember], float]
+    wait: Callable[[StripeMember], float | None]
 
-    def size(self, member: Member) -> float:
+    def size(self, member: StripeMember) -> float:
         """Return the mean size of those that a disk answered."""
         return self.moved(member) / self.rate(member)
 
@@ -44,12 +43,11 @@ _READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrg
 _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), attrgetter("write_wait"))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     """The disks that answered enough requests of a kind in one second to speak of a wait, and these waits."""
 
     requests: _Requests
-    disks: dict[str, Member]
+    disks: dict[str, StripeMember]
     waits: tuple[float, ...]
 
     def ratio(self, disk: str) -> float | None:
@@ -193,10 +191,10 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
     if waits[disk] < times * middle or waits[disk] < middle + excess:
         return None
 
-    def of(name: str, value: Callable[[Member], float]) -> float:
+    def of(name: str, value: Callable[[StripeMember], float]) -> float:
         return median(value(row.disks[name]) for row in rows if name in row.disks)
 
-    def others(value: Callable[[Member], float]) -> float:
+    def others(value: Callable[[StripeMember], float]) -> float:
         return median(of(other, value) for other in peers)
 
     rate, size = rows[0].requests.rate, rows[0].requests.size

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.limit import QEMU, READ, WRITE, Limit, LimitUse
@@ -14,8 +15,7 @@ IOPS, BANDWIDTH = "IOPS", "bandwidth"
 """Which of a volume's limits is meant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """What one reading told of a limit's use: rates a second, waits and queue in seconds and requests.
 
     `low` and `high` are the least and the most that the owner can have used of the limit (equal where the use is its

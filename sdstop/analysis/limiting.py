@@ -5,8 +5,9 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
+
+from msgspec import Struct
 
 from sdstop.analysis.limit_samples import BANDWIDTH, IOPS, Sample, by_devices, by_source, mean, weighted
 from sdstop.core.evidence import Cite
@@ -14,7 +15,7 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.snapshot import Run
 from sdstop.core.text import added
 from sdstop.readings.disk import Disk, DiskActivity
-from sdstop.readings.limit import CGROUP, QEMU, Bucket, Limit, LimitUse
+from sdstop.readings.limit import CGROUP, QEMU, LeakyBucket, Limit, LimitUse
 
 READINGS, SECONDS = 5, 10.0
 """How far back is looked: so many readings at least, and so many seconds."""
@@ -28,8 +29,7 @@ SHAPED = 0.02
 """How near to the limit the mean must lie to show, by itself, that it shapes what passes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limiting:
+class Limiting(Struct, frozen=True):
     """A limit and what the window shows of it; `samples` are the readings looked at, oldest first."""
 
     limit: Limit
@@ -182,7 +182,7 @@ class Limiting:
         return _burst_of(self.limit, self.binding)
 
     @property
-    def _bucket(self) -> Bucket | None:
+    def _bucket(self) -> LeakyBucket | None:
         return _bucket(self.limit, self._burst_of)
 
 
@@ -214,8 +214,7 @@ def _all(window: Window) -> list[Limiting]:
     return [_look(window, row, turns, moments) for row in rows]
 
 
-@dataclass(frozen=True, slots=True)
-class _Turn:
+class _Turn(Struct, frozen=True):
     """A run that brought uses of limits, and what disks did about then."""
 
     run: Run
@@ -336,11 +335,11 @@ def _burst_of(row: Limit, binding: str | None) -> str | None:
     return BANDWIDTH if row.bandwidth_burst else None
 
 
-def _bucket(row: Limit, of: str | None) -> Bucket | None:
+def _bucket(row: Limit, of: str | None) -> LeakyBucket | None:
     if of == IOPS and row.iops and row.iops_burst:
-        return Bucket(row.iops, row.iops_burst, row.iops_burst_length or 1.0)
+        return LeakyBucket(row.iops, row.iops_burst, row.iops_burst_length or 1.0)
     if of == BANDWIDTH and row.bandwidth and row.bandwidth_burst:
-        return Bucket(row.bandwidth, row.bandwidth_burst, row.bandwidth_burst_length or 1.0)
+        return LeakyBucket(row.bandwidth, row.bandwidth_burst, row.bandwidth_burst_length or 1.0)
     return None
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.latest import latest_rows
 from sdstop.collectors.block.devices import BlockLink
@@ -13,8 +14,7 @@ from sdstop.core.history import Window
 from sdstop.readings.cluster import ClusterDevice
 
 
-@dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Struct, frozen=True):
     """What a disk carries a part of: an array, a pool of ZFS or of a cluster, and which part."""
 
     whole: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, cast
+
+from msgspec import Struct, field
 
 from sdstop.analysis.latest import last_read, past_rows, rows_of_all_runs
 from sdstop.collectors.aoe.readings import AoeExport, AoeTarget, payload
@@ -70,8 +71,7 @@ class _ChangeWindows(NamedTuple):
     until: float
 
 
-@dataclass(slots=True)
-class PayloadHistory:
+class PayloadHistory(Struct):
     """Remembers what was read of AoE paths; frames are looked through once, as they come."""
 
     _watched: frozenset[PayloadSource] = frozenset()

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
+
+from msgspec import Struct
 
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import (
@@ -49,8 +50,7 @@ _NAMED = 4
 """Peers that a finding cites."""
 
 
-@dataclass(frozen=True, slots=True)
-class Aspect:
+class Aspect(Struct, frozen=True):
     """What is compared: its title, the rule that speaks, how bad a difference is, its unit, and what to do.
 
     `many`: the title is a plural. `fewest`: it is bad to have less of it, and no fault to have more than the peers.
@@ -68,8 +68,7 @@ class Aspect:
     always: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Trait:
+class Trait(Struct, frozen=True):
     """What a node says of an aspect. `item` is which of several (`eth2`, a network), "" for the node as a whole.
 
     `group` is whom it is a peer of: a job, a cluster, a role. `value` is in the aspect's unit. `cite` is where it was

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.outlier import (
     ASPECTS,
@@ -73,16 +75,14 @@ _PHYSICAL = frozenset({"physical", "bond"})
 _DISKS = frozenset({"disk", "nvme"})
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class PeerNode(Struct, frozen=True):
     """A node of a comparison under a name of its own, and its last window."""
 
     name: str
     window: Window
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """An aspect in which nodes differ: each value as it is read, and the nodes that have it, the commonest first."""
 
     aspect: Aspect
@@ -95,7 +95,7 @@ class Difference:
         return what(self.aspect, self.item)
 
 
-def traits(peer: Peer) -> Iterator[Trait]:
+def traits(peer: PeerNode) -> Iterator[Trait]:
     """Yield what a node says of every aspect; of what it does not say there is no trait."""
     window, name = peer.window, peer.name
 
@@ -173,7 +173,7 @@ def _counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count} x {what}" for what, count in sorted(counts.items()))
 
 
-def judged(peers: Sequence[Peer], configured: Configured = MappingProxyType({})) -> list[Verdict]:
+def judged(peers: Sequence[PeerNode], configured: Configured = MappingProxyType({})) -> list[Verdict]:
     """Return who is unlike its peers; of few nodes, where nobody can tell who is right, what they disagree in."""
     return judged_traits([each for peer in peers for each in traits(peer)], configured)
 
@@ -208,7 +208,7 @@ def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
     ]
 
 
-def differences(peers: Sequence[Peer]) -> list[Difference]:
+def differences(peers: Sequence[PeerNode]) -> list[Difference]:
     """Return every aspect in which nodes differ, in the order of aspects."""
     groups: dict[tuple[str, str], list[Trait]] = defaultdict(list)
     for peer in peers:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.drives import USABLE, DriveState, drives
 from sdstop.analysis.latest import latest_rows
@@ -14,8 +15,7 @@ from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
 
-@dataclass(frozen=True, slots=True)
-class VdevNode:
+class VdevNode(Struct, frozen=True):
     """A line of the tree: an inner vdev has no drive, a device one, if only by its name."""
 
     vdev: Vdev
@@ -23,8 +23,7 @@ class VdevNode:
     severity: Severity | None
 
 
-@dataclass(frozen=True, slots=True)
-class PoolTree:
+class PoolTree(Struct, frozen=True):
     """A pool with its lines, what it rebuilds, and the worst that is said of it."""
 
     whole: Whole

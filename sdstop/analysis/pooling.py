@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
@@ -15,8 +16,7 @@ GOOD = frozenset({"ONLINE", "AVAIL", "INUSE"})
 _RAIDZ = re.compile(r"(?:raidz|draid)([123]?)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class Top:
+class Top(Struct, frozen=True):
     """A top-level vdev with its children: `missing` of them hold no good data, `tolerates` more may fail.
 
     A child that a spare or a new disk stands in for is missing until that is resilvered; `replaced` are those whose
@@ -30,8 +30,7 @@ class Top:
     tolerates: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Whole:
+class Whole(Struct, frozen=True):
     """A pool with all that is known of it; `vdevs` in the order of `zpool status`."""
 
     name: str

@@ -11,7 +11,8 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.text import added
 
@@ -35,8 +36,7 @@ class Trend(enum.StrEnum):
     RISING = "rising"
 
 
-@dataclass(frozen=True, slots=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """The progress that was seen.
 
     `rate` bytes a second; `eta` seconds to the end if it goes on as it did, between `soonest` and `latest` (None: it

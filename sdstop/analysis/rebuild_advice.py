@@ -6,14 +6,13 @@ slash as such an operand, `{md}` the folder of md's attributes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.rebuild import Rebuild, folder
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(Struct, frozen=True):
     """The lines for one kind.
 
     `teller` says how far it is, and `shown` where a person sees that; `waits` and `waiting` are the words and lines

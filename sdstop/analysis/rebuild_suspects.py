@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-from sdstop.analysis.fabric import Load as HbaLoad
-from sdstop.analysis.fabric import loads
+from msgspec import Struct
+
+from sdstop.analysis.fabric import HbaLoad, loads
 from sdstop.analysis.rebuilding import LOAD_SECONDS, Rebuilding
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath
@@ -35,8 +35,7 @@ HBA_FULL, CPU_FULL, CPUS_FULL = 0.8, 0.95, 0.85
 """Shares in use from which an HBA's links, one processor and all of them count as full."""
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(Struct, frozen=True):
     """Something that could limit a rebuild. `guilt`: proven, possible, none (looked at, and not it) or unknown."""
 
     what: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.rebuild import PAUSE, PAUSES, READINGS, STALLED, Pace, pace, stands
 from sdstop.analysis.rebuild_advice import Advice, advice, filled
@@ -34,8 +36,7 @@ _STEPS = 3.0
 """Steps in which its source tells progress that must be missing, at the speed that was, before it stands still."""
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class DeviceLoad(Struct, frozen=True):
     """What a device did on average: share of time busy, mean wait (seconds), requests and bytes a second."""
 
     device: str
@@ -46,8 +47,7 @@ class Load:
     in_flight: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuilding:
+class Rebuilding(Struct, frozen=True):
     """One rebuild, with its pace and the loads it runs among.
 
     `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there). `motion` is
@@ -59,8 +59,8 @@ class Rebuilding:
     array: Array | None
     pace: Pace | None
     motion: Pace | None
-    loads: tuple[Load, ...]
-    own: Load | None
+    loads: tuple[DeviceLoad, ...]
+    own: DeviceLoad | None
     at_end: bool = False
 
     @property
@@ -112,7 +112,7 @@ class Rebuilding:
         return human.done(self.rebuild.progress)
 
     @property
-    def busiest(self) -> Load | None:
+    def busiest(self) -> DeviceLoad | None:
         """The member that was busiest, None if none is known."""
         known = [load for load in self.loads if load.busy is not None]
         return max(known, key=lambda load: load.busy or 0.0, default=None)
@@ -199,7 +199,7 @@ def _other(then: Rebuild, row: Rebuild) -> bool:
     return then.total != row.total if row.kind == "md" else then.total is None
 
 
-def _load(window: Window, device: str) -> Load | None:
+def _load(window: Window, device: str) -> DeviceLoad | None:
     """Return the mean load of a device, of the whole disk where it is a partition: the disk is what gets busy."""
     known = window.get(BlockDevice, device)
     name = known.parent if known is not None and known.parent else device
@@ -228,7 +228,7 @@ def _load(window: Window, device: str) -> Load | None:
             weight += rate
     if last is None:
         return None
-    return Load(
+    return DeviceLoad(
         name,
         busy / count if measured == count else None,
         waited / weight if weight else None,
@@ -238,7 +238,7 @@ def _load(window: Window, device: str) -> Load | None:
     )
 
 
-def _of_pool(window: Window, row: Rebuild) -> Load | None:
+def _of_pool(window: Window, row: Rebuild) -> DeviceLoad | None:
     """Return what applications want of a pool's datasets, None if that is not counted."""
     pool = row.array.partition("/")[0]
     found = [
@@ -249,7 +249,7 @@ def _of_pool(window: Window, row: Rebuild) -> Load | None:
         return None
     calls = added((one.reads or 0.0) + (one.writes or 0.0) for rows in found for one in rows)
     moved = added((one.read_bytes or 0.0) + (one.written_bytes or 0.0) for rows in found for one in rows)
-    return Load(pool, None, None, calls / len(found), moved / len(found), None)
+    return DeviceLoad(pool, None, None, calls / len(found), moved / len(found), None)
 
 
 def eta_words(known: Pace) -> str:
@@ -261,8 +261,7 @@ def eta_words(known: Pace) -> str:
     return f"in {human.duration(known.eta)} ({human.duration(known.soonest)} to {human.duration(known.latest)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class SpeedLimit(Struct, frozen=True):
     """That a speed limit holds a rebuild: `which` max or min, in bytes a second, and what sets it.
 
     `path` and `sysctl` are the files of md's limits, "" for others.
@@ -282,7 +281,7 @@ class Held:
         return f"sync_speed_{self.which} of this array" if self.by == "local" else f"{self.sysctl} of this node"
 
 
-def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: float = BUSY) -> Held | None:
+def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: float = BUSY) -> SpeedLimit | None:
     """Return the limit that holds a rebuild, None if none does or its pace is not known.
 
     At the most it may do: within `near` (0.1: a tenth) of speed_max or above, while no member is busy more than
@@ -300,7 +299,7 @@ def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: floa
         idle = idle or not row.devices
         by = row.limited_by or "its limit"
         most = row.speed_max is not None and seen.rate >= row.speed_max * (1 - near) and idle
-        return Held("max", row.speed_max, by) if most and row.speed_max is not None else None
+        return SpeedLimit("max", row.speed_max, by) if most and row.speed_max is not None else None
     speed = max(seen.rate, min(float(row.speed or 0), 2 * seen.rate))
     if row.speed_max is not None and speed >= row.speed_max * (1 - near) and idle:
         return _held("max", row.speed_max, row.speed_max_set, known.name)
@@ -310,6 +309,6 @@ def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: floa
     return None
 
 
-def _held(which: str, limit: int, by: str | None, array: str) -> Held:
+def _held(which: str, limit: int, by: str | None, array: str) -> SpeedLimit:
     path = f"{folder(array)}/sync_speed_{which}"
-    return Held(which, limit, by or "system", path, f"dev.raid.speed_limit_{which}")
+    return SpeedLimit(which, limit, by or "system", path, f"dev.raid.speed_limit_{which}")

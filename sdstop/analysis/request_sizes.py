@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, cast
+
+from msgspec import Struct, field
 
 from sdstop.analysis.drives import PAST
 from sdstop.analysis.framing import below
@@ -25,8 +26,7 @@ _DATA = frozenset({"", "read", "write"})
 """Directions that carry data: a discard's size is no transfer's."""
 
 
-@dataclass(frozen=True, slots=True)
-class SizeHistogram:
+class SizeHistogram(Struct, frozen=True):
     """Requests by size of one device (or module), all directions together.
 
     `seconds` is the time in which they came; None: since the counter began. `idle`: nothing came of late, so these are
@@ -172,8 +172,7 @@ def _devices(window: Window, at: Cache | SizeHistogram) -> list[str]:
     return [name for top in (at.device, at.slow) if top for name in below(window, top)]
 
 
-@dataclass(frozen=True, slots=True)
-class SizeBin:
+class SizeBin(Struct, frozen=True):
     """Requests of a range of sizes. `cut`: how many pieces of these sizes frames make of a long request, by payload."""
 
     low: int

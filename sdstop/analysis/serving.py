@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
-from sdstop.analysis.caching import Caching, Course, recent
+from msgspec import Struct
+
+from sdstop.analysis.caching import CacheSteps, Caching, recent
 from sdstop.analysis.framing import Arrived, arrived, below, caches_below
 from sdstop.analysis.jumbo import BLOCK, Proposal, harm, mend, mtus_of, named
 from sdstop.analysis.mtu_change import mtu_changed
@@ -15,8 +16,7 @@ from sdstop.core import format as human
 from sdstop.core.history import Window
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(Struct, frozen=True):
     """What is served on an interface: what its MTU makes frames carry, and what is seen of them.
 
     `block` is what whole requests are multiples of. `frame` is what frames seem to carry, where requests contradict
@@ -29,7 +29,7 @@ class Served:
     carried: int
     sizes: Arrived | None
     frame: int | None
-    past: Sequence[tuple[Caching, Course]]
+    past: Sequence[tuple[Caching, CacheSteps]]
 
     @property
     def small(self) -> float | None:
@@ -117,14 +117,14 @@ def wrong(served: Served, better: Proposal | None) -> Iterator[str]:
     yield f"Why: frames {no_multiple}"
 
 
-def worst_of(served: Served) -> tuple[Caching, Course] | None:
+def worst_of(served: Served) -> tuple[Caching, CacheSteps] | None:
     """Return the cache that most requests go past since the MTU is as it is; None if that is not sure of any."""
     if served.frame is not None:
         return None
     return max(served.past, key=lambda pair: pair[0].bypass_share(pair[1]) or 0.0, default=None)
 
 
-def _went(caching: Caching, course: Course) -> str:
+def _went(caching: Caching, course: CacheSteps) -> str:
     to = human.safe(caching.cache.slow or "the disks")
     share = human.percent(caching.bypass_share(course))
     return f"{share} % of {caching.what} {course.when} past cache {human.safe(caching.cache.cache)} to {to}"

@@ -25,17 +25,16 @@ import enum
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from statistics import median
 
-from sdstop.analysis.column import Column, Member, Second, StripeLimits
+from msgspec import Struct
+
+from sdstop.analysis.column import Second, StripeColumn, StripeLimits
 from sdstop.analysis.laggard import Wait, slowest
 from sdstop.core.text import added
 
-__all__ = ["Column", "Kind", "Member", "Second", "StripeLimits", "Verdict", "Wait", "judge", "slowest"]
 
-
-class Kind(enum.StrEnum):
+class StripePattern(enum.StrEnum):
     """What the seconds show."""
 
     CONVOY = "convoy"  # the queue stands at one column, and the column changes
@@ -48,8 +47,7 @@ class Kind(enum.StrEnum):
     TOO_FEW = "too-few"  # columns or seconds
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What was found, and every number that was compared. Numbers are None where there was nothing to compare.
 
     `seconds` were looked at, `active` of them had enough outstanding, `crowded` of those were past the limits.
@@ -60,7 +58,7 @@ class Verdict:
     times the mean of all. `wait` is of the slowest disk, if one stands out.
     """
 
-    kind: Kind
+    kind: StripePattern
     columns: int
     seconds: int
     active: int = 0
@@ -92,20 +90,20 @@ def judge(
     limits = limits or StripeLimits()
     columns = len(seconds[0].columns) if seconds else 0
     if len(seconds) < limits.seconds:
-        return Verdict(Kind.TOO_FEW, columns, len(seconds))
+        return Verdict(StripePattern.TOO_FEW, columns, len(seconds))
     wait = slowest(seconds, limits, rotational=rotational)
     if columns < limits.columns:
-        return Verdict(Kind.SLOW if wait else Kind.TOO_FEW, columns, len(seconds), wait=wait)
+        return Verdict(StripePattern.SLOW if wait else StripePattern.TOO_FEW, columns, len(seconds), wait=wait)
     counted = _counted(seconds)
     loads = [load for second in seconds if (load := _load(second, counted, parity, limits)) is not None]
     if not loads or len(loads) < limits.active * len(seconds):
-        return Verdict(Kind.SLOW if wait else Kind.IDLE, columns, len(seconds), len(loads), wait=wait)
+        return Verdict(StripePattern.SLOW if wait else StripePattern.IDLE, columns, len(seconds), len(loads), wait=wait)
     return _judge_spread(seconds, loads, wait, limits.deficit if rotational else limits.deficit_flash, limits)
 
 
 def crowd(
     seconds: Sequence[Second], *, rotational: bool, parity: int = 0, limits: StripeLimits | None = None
-) -> Column | None:
+) -> StripeColumn | None:
     """Return the column before which the queue of the last second stood; None if it was spread, or too little.
 
     One second says less than `judge` does of ten: chance crowds now and then. What adds such seconds up sees a crowd
@@ -148,17 +146,17 @@ def _judge_spread(
     ios_ratio = _ios_ratio(loads, top, [column.capacity for column in columns])
     work = _work(looked_at, [column.capacity for column in columns])
     if wait is not None:
-        kind = Kind.SLOW
+        kind = StripePattern.SLOW
     elif len(lopsided) < enough:
-        kind = Kind.EVEN
+        kind = StripePattern.EVEN
     elif standing >= limits.fixed and ios_ratio >= limits.hot_ios and _is_busy(loads, top, limits):
-        kind = Kind.HOT
+        kind = StripePattern.HOT
     elif len(crowded) < enough:
-        kind = Kind.EVEN
+        kind = StripePattern.EVEN
     else:
-        kind = Kind.CONVOY if standing < limits.moving else Kind.UNCLEAR
-    if kind in {Kind.CONVOY, Kind.UNCLEAR} and _are_unequal(columns, limits):
-        kind = Kind.UNEQUAL
+        kind = StripePattern.CONVOY if standing < limits.moving else StripePattern.UNCLEAR
+    if kind in {StripePattern.CONVOY, StripePattern.UNCLEAR} and _are_unequal(columns, limits):
+        kind = StripePattern.UNEQUAL
     return Verdict(
         kind,
         len(columns),
@@ -185,13 +183,12 @@ def _is_busy(loads: Sequence[_Load], top: int, limits: StripeLimits) -> bool:
     return median(load.busiest for load in loads if load.top == top) >= limits.hot_busy
 
 
-def _are_unequal(columns: Sequence[Column], limits: StripeLimits) -> bool:
+def _are_unequal(columns: Sequence[StripeColumn], limits: StripeLimits) -> bool:
     capacities = [column.capacity for column in columns]
     return max(capacities) > limits.unequal * min(capacities)
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     """One second in numbers; `shares` of the queue and `ios` are by column, `busiest` is the top's busy time."""
 
     queue: float

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis import stripe
-from sdstop.analysis.stripe import Column, Second, StripeLimits, Verdict
+from sdstop.analysis.column import Second, StripeColumn, StripeLimits, StripeMember
+from sdstop.analysis.laggard import slowest
+from sdstop.analysis.stripe import Verdict
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
-from sdstop.core.model import swift
 from sdstop.readings.disk import DiskActivity
 
 SECONDS = 10.0
@@ -53,8 +56,7 @@ def thresholds(*names: str) -> tuple[Threshold, ...]:
     return tuple(Threshold(name, getattr(defaults, name), *_HELP[name]) for name in names)
 
 
-@dataclass(frozen=True, slots=True)
-class Striped:
+class Striped(Struct, frozen=True):
     """One striped array over the last seconds: the verdict, or the reason why there is none.
 
     `columns` are the member devices of each stripe column in order; `seconds` what was judged, oldest first.
@@ -70,7 +72,7 @@ class Striped:
 
 def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]:
     """Judge every striped md array of the window under these limits; rules with the same limits share the work."""
-    known = {field.name for field in fields(StripeLimits)}
+    known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
 
     def judge() -> list[Striped]:
@@ -136,12 +138,12 @@ def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
     verdict = stripe.judge(seconds, rotational=rotational is True, parity=parity, limits=limits)
     if verdict.wait is not None:
         longer = _seconds(array.array, columns, capacities, _recent(window, STAYS, limits.seconds))
-        lasting = stripe.slowest(longer, limits, rotational=rotational is True)
+        lasting = slowest(longer, limits, rotational=rotational is True)
         if lasting is None or lasting.disk != verdict.wait.disk:
             without = replace(limits, slow_wait=math.inf)
             verdict = stripe.judge(seconds, rotational=rotational is True, parity=parity, limits=without)
     _forget(window, array.array, len(moments) if verdict.wait is None else len(_recent(window, STAYS, limits.seconds)))
-    silent = None if verdict.kind is stripe.Kind.SLOW else _silent(columns, moments)
+    silent = None if verdict.kind is stripe.StripePattern.SLOW else _silent(columns, moments)
     if silent:
         return no(f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known")
     return Striped(array, columns, rotational, seconds, verdict)
@@ -216,20 +218,17 @@ def _read_second(
         legs = [_leg(rows.get(name)) for name in names]
         if any(leg is None for leg in legs):
             return None
-        made.append(Column(tuple(leg for leg in legs if leg is not None), capacity))
+        made.append(StripeColumn(tuple(leg for leg in legs if leg is not None), capacity))
     own = rows.get(array)
     # Before 5.12 md counted requests but no time: a util of 0 with requests means "not counted".
     counted = own is not None and not (own.busy == 0 and own.completed_per_second)
     return Second(tuple(made), own.busy if own is not None and counted else None)
 
 
-_member = swift(stripe.Member)
-
-
-def _leg(row: DiskActivity | None) -> stripe.Member | None:
+def _leg(row: DiskActivity | None) -> StripeMember | None:
     if row is None or row.queue is None or row.busy is None:
         return None
-    return _member(
+    return StripeMember(
         row.device,
         row.queue,
         row.busy,

@@ -11,7 +11,8 @@ import os
 import stat
 import unicodedata
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.core.format import safe
 
@@ -37,8 +38,7 @@ class _FolderLimit(Exception):  # noqa: N818
     """A limit is reached. The text continues after "the folder"."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLimits:
+class ReadLimits(Struct, frozen=True):
     """Limits of what is read: bytes in all and of one member, members, and length and number of a name's parts.
 
     More than `ratio` bytes unpacked out of each packed byte, once `ratio_from` bytes are unpacked, is a bomb.
@@ -56,8 +56,7 @@ class ReadLimits:
 LIMITS = ReadLimits()
 
 
-@dataclass(frozen=True, slots=True)
-class ForeignTree:
+class ForeignTree(Struct, frozen=True):
     """How another tool's tree is read, which has links, devices and large files that no capture has.
 
     Content is kept of files whose name is `wanted`. Links are kept as text; nothing follows them on this machine.
@@ -67,8 +66,7 @@ class ForeignTree:
     wanted: Callable[[str], bool]
 
 
-@dataclass(frozen=True, slots=True)
-class TreeLink:
+class TreeLink(Struct, frozen=True):
     """A link in a foreign tree; a hard one is another name of an earlier file."""
 
     target: str
@@ -83,8 +81,7 @@ Body = bytes | TreeLink | LeftOut | None
 """Content of an archive's member; None for a folder."""
 
 
-@dataclass(slots=True)
-class Contents:
+class Contents(Struct):
     """Files by name within the archive or folder, and notes of what was wrong.
 
     `cut`: whether the end may be missing. `links` are the symbolic links of a foreign tree.

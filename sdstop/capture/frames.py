@@ -28,9 +28,11 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.capture.contents import CaptureRefused, Contents
 from sdstop.capture.layout import DOCUMENTS, as_outcome, layout_key, parse_json, read_layer, usable_key
@@ -52,8 +54,7 @@ _LONGEST_LINE = 1 << 20
 _MOST_LINES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class FrameTime:
+class FrameTime(Struct, frozen=True):
     """When a frame was taken, and which collectors ran, as far as known."""
 
     taken: float | None = None
@@ -66,8 +67,7 @@ class FrameTime:
         return FrameTime(timed.taken, timed.monotonic, other.ran if self.ran is None else self.ran)
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """Description of a capture; `moments` are the times of its frames by number."""
 
     host: str = ""
@@ -149,8 +149,7 @@ def finite(value: object) -> float | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class IndexLine:
+class IndexLine(Struct, frozen=True):
     """A piece of evidence without its data, and the members that hold them."""
 
     frame: int
@@ -160,8 +159,7 @@ class IndexLine:
     sha256: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class CaptureIndex:
+class CaptureIndex(Struct, frozen=True):
     """Lines in order, and the times of the frames that were whole."""
 
     lines: list[IndexLine] = field(default_factory=list)

@@ -18,8 +18,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.capture.contents import LIMITS, fault_of_name, folded
 from sdstop.core.evidence import Evidence, Outcome, http_slug, slug
@@ -179,8 +181,7 @@ def _judge(found: dict[str, Evidence], key: str, said: Any, faults: list[str]) -
     found[key] = replace(known, outcome=outcome, detail=detail)
 
 
-@dataclass(frozen=True, slots=True)
-class MemberNames:
+class MemberNames(Struct, frozen=True):
     """Names, within a frame, of the files that hold a piece of evidence; None for a part that it does not have."""
 
     data: str | None
@@ -188,8 +189,7 @@ class MemberNames:
     exit: str | None = None
 
 
-@dataclass(slots=True)
-class SlugTable:
+class SlugTable(Struct):
     """Names of commands and answers in one capture; each keeps its name from frame to frame."""
 
     _names: dict[str, str] = field(default_factory=dict)

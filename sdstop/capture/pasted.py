@@ -13,7 +13,8 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.capture import dates
 from sdstop.capture.contents import CaptureRefused
@@ -41,8 +42,7 @@ _SUDO = re.compile(r"(?:sudo|doas)\s+(?:-\S+\s+)*")
 _FOLDER = re.compile(r"/?(?:usr/(?:local/)?)?s?bin/")
 
 
-@dataclass(frozen=True, slots=True)
-class _Signature:
+class _Signature(Struct, frozen=True):
     """What the first line of an output looks like, the key of what prints it, and what its last line looks like."""
 
     first: re.Pattern[str]
@@ -65,8 +65,7 @@ _SIGNATURES = (
 _FILES = re.compile(r"(?:cat|less|more|head|tail)\s+(?P<path>/(?:proc|sys|etc)/\S{1,500})$")
 
 
-@dataclass(slots=True)
-class _Section:
+class _Section(Struct):
     """Lines that one command printed, or one file held."""
 
     key: str

@@ -13,7 +13,8 @@ from __future__ import annotations
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.cli import output
 from sdstop.cli.report import seen, whole
@@ -40,8 +41,7 @@ _LINES = 50
 """Lines below it, at most: what reads them is often bounded."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class CheckLine(Struct, frozen=True):
     """What is said: an exit code, its words for the first line, and lines of details."""
 
     code: int
@@ -80,7 +80,7 @@ def numbers(judgement: Judgement) -> str:
     return " ".join([*parts, f"unchecked={len(judgement.unchecked)}"])
 
 
-def verdict(session: Session, judgement: Judgement, *, strict: bool) -> Answer:
+def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLine:
     """Return the answer: what is wrong, the worst of it first, and what was not seen."""
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     unseen = _unseen(session, strict=strict)
@@ -107,7 +107,7 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> Answer:
         parts.append(_unchecked(loud))
     reasons = by_reason(judgement.unchecked).items()
     details += [f"NOT CHECKED: {', '.join(rules)} ({reason})" for reason, rules in reasons]
-    return Answer(code, "; ".join(parts), tuple(details))
+    return CheckLine(code, "; ".join(parts), tuple(details))
 
 
 def _told(finding: Finding) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 def run(options: argparse.Namespace) -> int:
     """Show the fleet until the user quits, or print it once. Raises Problem."""
     from sdstop.core.config_error import ConfigError
-    from sdstop.fleet.client import Client
+    from sdstop.fleet.client import PrometheusClient
     from sdstop.fleet.http_config import load
     from sdstop.fleet.promql import matchers
     from sdstop.fleet.url import parse_url
@@ -26,7 +26,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         url = parse_url(options.prometheus)
         match, configured = matchers(options.match), _configured(options)
-        with Client(url, load(options.http_config)) as client:
+        with PrometheusClient(url, load(options.http_config)) as client:
             return _shown(options, Watcher(client, match, ("job", *options.peers), configured=configured), str(url))
     except ConfigError as error:
         raise Problem(str(error), 2) from error

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from sdstop.core.history import Window
     from sdstop.core.session import Look, Session
     from sdstop.exporters.prometheus.choice import Choice
-    from sdstop.node.gateway.client import Client
+    from sdstop.node.gateway.client import GatewayClient
     from sdstop.node.live import LiveHost
     from sdstop.node.tracing import Counting
     from sdstop.redaction.redactor import Redactor
@@ -226,7 +226,7 @@ def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Orig
     return read(sys.stdin.buffer)
 
 
-def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
+def _gateway(config: Config, command: str) -> Callable[[], GatewayClient] | None:
     """Return what makes the client of the cluster's gateway in the sampler's process, None if none is configured.
 
     A password that comes from the environment or a prompt is taken here, and reaches that process as it is forked: it
@@ -250,15 +250,15 @@ def _gateway(config: Config, command: str) -> Callable[[], Client] | None:
         where = settings.gateways[0].shown
         find = secret.finder(None, {}, secret.Secret(getpass.getpass(f"Password of {settings.user} at {where}: ")))
 
-    def client() -> Client:
-        from sdstop.node.gateway.client import Client
+    def client() -> GatewayClient:
+        from sdstop.node.gateway.client import GatewayClient
 
-        return Client(settings, find)
+        return GatewayClient(settings, find)
 
     return client
 
 
-def _live(root: str, collectors: Sequence[Collector], gateway: Callable[[], Client] | None = None) -> LiveHost:
+def _live(root: str, collectors: Sequence[Collector], gateway: Callable[[], GatewayClient] | None = None) -> LiveHost:
     """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
     from sdstop.node.live import LiveHost
 

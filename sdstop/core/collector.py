@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
@@ -22,8 +23,7 @@ ONCE = math.inf
 _WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """One kind of evidence that a collector reads: `what` is a pattern of its keys, `why` one line.
 
     Of `cmd:` patterns the collector reads what others recorded; a live node runs nothing for them (see Command).
@@ -34,8 +34,7 @@ class Need:
     privilege: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """A command that a collector runs on a live node. It must change nothing there.
 
     In `argv`, `*` stands for one word that is not an option; all else is run as written. With `keep`, a pattern, only
@@ -67,8 +66,7 @@ class Command:
         return b"".join(line for line in output.splitlines(keepends=True) if pattern.match(line))
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """What a collector asks a live node, and has recorded as an answer instead of the files that it follows from.
 
     For files that hold secrets, and for trees that are too large to keep. `answer` runs in the sampler's worker over
@@ -89,8 +87,7 @@ class Question:
         return f"answer:{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
-class Collector:
+class Collector(Struct, frozen=True):
     """One source. `read` is plain synchronous code over a host; it may raise what hosts raise, and Malformed.
 
     `pace` is seconds between runs (at least: the sampler's interval may be longer), `deadline` the seconds

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
@@ -19,8 +21,7 @@ PAST = 1000
 """Ended episodes that are remembered of findings that came back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What the rules say of one window, worst first, and below a cause what it explains.
 
     `ran` are the ids of the rules that could look at something.
@@ -32,8 +33,7 @@ class Judgement:
     ran: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Episode:
+class Episode(Struct, frozen=True):
     """A finding with its time; `until` and `ended` None while it is in force.
 
     `since` and `until` are Unix seconds, for people; `began`, `ended` and `seen` (when it was last in force) are
@@ -127,8 +127,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
     return None
 
 
-@dataclass(slots=True)
-class Diagnosis:
+class Diagnosis(Struct):
     """The findings over time: what is in force now, and every episode so far."""
 
     rules: Sequence[Rule]

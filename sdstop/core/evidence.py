@@ -14,8 +14,10 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 
 class Outcome(enum.StrEnum):
@@ -28,8 +30,7 @@ class Outcome(enum.StrEnum):
     TIMEOUT = "timeout"
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(Struct, frozen=True, gc=False):
     """One answer of the node.
 
     `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, an answer as
@@ -59,14 +60,11 @@ class Evidence:
         )
 
     def holding(self, data: bytes, stderr: bytes = b"") -> Evidence:
-        """Return the same with these data: dataclasses.replace, which a capture of many files is too slow for."""
-        return Evidence(
-            self.key, self.outcome, data, self.detail, self.taken, self.monotonic, self.duration, stderr, self.exit
-        )
+        """Return the same evidence with other data."""
+        return replace(self, data=data, stderr=stderr)
 
 
-@dataclass(frozen=True, slots=True)
-class RunMark:
+class RunMark(Struct, frozen=True):
     """That a collector ran: when it began (monotonic seconds), how long it took (None.
 
     It is still hanging).
@@ -85,8 +83,7 @@ def dated(taken: float) -> bool:
     return taken >= 0
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """What a sampling round learnt: only evidence that changed. Numbers count from 1.
 
     `taken` is Unix time where that is known (`dated`), else it counts from UNDATED.
@@ -100,8 +97,7 @@ class Frame:
     ran: Mapping[str, RunMark] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Where frames come from: the node's name as shown, and whether they are live or of a capture.
 
     `made` is what holds them, in a person's words.
@@ -118,8 +114,7 @@ class Origin:
     made: str = "a capture"
 
 
-@dataclass(frozen=True, slots=True)
-class Cite:
+class Cite(Struct, frozen=True):
     """A piece of raw evidence.
 
     Its key, the frame's number, the quoted text, and the part of it that matters.

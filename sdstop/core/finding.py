@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.evidence import Cite
 from sdstop.core.history import Window
@@ -24,8 +25,7 @@ class Severity(enum.StrEnum):
         return list(Severity).index(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(Struct, frozen=True):
     """A number (or word) that a rule compared, in base units.
 
     `limit` is the threshold it was held against.
@@ -38,8 +38,7 @@ class Value:
     limit: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something is wrong with `subject`, a stable id such as `md2`, `md2/sdc`, `eth1`.
 
     `confidence` is 0..1, None where the matter is certain. `refuted_by` says what would show the finding to
@@ -65,8 +64,7 @@ class Finding:
         return f"{self.rule}:{self.subject}"
 
 
-@dataclass(frozen=True, slots=True)
-class RuledOut:
+class RuledOut(Struct, frozen=True):
     """A rule looked at `subject` and found it good; the summary names the numbers."""
 
     rule: str
@@ -74,8 +72,7 @@ class RuledOut:
     summary: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unchecked:
+class Unchecked(Struct, frozen=True):
     """A rule that applies here could not look; never shown as good. `subject` is empty for the whole node.
 
     `calm`: nothing is at fault, and nothing would mend it here: a capture has nothing of what the rule reads, as
@@ -92,8 +89,7 @@ Verdict = Finding | RuledOut | Unchecked
 Limits = Mapping[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Threshold:
+class Threshold(Struct, frozen=True):
     """A number that config can set: `[rules.ID] name = value`."""
 
     name: str
@@ -102,8 +98,7 @@ class Threshold:
     unit: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
     It is asked only when each family of `needs` has an answer, and one of the first `either` of them has rows;
@@ -124,8 +119,7 @@ class Rule:
         return {t.name: t.default for t in self.thresholds} | dict(configured or {})
 
 
-@dataclass(frozen=True, slots=True)
-class NodeRule:
+class NodeRule(Struct, frozen=True):
     """One diagnosis between nodes, which compares what each of them says. It may share its id with a rule of a node."""
 
     id: str
@@ -160,8 +154,7 @@ def worst_of(severities: Iterable[Severity | None]) -> Severity | None:
     return max((one for one in severities if one is not None), key=lambda one: one.rank, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class OrderedFinding:
+class OrderedFinding(Struct, frozen=True):
     """A finding in the order of causes, by its place in the given list.
 
     `follows` if it is listed below its cause; `severity` is that of the finding, of a cause the worst of its story.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
+
+from msgspec import Struct, field
 
 from sdstop.core.evidence import Cite, Evidence, json_excerpt, readable
 from sdstop.core.model import Reading, Rows
@@ -30,8 +31,7 @@ EXCERPT = 400
 """Characters of raw evidence that a finding quotes at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moment(Generic[R]):
+class Moment(Struct, Generic[R], frozen=True):
     """A family's rows as one run brought them.
 
     `started` monotonic, `taken` Unix, `seconds` since the run before.
@@ -44,15 +44,14 @@ class Moment(Generic[R]):
     memo: dict[Hashable, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(Struct, frozen=True, eq=False):
     """Successive snapshots, oldest first, never empty, and a look at the raw evidence of the newest."""
 
     snapshots: tuple[Snapshot, ...]
     evidence: Callable[[str], Evidence | None]
     providers: Mapping[type[Reading], tuple[str, ...]]
-    past: Past | None = field(default=None, compare=False, repr=False)
-    _memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    past: Past | None = None
+    _memo: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
     def now(self) -> Snapshot:

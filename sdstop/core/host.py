@@ -9,8 +9,9 @@ import fnmatch
 import posixpath
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 LARGEST = 4 << 20
 """Bytes that are kept of one piece of evidence; no source of ours is larger."""
@@ -53,8 +54,7 @@ class Malformed(Exception):  # noqa: N818
     """A parser met text that is not in the format it knows. Says what and where, in one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class Output:
+class Output(Struct, frozen=True):
     """What a command printed, as bytes, and its exit status."""
 
     stdout: bytes
@@ -67,8 +67,7 @@ class Output:
         return self.stdout.decode("utf-8", "surrogateescape")
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """What a gateway answered over HTTP: the body as bytes, the status, and the type that it claims for the body."""
 
     body: bytes

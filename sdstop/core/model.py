@@ -1,9 +1,8 @@
 """The vocabulary of readings: one declaration per field serves table, metric, JSON and docs.
 
-A reading is a frozen, slotted dataclass, one row of its family. Each field says what it is in its type:
+A reading is a frozen msgspec.Struct, one row of its family. The type of each field declares what it is:
 
-    @dataclass(frozen=True, slots=True)
-    class Member(Reading):
+    class Member(Reading, frozen=True):
         family: ClassVar[str] = "array_member"
         title: ClassVar[str] = "Array members"
 
@@ -16,14 +15,16 @@ A reading is a frozen, slotted dataclass, one row of its family. Each field says
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import operator
-import re
 import typing
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+from sdstop.core.joins import Identity, Join
+from sdstop.core.template import filled, needed_fields
 
 
 class Kind(enum.Enum):
@@ -33,16 +34,14 @@ class Kind(enum.Enum):
     COUNTER = "counter"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(Struct, frozen=True):
     """Part of a row's identity; a Prometheus label."""
 
     title: str
     help: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """A number.
 
     `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain
@@ -61,8 +60,7 @@ class Metric:
     exact: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """One word out of a known set; in Prometheus a gauge with a `state` label."""
 
     title: str
@@ -70,8 +68,7 @@ class State:
     export: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """Text that describes the row; in Prometheus a label of the family's `_info` metric."""
 
     title: str
@@ -79,8 +76,7 @@ class Fact:
     export: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Buckets:
+class Buckets(Struct, frozen=True):
     """Cumulative counts by upper bound, `{bound in base unit: count}`; in Prometheus a histogram.
 
     `shown` names the attribute that has the histogram as Prometheus is told it, where that is another; `name` is the
@@ -98,16 +94,11 @@ class Buckets:
 Mark = Label | Metric | State | Fact | Buckets
 
 
-_FIELD = re.compile(r"\{(\w+(?:\|\w+)*)(:sysfs)?\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(Struct, frozen=True):
     """Where in the raw evidence a row stands: the evidence's key, and a text that marks its line.
 
-    As a declaration both are templates: `{device}` is the row's field, `{ident|name}` the first of several that has a
-    value, `{device:sysfs}` the name that /sys/block has for it (`!` for `/`). `show` names the fields of a JSON object
-    that are quoted where the evidence is a gateway's answer.
+    As a declaration both are templates (sdstop.core.template) that a row fills. `show` names the fields of a JSON
+    object that are quoted where the evidence is a gateway's answer.
     """
 
     key: str
@@ -116,16 +107,15 @@ class Source:
 
     def of(self, row: Reading) -> Source | None:
         """Return the place of one row, None if its key needs a field without a value."""
-        key = _filled(self.key, row)
+        key = filled(self.key, row)
         if not key:
             return None
-        return Source(key, object_needle(key, _filled(self.needle, row) or "", self.show))
+        return Source(key, object_needle(key, filled(self.needle, row) or "", self.show))
 
     @property
     def fields(self) -> frozenset[str]:
         """Names of the fields that the templates need."""
-        found = _FIELD.findall(self.key) + _FIELD.findall(self.needle)
-        return frozenset(name for names, _ in found for name in names.split("|"))
+        return needed_fields(self.key) | needed_fields(self.needle)
 
 
 def object_needle(key: str, needle: str, show: Sequence[str]) -> str:
@@ -133,23 +123,7 @@ def object_needle(key: str, needle: str, show: Sequence[str]) -> str:
     return f"{needle}>{','.join(show)}" if show and key.startswith("http:") else needle
 
 
-def _filled(template: str, row: Reading) -> str | None:
-    """Return a template with a row's fields; None if one of them has no value."""
-    lacking = False
-
-    def value(found: re.Match[str]) -> str:
-        nonlocal lacking
-        values = (getattr(row, name) for name in found[1].split("|"))
-        known = next((value for value in values if value is not None and value != ""), None)
-        lacking = lacking or known is None
-        return str(known).replace("/", "!") if found[2] else str(known)
-
-    text = _FIELD.sub(value, template) if "{" in template else template
-    return None if lacking else text
-
-
-@dataclass(frozen=True, slots=True)
-class Unplaced:
+class Unplaced(Struct, frozen=True):
     """Says that rows of a family have no single place in the evidence, and why."""
 
     why: str
@@ -164,18 +138,17 @@ def files(folder: str, *same: str, **names: str) -> dict[str, Sources]:
     return {field: Source(f"{folder}/{name}") for field, name in ({name: name for name in same} | names).items()}
 
 
-class Reading:
-    """One row of a family. Subclasses are frozen slotted dataclasses with marked fields.
+class Reading(Struct, frozen=True, gc=False):
+    """One row of a family. Subclasses are frozen as well, and each of their fields has one mark.
 
     Several collectors may bring one family: rows of a `joined` one are put side by side, of any other those of the
     first that has rows count. Of a `remembered` one, small as it must be, windows know more than their seconds.
     Of a `crowded` one people are shown the largest rows first, and of those in which all numbers are 0 how many.
 
     `rows_of` says where a row stands in the raw evidence, `fields_of` where single fields do, if not there. A family
-    whose places depend on more than its fields overrides `source`.
+    whose places depend on more than its fields overrides `source`. `things` are the things that a row names, the first
+    one what it is about, and `joins` how they need each other (sdstop.core.joins).
     """
-
-    __slots__ = ()
 
     family: ClassVar[str]
     title: ClassVar[str]
@@ -185,6 +158,8 @@ class Reading:
     crowded: ClassVar[bool] = False
     rows_of: ClassVar[Sources | Unplaced | None] = None
     fields_of: ClassVar[Mapping[str, Sources]] = {}
+    things: ClassVar[Mapping[str, Identity]] = {}
+    joins: ClassVar[tuple[Join, ...]] = ()
 
     def source(self, field: str = "") -> Source | None:
         """Return where the raw evidence of this row (of `field`, if named) stands, None if it has no single place."""
@@ -196,8 +171,7 @@ class Reading:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """One declared field of a family."""
 
     name: str
@@ -229,8 +203,7 @@ class Column:
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class Schema:
+class Schema(Struct, frozen=True):
     """A family's columns, in the order of declaration.
 
     `key` gives a row's identity: one label's value, or a tuple.
@@ -273,37 +246,17 @@ def schema(reading: type[Reading]) -> Schema:
 def _read_declaration(reading: type[Reading]) -> Schema:
     hints = typing.get_type_hints(reading, include_extras=True)
     columns = []
-    for field in dataclasses.fields(reading):  # type: ignore[arg-type]  # every family is a dataclass
-        hint = hints[field.name]
+    for name in reading.__struct_fields__:
+        hint = hints[name]
         marks = [m for m in getattr(hint, "__metadata__", ()) if isinstance(m, Mark)]
         if len(marks) != 1:
-            raise TypeError(f"{reading.__name__}.{field.name} needs one Label, Metric, State, Fact or Buckets")
+            raise TypeError(f"{reading.__name__}.{name} needs one Label, Metric, State, Fact or Buckets")
         inner = typing.get_args(hint)[0]
-        columns.append(Column(field.name, marks[0], type(None) in typing.get_args(inner)))
+        columns.append(Column(name, marks[0], type(None) in typing.get_args(inner)))
     labels = tuple(c.name for c in columns if isinstance(c.mark, Label))
     key: Callable[[Reading], Hashable] = operator.attrgetter(*labels) if labels else lambda _: ()
     doc = (reading.__doc__ or "").strip()
     return Schema(reading, reading.family, reading.title, doc, tuple(columns), labels, key)
-
-
-T = TypeVar("T")
-
-
-def swift(made: type[T]) -> Callable[..., T]:
-    """Return a constructor of a frozen dataclass, of all its fields by position, that takes a quarter of the time.
-
-    A frozen dataclass sets each field through object.__setattr__, which for a thousand disks a second costs more
-    than to parse them. So a twin of the same layout, not frozen, is filled, and then becomes the frozen class.
-    """
-    fields = [(f.name, f.type) for f in dataclasses.fields(made)]  # type: ignore[arg-type]  # it is a dataclass
-    twin = dataclasses.make_dataclass(f"_{made.__name__}", fields, bases=made.__bases__, slots=True, eq=False)
-
-    def make(*values: Any) -> Any:
-        row: Any = twin(*values)
-        row.__class__ = made
-        return row
-
-    return make
 
 
 def metric_name(family: str, column: Column) -> str:
@@ -322,8 +275,7 @@ def metric_name(family: str, column: Column) -> str:
 Rows = Mapping[Hashable, Reading]
 
 
-@dataclass(frozen=True, slots=True)
-class Derivation:
+class Derivation(Struct, frozen=True):
     """How rows of one family follow from two runs of another.
 
     `make(before, after, seconds)`, None if they cannot.

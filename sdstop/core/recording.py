@@ -9,12 +9,10 @@ from typing import Any, TypeVar
 
 from sdstop.core.evidence import Evidence, Outcome, command_key, http_key, slug
 from sdstop.core.host import Absent, Denied, Failed, Host, Output, Reply, TimedOut, Unreadable
-from sdstop.core.model import swift
 
 T = TypeVar("T")
 Listed = dict[str, list[str]]
 """Folders that were listed at one moment, by path."""
-_evidence = swift(Evidence)
 
 _OUTCOMES: dict[type[Unreadable], Outcome] = {
     Absent: Outcome.ABSENT,
@@ -142,7 +140,7 @@ class RecordingHost(Host):
         elif isinstance(answer, Reply):
             stderr, status = _headers(answer), answer.status
         duration = self._clock() - began
-        self.evidence[key] = _evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
+        self.evidence[key] = Evidence(key, Outcome.OK, data, "", taken, began, duration, stderr, status)
         return answer
 
 

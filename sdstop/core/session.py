@@ -6,7 +6,9 @@ import copy
 import zlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.core.collector import Collector, commands_of
 from sdstop.core.diagnosis import Diagnosis, Episode, Judgement, judge, providers_of
@@ -26,8 +28,7 @@ RING_LOOSE = 4 << 20
 _WORTH_PACKING = 4096
 
 
-@dataclass(slots=True)
-class Timeline:
+class Timeline(Struct):
     """Frames in order; a live one forgets the oldest, but what they had established stays as its base."""
 
     seconds: float | None = None
@@ -76,8 +77,7 @@ class Timeline:
         return replace(kept, evidence=tuple(_unpack(e) for e in kept.evidence))
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """The node at one frame.
 
     Its index in the timeline, the window that ends there, and what the rules say of it.
@@ -218,10 +218,8 @@ def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
     return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}
 
 
-class _Packed(Evidence):
+class _Packed(Evidence, frozen=True):
     """Evidence whose data is compressed: a live ring is seldom looked at again."""
-
-    __slots__ = ()
 
 
 def _pack(item: Evidence) -> Evidence:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import operator
 from array import array
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from sdstop.core.evidence import Outcome
 from sdstop.core.model import Derivation, Reading, Rows, schema
@@ -145,8 +147,7 @@ def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
     return known if known is not None and known == column else column
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True, eq=False):
     """One run of a collector.
 
     `started` and `began` (when this outcome did) are monotonic, `taken` and `since` (the same as `began`) Unix
@@ -168,7 +169,7 @@ class Run:
     last: Run | None = None
     recorded: bool = True
     began: float = 0.0
-    memo: dict[Hashable, Any] = field(default_factory=dict, compare=False, repr=False)
+    memo: dict[Hashable, Any] = field(default_factory=dict)
     """What others worked out of this run alone, kept while a window may ask for it again."""
 
     @property
@@ -187,8 +188,7 @@ class Run:
         return "partly" if self.partial else self.outcome.value
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, eq=False):
     """The node at one frame.
 
     `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name.
@@ -199,7 +199,7 @@ class Snapshot:
     taken: float
     monotonic: float
     runs: Mapping[str, Run]
-    by_family: Mapping[type[Reading], Run] = field(repr=False, default_factory=dict)
+    by_family: Mapping[type[Reading], Run] = field(default_factory=dict)
 
     def run_of(self, family: type[Reading]) -> Run | None:
         """Return the good run that has this family's rows, None if no collector brought any."""

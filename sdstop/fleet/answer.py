@@ -10,7 +10,6 @@ answer, VictoriaMetrics' cluster by `"isPartial": true`, Prometheus 2.53 and lat
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Literal, TypeVar
 
 import msgspec
@@ -27,8 +26,7 @@ PARTIAL = "partial response: some storage backends did not answer"
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class LabelledSeries(msgspec.Struct, frozen=True):
     """Labels, and (Unix seconds, value) in order of time: one point of an instant query, many of a range."""
 
     labels: Mapping[str, str]
@@ -44,11 +42,10 @@ class Series:
         return self.labels.get(name, "")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class QueryAnswer(msgspec.Struct, frozen=True):
     """Series, and what the server remarks on them."""
 
-    series: tuple[Series, ...] = ()
+    series: tuple[LabelledSeries, ...] = ()
     warnings: tuple[str, ...] = ()
     infos: tuple[str, ...] = ()
 
@@ -110,7 +107,7 @@ _DATA: msgspec.json.Decoder[_Data] = msgspec.json.Decoder(_Data)
 _BUILD_INFO = msgspec.json.Decoder(BuildInfo)
 
 
-def parse_answer(body: bytes) -> Answer:
+def parse_answer(body: bytes) -> QueryAnswer:
     """Return the answer to a query. Raises ServerError if it is not one, or is an error."""
     reply = _successful(body)
     data = _decoded(reply.data, _DATA)
@@ -121,7 +118,7 @@ def parse_answer(body: bytes) -> Answer:
     warnings = _notes(reply.warnings)
     if reply.is_partial:
         warnings = (*warnings, PARTIAL)
-    return Answer(series, warnings, _notes(reply.infos))
+    return QueryAnswer(series, warnings, _notes(reply.infos))
 
 
 def parse_build_info(body: bytes) -> BuildInfo:
@@ -162,14 +159,14 @@ def _decoded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[_T]) -> _T
     raise ServerError(f"unexpected response ({why}); is this a Prometheus server?")
 
 
-def _series(row: _Row) -> Series | None:
+def _series(row: _Row) -> LabelledSeries | None:
     """Return a series in order of time; None for a native histogram, of which sdstop queries none."""
     values = row.values if row.values is not None else (row.value,) if row.value is not None else ()
     try:
         points = tuple(sorted((taken, float(value)) for taken, value in values))
     except ValueError:
         raise ServerError("unexpected response (a value is not a number); is this a Prometheus server?") from None
-    return Series(row.metric, points) if points else None
+    return LabelledSeries(row.metric, points) if points else None
 
 
 def _notes(notes: Sequence[str] | None) -> tuple[str, ...]:

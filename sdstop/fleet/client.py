@@ -8,7 +8,7 @@ from typing import Self
 
 import sdstop
 from sdstop.core.format import safe
-from sdstop.fleet.answer import Answer, BuildInfo, error_text, parse_answer, parse_build_info
+from sdstop.fleet.answer import BuildInfo, QueryAnswer, error_text, parse_answer, parse_build_info
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.url import Url
@@ -34,7 +34,7 @@ _NO_POST = frozenset({404, 405, 411, 415, 501})
 Fields = Sequence[tuple[str, str]]
 
 
-class Client:
+class PrometheusClient:
     """Not for several threads at once. A context manager."""
 
     def __init__(self, url: Url, config: HttpConfig, seconds: float | None = None) -> None:
@@ -46,14 +46,14 @@ class Client:
         self._http = HttpClient(Endpoint(url.host, url.port, context, config.server_name), self._allowed)
         self._post = True
 
-    def query(self, expression: str, taken: float | None = None) -> Answer:
+    def query(self, expression: str, taken: float | None = None) -> QueryAnswer:
         """Evaluate at one moment (Unix seconds; None: now). Raises ServerError, ConfigError."""
         fields = [("query", expression), ("timeout", f"{self._seconds:g}s")]
         if taken is not None:
             fields.append(("time", f"{taken:.3f}"))
         return parse_answer(self._asked(_QUERY, fields))
 
-    def query_range(self, expression: str, start: float, end: float, step: float) -> Answer:
+    def query_range(self, expression: str, start: float, end: float, step: float) -> QueryAnswer:
         """Evaluate from `start` to `end` every `step` seconds. Raises ServerError, ConfigError."""
         fields = [
             ("query", expression), ("start", f"{start:.3f}"), ("end", f"{end:.3f}"), ("step", f"{step:g}"),

@@ -16,7 +16,6 @@ import base64
 import re
 import ssl
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -37,12 +36,14 @@ _VERSIONS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Secret:
+class SecretSource(msgspec.Struct, frozen=True):
     """A text that is never shown, or the file that holds it, read each time so that it may be changed."""
 
-    text: str = field(default="", repr=False)
+    text: str = ""
     path: Path | None = None
+
+    def __repr__(self) -> str:
+        return f"Secret(path={self.path!r})"
 
     def read(self) -> str:
         """Return it without the line's end. Raises ConfigError."""
@@ -52,18 +53,17 @@ class Secret:
         return said
 
 
-@dataclass(frozen=True, slots=True)
-class HttpConfig:
+class HttpConfig(msgspec.Struct, frozen=True):
     """What a file says. `headers` are names and values, a repeated name stands several times."""
 
-    username: Secret | None = None
-    password: Secret | None = None
+    username: SecretSource | None = None
+    password: SecretSource | None = None
     scheme: str = "Bearer"
-    credentials: Secret | None = None
-    headers: Sequence[tuple[str, Secret]] = ()
-    ca: Secret | None = None
-    certificate: Secret | None = None
-    key: Secret | None = None
+    credentials: SecretSource | None = None
+    headers: Sequence[tuple[str, SecretSource]] = ()
+    ca: SecretSource | None = None
+    certificate: SecretSource | None = None
+    key: SecretSource | None = None
     server_name: str = ""
     insecure: bool = False
     oldest: str = "TLS12"
@@ -212,29 +212,29 @@ def _config(file: HttpConfigFile, folder: Path) -> HttpConfig:
         _secret("basic_auth.password", basic.password, basic.password_file, folder),
         scheme, credentials, _headers(file.http_headers or {}, folder),
         _secret("tls_config.ca", tls.ca, tls.ca_file, folder),
-        Secret(path=folder / tls.cert_file) if tls.cert_file else None,
-        Secret(path=folder / tls.key_file) if tls.key_file else None,
+        SecretSource(path=folder / tls.cert_file) if tls.cert_file else None,
+        SecretSource(path=folder / tls.key_file) if tls.key_file else None,
         tls.server_name or "", bool(tls.insecure_skip_verify), tls.min_version or "TLS12",
     )  # fmt: skip
 
 
-def _secret(place: str, text: str | None, file: str | None, folder: Path) -> Secret | None:
+def _secret(place: str, text: str | None, file: str | None, folder: Path) -> SecretSource | None:
     """Return a text, or the file that holds it; both are a mistake."""
     if text is not None and file:
         raise ConfigError(f"{place}: cannot be combined with {place.rpartition('.')[2]}_file")
     if file:
-        return Secret(path=folder / file)
-    return None if text is None else Secret(text)
+        return SecretSource(path=folder / file)
+    return None if text is None else SecretSource(text)
 
 
-def _headers(sections: Mapping[str, HeaderSection | None], folder: Path) -> list[tuple[str, Secret]]:
-    found: list[tuple[str, Secret]] = []
+def _headers(sections: Mapping[str, HeaderSection | None], folder: Path) -> list[tuple[str, SecretSource]]:
+    found: list[tuple[str, SecretSource]] = []
     for name, header in sections.items():
         if not _HEADER.fullmatch(name):
             raise ConfigError(f"http_headers.{safe(name, 40)}: not the name of a header")
         if name.lower() in _RESERVED:
             raise ConfigError(f"http_headers.{name}: sdstop sets this header itself")
         if header is not None:
-            found += [(name, Secret(text)) for text in (*(header.values or ()), *(header.secrets or ()))]
-            found += [(name, Secret(path=folder / file)) for file in header.files or ()]
+            found += [(name, SecretSource(text)) for text in (*(header.values or ()), *(header.secrets or ()))]
+            found += [(name, SecretSource(path=folder / file)) for file in header.files or ()]
     return found

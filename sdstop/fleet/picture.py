@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.core.finding import Finding, Severity, Verdict
-from sdstop.fleet.answer import Answer, Series
+from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
 
 Key = tuple[str, str]
@@ -17,8 +18,7 @@ Key = tuple[str, str]
 _PORT = re.compile(r"^(.+):\d{1,5}$")
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class FleetFinding(Struct, frozen=True):
     """A finding in force on a node."""
 
     node: Key
@@ -27,8 +27,7 @@ class Claim:
     subject: str
 
 
-@dataclass(frozen=True, slots=True)
-class Node:
+class FleetNode(Struct, frozen=True):
     """A node: findings by severity, age of its last sample (seconds), and one of its worst findings.
 
     `silence` says why it is silent, "" if it is not. `history` is how many findings that matter it had, oldest first,
@@ -41,7 +40,7 @@ class Node:
     warning: int = 0
     info: int = 0
     age: float | None = None
-    worst: Claim | None = None
+    worst: FleetFinding | None = None
     silence: str = ""
     history: tuple[float | None, ...] = ()
 
@@ -56,8 +55,7 @@ class Node:
         return (self.critical, int(bool(self.silence)), self.warning, self.info)
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayRow:
+class FleetArray(Struct, frozen=True):
     """An array that something is said of, or whose load is uneven.
 
     `skew` is its busiest member beside the mean of all, 1 is even.
@@ -65,7 +63,7 @@ class ArrayRow:
 
     node: Key
     array: str
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[FleetFinding, ...] = ()
     skew: float | None = None
 
     @property
@@ -79,8 +77,7 @@ class ArrayRow:
         return tuple(dict.fromkeys(c.subject.partition("/")[2] for c in self.claims if "/" in c.subject))
 
 
-@dataclass(frozen=True, slots=True)
-class RebuildRow:
+class RebuildRow(Struct, frozen=True):
     """A rebuild: share done, seconds remaining, bytes per second; None where its node does not say."""
 
     node: Key
@@ -92,8 +89,7 @@ class RebuildRow:
     speed: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class VolumeRow:
+class VolumeRow(Struct, frozen=True):
     """A volume that uses all of a limit, or of which a rule says so. `used` is the share of the limit."""
 
     node: Key
@@ -101,7 +97,7 @@ class VolumeRow:
     owner: str = ""
     binds: str = ""
     used: float | None = None
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[FleetFinding, ...] = ()
 
     @property
     def severity(self) -> Severity | None:
@@ -109,8 +105,7 @@ class VolumeRow:
         return max((c.severity for c in self.claims), key=lambda s: s.rank, default=None)
 
 
-@dataclass(frozen=True, slots=True)
-class RuleRow:
+class RuleRow(Struct, frozen=True):
     """A rule, and on how many nodes it has findings of a severity."""
 
     rule: str
@@ -118,8 +113,7 @@ class RuleRow:
     nodes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(Struct, frozen=True):
     """The fleet. `total` is how many nodes have samples, of which `nodes` are the worst MOST_NODES at most.
 
     `troubles` is what was asked and not answered, `warnings` and `infos` what the server remarks, each in one line;
@@ -132,10 +126,10 @@ class Picture:
     total: int | None = None
     named: Mapping[Key, str] = field(default_factory=dict)
     counts: Mapping[Severity, int] = field(default_factory=dict)
-    nodes: tuple[Node, ...] = ()
-    findings: tuple[Claim, ...] = ()
+    nodes: tuple[FleetNode, ...] = ()
+    findings: tuple[FleetFinding, ...] = ()
     rules: tuple[RuleRow, ...] = ()
-    arrays: tuple[ArrayRow, ...] = ()
+    arrays: tuple[FleetArray, ...] = ()
     rebuilds: tuple[RebuildRow, ...] = ()
     volumes: tuple[VolumeRow, ...] = ()
     outliers: tuple[Verdict, ...] = ()
@@ -145,7 +139,7 @@ class Picture:
     failed: bool = False
 
     @property
-    def silent(self) -> tuple[Node, ...]:
+    def silent(self) -> tuple[FleetNode, ...]:
         """The silent nodes, the one that was silent longest first."""
         quiet = [node for node in self.nodes if node.silence]
         return tuple(sorted(quiet, key=lambda node: (-(node.age if node.age is not None else math.inf), node.name)))
@@ -161,10 +155,10 @@ class Picture:
         return self.named.get(key, short(key[1]))
 
 
-Answers = Mapping[str, Answer]
+Answers = Mapping[str, QueryAnswer]
 
 
-def key_of(row: Series) -> Key:
+def key_of(row: LabelledSeries) -> Key:
     """Return the node of a series."""
     return row.label("job"), row.label("instance")
 
@@ -187,21 +181,21 @@ def names(keys: Sequence[Key]) -> dict[Key, str]:
     return {key: chosen.get(key, key[1]) for key in keys}
 
 
-def _severity(row: Series) -> Severity:
+def _severity(row: LabelledSeries) -> Severity:
     """Return a series' severity; a word that nobody knows is no worse than info."""
     word = row.label("severity")
     return Severity(word) if word in set(Severity) else Severity.INFO
 
 
-def claim(row: Series, node: Key | None = None) -> Claim:
+def claim(row: LabelledSeries, node: Key | None = None) -> FleetFinding:
     """Return the finding that a series of sdstop_finding_active is."""
-    return Claim(node or key_of(row), row.label("rule"), _severity(row), row.label("subject"))
+    return FleetFinding(node or key_of(row), row.label("rule"), _severity(row), row.label("subject"))
 
 
 def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> Picture:
     """Put the answers together; what has no answer is left empty, and not said to be good."""
 
-    def rows(name: str) -> tuple[Series, ...]:
+    def rows(name: str) -> tuple[LabelledSeries, ...]:
         answer = answers.get(name)
         return () if answer is None else answer.series
 
@@ -224,10 +218,10 @@ def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> Picture:
     )
 
 
-Rows = Callable[[str], tuple[Series, ...]]
+Rows = Callable[[str], tuple[LabelledSeries, ...]]
 
 
-def _nodes(answers: Answers, rows: Rows) -> tuple[Node, ...]:
+def _nodes(answers: Answers, rows: Rows) -> tuple[FleetNode, ...]:
     ages = {key_of(row): max(row.value, 0.0) for row in rows("nodes")}
     quiet = {key_of(row): row.value for row in rows("silent")}
     down = {key_of(row) for row in rows("down")}
@@ -251,7 +245,7 @@ def _nodes(answers: Answers, rows: Rows) -> tuple[Node, ...]:
         elif ages.get(key, 0.0) > STALE_SECONDS:
             silence = "it is scraped, but takes no samples (or its clock is behind)"
         found.append(
-            Node(
+            FleetNode(
                 key, named[key], by.get(Severity.CRITICAL, 0), by.get(Severity.WARNING, 0), by.get(Severity.INFO, 0),
                 ages.get(key, quiet.get(key)), worst.get(key), silence, courses.get(key, ()),
             )
@@ -277,15 +271,15 @@ def on_grid(points: Sequence[tuple[float, float]], end: float, step: float, coun
     return tuple(grid)
 
 
-def _arrays(rows: Rows) -> tuple[ArrayRow, ...]:
-    claims: dict[tuple[Key, str], list[Claim]] = {}
+def _arrays(rows: Rows) -> tuple[FleetArray, ...]:
+    claims: dict[tuple[Key, str], list[FleetFinding]] = {}
     for row in rows("arrays"):
         told = claim(row)
         claims.setdefault((told.node, told.subject.partition("/")[0]), []).append(told)
     skews = {(key_of(row), row.label("array")): row.value for row in rows("skew") if math.isfinite(row.value)}
     uneven = {place for place, skew in skews.items() if skew >= UNEVEN}
     found = [
-        ArrayRow(key, array, tuple(claims.get((key, array), ())), skews.get((key, array)))
+        FleetArray(key, array, tuple(claims.get((key, array), ())), skews.get((key, array)))
         for key, array in sorted({*claims, *uneven})
     ]
     found.sort(key=lambda row: (-(row.severity.rank if row.severity else -1), -(row.skew or 0.0)))
@@ -296,7 +290,7 @@ UNEVEN = 2.0
 """Skew from which an array is listed though no rule speaks of it."""
 
 
-def _rebuilds(series: Sequence[Series]) -> tuple[RebuildRow, ...]:
+def _rebuilds(series: Sequence[LabelledSeries]) -> tuple[RebuildRow, ...]:
     figures: dict[tuple[Key, str, str], dict[str, float]] = {}
     states: dict[tuple[Key, str, str], str] = {}
     for row in series:
@@ -315,7 +309,7 @@ def _rebuilds(series: Sequence[Series]) -> tuple[RebuildRow, ...]:
 
 
 def _volumes(rows: Rows) -> tuple[VolumeRow, ...]:
-    claims: dict[tuple[Key, str, str], list[Claim]] = {}
+    claims: dict[tuple[Key, str, str], list[FleetFinding]] = {}
     for row in rows("saturated"):
         told = claim(row)
         volume, _, owner = told.subject.removeprefix("vol:").partition("@")

@@ -7,7 +7,8 @@ aggregated by labels that are named, since MetricsQL keeps names of metrics wher
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.fleet.promql import one_of, quoted, series
 
@@ -36,8 +37,7 @@ FAST, SLOW, RARE = 1, 2, 10
 """Every refresh, every second one, every tenth."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A question: its name in the picture, how often it is asked, and its text for matchers and recorded names."""
 
     name: str

@@ -8,7 +8,7 @@ from typing import Any
 
 from sdstop.core.finding import Severity
 from sdstop.core.format import duration, number, percent, rate, safe, timestamp
-from sdstop.fleet.picture import Claim, Node, Picture
+from sdstop.fleet.picture import FleetFinding, FleetNode, Picture
 
 SCHEMA = "sdstop.fleet/1"
 MARKS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO", None: "     "}
@@ -47,12 +47,12 @@ def remarks(picture: Picture) -> list[str]:
     ]
 
 
-def said(claim: Claim | None) -> str:
+def said(claim: FleetFinding | None) -> str:
     """Return a finding in a few words: `hot-stripe-member md0/sd3`."""
     return "" if claim is None else safe(f"{claim.rule} {claim.subject}".strip())
 
 
-def counts(node: Node) -> str:
+def counts(node: FleetNode) -> str:
     """Return how many findings a node has: `1 critical, 2 warnings`."""
     parts = [f"{node.critical} critical"] if node.critical else []
     if node.warning:
@@ -170,5 +170,5 @@ def _node(key: tuple[str, str]) -> dict[str, str]:
     return {"job": key[0], "instance": key[1]}
 
 
-def _claim(claim: Claim) -> dict[str, str]:
+def _claim(claim: FleetFinding) -> dict[str, str]:
     return {"rule": claim.rule, "severity": claim.severity.value, "subject": claim.subject}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.outlier import Trait
 from sdstop.core.evidence import Cite
 from sdstop.core.format import bytes_, number
-from sdstop.fleet.answer import Series
+from sdstop.fleet.answer import LabelledSeries
 from sdstop.fleet.picture import Key, key_of, names
 from sdstop.fleet.promql import series
 from sdstop.fleet.queries import MOST_TRAITS
@@ -17,13 +18,12 @@ from sdstop.fleet.queries import MOST_TRAITS
 _PORTS = 'kind=~"physical|bond"'
 
 
-@dataclass(frozen=True, slots=True)
-class TraitQuery:
+class TraitQuery(Struct, frozen=True):
     """A question for traits: `text` for matchers and the labels that tell nodes and groups apart, and its reader."""
 
     name: str
     text: Callable[[str, str], str]
-    read: Callable[[Sequence[Series], Sequence[str]], Iterator[Trait]]
+    read: Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]
 
 
 def _cut(expression: str) -> str:
@@ -39,25 +39,25 @@ def _linked(match: str, metric: str, by: str, ports: str = _PORTS) -> str:
     )
 
 
-def node_of(row: Series) -> str:
+def node_of(row: LabelledSeries) -> str:
     """Return the name of a series' node."""
     return row.label("instance")
 
 
-def group_of(row: Series, groups: Sequence[str]) -> str:
+def group_of(row: LabelledSeries, groups: Sequence[str]) -> str:
     """Return whom a series' node is a peer of."""
     return ",".join(row.label(name) for name in groups)
 
 
-def _cite(name: str, row: Series) -> Cite:
+def _cite(name: str, row: LabelledSeries) -> Cite:
     labels = ", ".join(f'{key}="{value}"' for key, value in sorted(row.labels.items()))
     return Cite(f"query:{name}", 0, f"{{{labels}}} {number(row.value)}")
 
 
-def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[Series], Sequence[str]], Iterator[Trait]]:
+def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]:
     """Read traits that are the value of a series; `item` is the label that says of which part."""
 
-    def read(rows: Sequence[Series], groups: Sequence[str]) -> Iterator[Trait]:
+    def read(rows: Sequence[LabelledSeries], groups: Sequence[str]) -> Iterator[Trait]:
         for row in rows:
             part = row.label(item) if item else ""
             yield Trait(node_of(row), aspect, part, row.value, group_of(row, groups), _cite(aspect, row))
@@ -66,12 +66,12 @@ def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[Series], Sequenc
 
 
 def _words(
-    aspect: str, word: Callable[[Series], str], item: Callable[[Series], str], *, counted: bool = False
-) -> Callable[[Sequence[Series], Sequence[str]], Iterator[Trait]]:
+    aspect: str, word: Callable[[LabelledSeries], str], item: Callable[[LabelledSeries], str], *, counted: bool = False
+) -> Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]:
     """Read traits that are words of labels, all those of a node and item together: `8 x 32G, 4 x 16G`."""
 
-    def read(rows: Sequence[Series], groups: Sequence[str]) -> Iterator[Trait]:
-        found: dict[tuple[str, str, str], list[tuple[str, Series]]] = defaultdict(list)
+    def read(rows: Sequence[LabelledSeries], groups: Sequence[str]) -> Iterator[Trait]:
+        found: dict[tuple[str, str, str], list[tuple[str, LabelledSeries]]] = defaultdict(list)
         for row in rows:
             said = f"{row.value:.0f} x {word(row)}" if counted else word(row)
             found[group_of(row, groups), node_of(row), item(row)].append((said, row))
@@ -89,7 +89,7 @@ def _size(text: str) -> str:
         return text
 
 
-def _whole(_: Series) -> str:
+def _whole(_: LabelledSeries) -> str:
     return ""
 
 
@@ -97,7 +97,7 @@ def _count_values(label: str, metric: str, condition: str = "") -> Callable[[str
     return lambda match, by: _cut(f'count_values by ({by}) ("{label}", {series(metric, match)}{condition})')
 
 
-def _level(row: Series) -> str:
+def _level(row: LabelledSeries) -> str:
     return f"{row.label('level')} {row.label('layout')}".strip()
 
 
@@ -171,7 +171,7 @@ def queries(match: str, groups: Collection[str]) -> Mapping[str, str]:
     return {query.name: query.text(match, by) for query in TRAITS}
 
 
-def traits(answers: Mapping[str, Sequence[Series]], groups: Sequence[str]) -> Iterator[Trait]:
+def traits(answers: Mapping[str, Sequence[LabelledSeries]], groups: Sequence[str]) -> Iterator[Trait]:
     """Yield the traits that the answers tell; a question without an answer tells none.
 
     Nodes have the names that they have everywhere in the picture.
@@ -181,5 +181,5 @@ def traits(answers: Mapping[str, Sequence[Series]], groups: Sequence[str]) -> It
         yield from query.read([_named(row, named) for row in answers.get(query.name, ())], groups)
 
 
-def _named(row: Series, named: Mapping[Key, str]) -> Series:
-    return Series({**row.labels, "instance": named[key_of(row)]}, row.points)
+def _named(row: LabelledSeries, named: Mapping[Key, str]) -> LabelledSeries:
+    return LabelledSeries({**row.labels, "instance": named[key_of(row)]}, row.points)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.config_error import ConfigError
 from sdstop.core.format import safe
@@ -13,8 +14,7 @@ _AUTHORITY = re.compile(r"(?:\[([0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?)\]|([0-9A-Za
 _API = re.compile(r"(/api/v1(/query)?)?/*$")
 
 
-@dataclass(frozen=True, slots=True)
-class Url:
+class Url(Struct, frozen=True):
     """Scheme (http or https), host, port and path prefix (`/prometheus`, "" for none). It holds no credentials."""
 
     scheme: str

@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.outlier import Configured, outliers
 from sdstop.core.finding import Verdict
 from sdstop.core.format import percent
 from sdstop.fleet import traits
-from sdstop.fleet.answer import Answer, Series
+from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.picture import (
     HISTORY_SECONDS,
     HISTORY_STEP,
-    Claim,
+    FleetFinding,
     Key,
     Picture,
     claim,
@@ -41,18 +43,17 @@ NODE_STEP = 360.0
 class Asker(Protocol):
     """Whoever answers questions."""
 
-    def query(self, expression: str) -> Answer:
+    def query(self, expression: str) -> QueryAnswer:
         """Evaluate now. Raises ServerError."""
 
-    def query_range(self, expression: str, start: float, end: float, step: float) -> Answer:
+    def query_range(self, expression: str, start: float, end: float, step: float) -> QueryAnswer:
         """Evaluate over a time. Raises ServerError."""
 
     def server(self) -> str:
         """Return what the server says it is. Raises ServerError."""
 
 
-@dataclass(frozen=True, slots=True)
-class NodePicture:
+class NodePicture(Struct, frozen=True):
     """One node: its findings, the rules' courses over NODE_SECONDS, sources that fail, and what else it says.
 
     `courses` are by rule and severity, one value every NODE_STEP seconds. `facts` are titles and words.
@@ -60,7 +61,7 @@ class NodePicture:
 
     key: Key
     asked: float
-    claims: tuple[Claim, ...] = ()
+    claims: tuple[FleetFinding, ...] = ()
     courses: Mapping[tuple[str, str], tuple[float | None, ...]] | None = None
     failing: tuple[str, ...] = ()
     unchecked: Mapping[str, int] | None = None
@@ -89,7 +90,7 @@ class Watcher:
         self._failures = 0
         self._strikes = 0
         self._server = ""
-        self._answers: dict[str, Answer] = {}
+        self._answers: dict[str, QueryAnswer] = {}
         self._troubles: dict[str, str] = {}
         self._outliers: tuple[Verdict, ...] = ()
 
@@ -138,7 +139,7 @@ class Watcher:
         """Keep the answer. Raises ServerError where not one question is answered; else what fails is noted."""
         self._keep(name, lambda: self._asker.query(expression))
 
-    def _keep(self, name: str, ask: Callable[[], Answer]) -> None:
+    def _keep(self, name: str, ask: Callable[[], QueryAnswer]) -> None:
         try:
             self._answers[name] = ask()
         except ServerError as error:
@@ -180,7 +181,7 @@ class Watcher:
     def node(self, key: Key) -> NodePicture:
         """Ask for one node. Raises ConfigError; what is not answered is told in the picture."""
         asked = self._clock()
-        answers: dict[str, Answer] = {}
+        answers: dict[str, QueryAnswer] = {}
         troubles: list[str] = []
         for name, expression in of_node(self._match, *key).items():
             try:
@@ -213,13 +214,13 @@ _TRAITS = "traits: "
 def node_picture(
     key: Key,
     asked: float,
-    answers: Mapping[str, Answer],
+    answers: Mapping[str, QueryAnswer],
     courses: Mapping[tuple[str, str], tuple[float | None, ...]] | None,
     troubles: Sequence[str],
 ) -> NodePicture:
     """Put the answers on one node together."""
 
-    def rows(name: str) -> tuple[Series, ...]:
+    def rows(name: str) -> tuple[LabelledSeries, ...]:
         return answers[name].series if name in answers else ()
 
     facts = [

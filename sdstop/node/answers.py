@@ -10,9 +10,10 @@ import re
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from sdstop.core.host import Absent
 
@@ -26,8 +27,7 @@ LONGEST_STORM = 2.0
 _ROW = ("pid", "name", "started", "user", "cmdline", "read_bytes", "write_bytes")
 
 
-@dataclass(slots=True)
-class _Known:
+class _Known(Struct):
     """What hardly changes of a process."""
 
     process: Any
@@ -40,8 +40,7 @@ class _Known:
     """Whether it is a kernel thread that works for arrays, pools or caches: its processor time is told."""
 
 
-@dataclass(slots=True)
-class Processes:
+class Processes(Struct):
     """Processes and their I/O. A process that moved no bytes since the last look costs two small reads."""
 
     known: dict[int, _Known] = field(default_factory=dict)

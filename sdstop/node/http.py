@@ -17,10 +17,12 @@ import threading
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from email.message import Message
 from typing import Self
 from urllib.parse import urlencode
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.node.timed_socket import NameLookup, TimedSocket, TimedTlsSocket
 
@@ -50,8 +52,7 @@ class UntrustedCertificate(HttpError):  # noqa: N818
     """The server's certificate is not trusted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Host and port of a server.
 
     `tls` is None for plain HTTP. `name` is the expected name in the certificate ("": the host), `fingerprint` the 64
@@ -65,8 +66,7 @@ class Endpoint:
     fingerprint: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(Struct, frozen=True):
     """Status, headers (without regard to case), body decompressed."""
 
     status: int

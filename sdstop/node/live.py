@@ -21,7 +21,7 @@ from sdstop.node.answers import answers
 from sdstop.node.commands import CommandRunner
 
 if TYPE_CHECKING:
-    from sdstop.node.gateway.client import Client
+    from sdstop.node.gateway.client import GatewayClient
 
 _CHUNK = 1 << 16
 _ATTRIBUTE = 4096
@@ -67,7 +67,7 @@ class LiveHost(Host):
         collectors: Sequence[Collector] = (),
         *,
         runner: CommandRunner | None = None,
-        gateway: Callable[[], Client] | None = None,
+        gateway: Callable[[], GatewayClient] | None = None,
     ) -> None:
         """Look at a root; a root that does not exist has no files.
 
@@ -81,7 +81,7 @@ class LiveHost(Host):
         self._libraries = answers()
         self._answers: dict[str, tuple[float, Any]] = {}
         self._gateway = gateway
-        self._client: Client | None = None
+        self._client: GatewayClient | None = None
         self._resting: dict[str, float] = {}
 
     def read(self, path: str) -> bytes:

@@ -40,7 +40,7 @@ _BUSY = 0.05
 """Seconds between attempts to remove what is being read at the moment."""
 
 
-class Refused(Exception):  # noqa: N818
+class TracingRefused(Exception):  # noqa: N818
     """The kernel does not count. Says why in one line."""
 
 
@@ -112,7 +112,7 @@ def _keep(connection: socket.socket, seconds: float, tracefs: Path) -> None:
     """Count until the other end is closed or the time is over."""
     try:
         instance, held = _begin(tracefs)
-    except (Refused, OSError) as error:
+    except (TracingRefused, OSError) as error:
         connection.send(b"-" + (_why(error) if isinstance(error, OSError) else str(error)).encode())
         return
     try:
@@ -129,15 +129,15 @@ def _begin(tracefs: Path) -> tuple[Path, int]:
     """Make the instance; return it, and the descriptor that keeps it. Raises Refused and OSError."""
     events = tracefs / "events" / "block"
     if not events.is_dir():
-        raise Refused(f"there are no events of block devices; mount -t tracefs tracefs {tracefs}")
+        raise TracingRefused(f"there are no events of block devices; mount -t tracefs tracefs {tracefs}")
     if not (events / "block_rq_issue" / "hist").exists():
-        raise Refused("this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)")
+        raise TracingRefused("this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)")
     sweep(tracefs)
     instance = tracefs / "instances" / NAME
     try:
         instance.mkdir(0o700)
     except FileExistsError:
-        raise Refused(_whose(instance)) from None
+        raise TracingRefused(_whose(instance)) from None
     held = None
     try:
         held = os.open(instance / _HELD, os.O_RDONLY | os.O_CLOEXEC)

@@ -7,9 +7,9 @@ requests that were counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
 from sdstop.core.text import total
 
@@ -18,8 +18,7 @@ WRAP = 1 << 32
 """Where dm-cache's counters of hits and misses start again (drivers/md/dm-cache-target.c: `%u` of an atomic_t)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cache(Reading):
+class Cache(Reading, frozen=True):
     """A cache, one row each: what it is made of, what it holds, and its counters since it was loaded.
 
     `reads` and `writes` are all requests that came, cacheable or not. A hit was answered by (a write: went to) what was
@@ -30,6 +29,17 @@ class Cache(Reading):
     family: ClassVar[str] = "cache"
     title: ClassVar[str] = "Caches"
     joined: ClassVar[bool] = True
+    things: ClassVar = {
+        "cache": Identity(
+            ThingKind.CACHE, Naming.DEV, "{device}", aliases=(("{cache}", Naming.LINK), ("mapper/{cache}", Naming.LINK))
+        ),
+        "fast": Identity(None, Naming.DEV, many=True),
+        "slow": Identity(None, Naming.DEV, many=True),
+    }
+    joins = (
+        Join("cache", "fast", Relation.CACHED),
+        Join("cache", "slow", Relation.STORED),
+    )
 
     cache: Annotated[str, Label("Cache", "Its name as an operator reads it: vg/volume, a mapping, bcache0, arc, l2arc")]
     kind: Annotated[str, Label("Kind", "flashcache, dm-cache, dm-writecache, bcache, arc or l2arc")]
@@ -136,8 +146,7 @@ _PRINTED = {
 """How a source calls a field that it prints as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheActivity(Reading):
+class CacheActivity(Reading, frozen=True):
     """What a cache did between two readings, one row each; a share is None when nothing came that it could be of."""
 
     family: ClassVar[str] = "cache_activity"
@@ -145,6 +154,9 @@ class CacheActivity(Reading):
     joined: ClassVar[bool] = True
     exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
     rows_of = Source("{where}", "{needle}")
+    things: ClassVar = {
+        "cache": Identity(ThingKind.CACHE, Naming.LINK, aliases=(("mapper/{cache}", Naming.LINK),)),
+    }
 
     cache: Annotated[str, Label("Cache", "As of the cache")]
     kind: Annotated[str, Label("Kind", "As of the cache")]

@@ -7,10 +7,10 @@ words; `healthy` is what they mean: 1 good, 0 not, None where nobody says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, swift
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 _KIND = Fact("Kind", "powerflex, ceph or drbd")
 _CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none")
@@ -26,8 +26,7 @@ _READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "se
 _WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
 
 
-@dataclass(frozen=True, slots=True)
-class Cluster(Reading):
+class Cluster(Reading, frozen=True):
     """A cluster, one row each: whether its managers agree, and whether all data has its copies.
 
     `managers` vote on who leads: MDMs and tie-breakers, Ceph's monitors. `degraded` is data that has fewer copies than
@@ -38,6 +37,9 @@ class Cluster(Reading):
     title: ClassVar[str] = "Clusters"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle}")
+    things: ClassVar = {
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
 
     cluster: Annotated[str, _CLUSTER]
     kind: Annotated[str, _KIND]
@@ -70,8 +72,7 @@ class Cluster(Reading):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterNode(Reading):
+class ClusterNode(Reading, frozen=True):
     """A node's part in a cluster, one row for each role it has.
 
     `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer (of
@@ -85,6 +86,15 @@ class ClusterNode(Reading):
         "{origin}",
         "{ident|node}",
         ("sdsState", "membershipState", "mdmConnectionState", "maintenanceState", "status", "role"),
+    )
+    things: ClassVar = {
+        "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+        "domain": Identity(ThingKind.FAULT_SET, Naming.FAULT_SET, "{cluster}/{domain}"),
+    }
+    joins = (
+        Join("cluster", "node", Relation.MEMBER),
+        Join("node", "domain", Relation.LOCATED),
     )
 
     cluster: Annotated[str, _CLUSTER]
@@ -112,8 +122,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterPool(Reading):
+class ClusterPool(Reading, frozen=True):
     """A pool of a cluster's devices, one row each: how full, and whether it would survive its largest failure domain.
 
     `filled` is what its alerts are held against: of ScaleIO the share in use of all that is not spare. `domains` are
@@ -127,6 +136,11 @@ class ClusterPool(Reading):
     fields_of = dict.fromkeys(
         ("capacity", "used", "spare", "degraded", "failed", "filled"), Source("{statistics}", "{ident|pool}", _NUMBERS)
     )
+    things: ClassVar = {
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
+    joins = (Join("pool", "cluster", Relation.PART),)
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Its name, with its protection domain in front if there are several")]
@@ -161,14 +175,18 @@ class ClusterPool(Reading):
         return f"{self.cluster}/{self.pool}"
 
 
-@dataclass(frozen=True, slots=True)
-class FailureDomain(Reading):
+class FailureDomain(Reading, frozen=True):
     """What fails as one, by pool: a fault set, or a node that is in none; of Ceph a host or rack."""
 
     family: ClassVar[str] = "failure_domain"
     title: ClassVar[str] = "Failure domains"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{needle|domain}", ("faultSetId", "protectionDomainId"))
+    things: ClassVar = {
+        "domain": Identity(ThingKind.FAULT_SET, Naming.FAULT_SET, "{cluster}/{domain}"),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+    }
+    joins = (Join("pool", "domain", Relation.MEMBER),)
 
     cluster: Annotated[str, _CLUSTER]
     pool: Annotated[str, Label("Pool", "Name of the pool")]
@@ -183,8 +201,7 @@ class FailureDomain(Reading):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterDevice(Reading):
+class ClusterDevice(Reading, frozen=True):
     """A device that a node gives to a cluster: an SDS device, an OSD, the disk below a DRBD resource."""
 
     family: ClassVar[str] = "cluster_device"
@@ -194,6 +211,18 @@ class ClusterDevice(Reading):
         "{origin}",
         "{ident|device}",
         ("deviceOriginalPathName", "deviceCurrentPathName", "deviceState", "errorState", "mediaType"),
+    )
+    things: ClassVar = {
+        "device": Identity(ThingKind.OSD, Naming.OSD, "{cluster}/{node}/{device}"),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+        "node": Identity(ThingKind.NODE, Naming.NODE, "{cluster}/{node}"),
+        "local": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
+    joins = (
+        Join("pool|cluster", "device", Relation.MEMBER),
+        Join("device", "node", Relation.LOCATED),
+        Join("device", "local", Relation.STORED),
     )
 
     cluster: Annotated[str, _CLUSTER]
@@ -217,14 +246,24 @@ class ClusterDevice(Reading):
     origin: Annotated[str, _ORIGIN] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterVolume(Reading):
+class ClusterVolume(Reading, frozen=True):
     """A volume of a cluster, one row each: a ScaleIO volume, an rbd image; numbers are of all its clients together."""
 
     family: ClassVar[str] = "cluster_volume"
     title: ClassVar[str] = "Cluster volumes"
     joined: ClassVar[bool] = True
     rows_of = Source("{origin}", "{ident|volume}", ("volumeType", "sizeInKb", "mappedSdcInfo"))
+    things: ClassVar = {
+        "volume": Identity(
+            ThingKind.VOLUME,
+            Naming.VOLUME,
+            "{cluster}/{volume}",
+            aliases=(("{volume}", Naming.VOLUME), ("{local}", Naming.DEV)),
+        ),
+        "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
+        "cluster": Identity(ThingKind.CLUSTER, Naming.CLUSTER),
+    }
+    joins = (Join("volume", "pool|cluster", Relation.STORED),)
 
     cluster: Annotated[str, _CLUSTER]
     volume: Annotated[str, Label("Volume", "Its name, or its id where it has none")]
@@ -244,8 +283,7 @@ class ClusterVolume(Reading):
     origin: Annotated[str, _ORIGIN] = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterClient(Reading):
+class ClusterClient(Reading, frozen=True):
     """A client of a cluster, one row each: an SDC. Numbers are of all its volumes together."""
 
     family: ClassVar[str] = "cluster_client"
@@ -256,6 +294,14 @@ class ClusterClient(Reading):
         ("reads", "writes", "read", "write"),
         Source("{statistics}", "{ident|client}", ("userDataReadBwc", "userDataWriteBwc")),
     )
+    things: ClassVar = {
+        "client": Identity(
+            ThingKind.CLIENT,
+            Naming.CLIENT,
+            "{cluster}/{client}",
+            aliases=(("{client}", Naming.CLIENT), ("{address}", Naming.ADDRESS)),
+        ),
+    }
 
     cluster: Annotated[str, _CLUSTER]
     client: Annotated[str, Label("Client", "Its name, or its address, or its id")]
@@ -274,9 +320,3 @@ class ClusterClient(Reading):
     local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
     statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
-
-
-make_device = swift(ClusterDevice)
-"""Make a ClusterDevice of all its fields, by position: a cluster may have a thousand."""
-make_volume = swift(ClusterVolume)
-"""Make a ClusterVolume of all its fields, by position."""

@@ -6,12 +6,13 @@ device looks like a fast one, the figure here is None.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, swift
+from msgspec.structs import replace
+
+from sdstop.core.joins import Identity, Naming, ThingKind
+from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source
 
 DISKSTATS = "/proc/diskstats"
 
@@ -35,8 +36,7 @@ def sysfs_name(device: str) -> str:
     return device.replace("/", "!")
 
 
-@dataclass(frozen=True, slots=True)
-class Disk(Reading):
+class Disk(Reading, frozen=True):
     """A block device's counters since it appeared; a row of `/proc/diskstats`, whole disk or partition.
 
     Times are the kernel's milliseconds and start again at 2^32, sizes are sectors of 512 bytes. Fields
@@ -46,6 +46,9 @@ class Disk(Reading):
     family: ClassVar[str] = "disk"
     title: ClassVar[str] = "Disk counters"
     rows_of = Source(DISKSTATS, " {device} ")
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{major}:{minor}", Naming.NUMBER),)),
+    }
 
     device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
     major: Annotated[int, Metric("Major", "Major number", export=False)]
@@ -99,8 +102,7 @@ class Disk(Reading):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class DiskActivity(Reading):
+class DiskActivity(Reading, frozen=True):
     """What a block device did between two readings: every column of `iostat -x`, in base units.
 
     None: nothing of that kind completed (a wait, a size), or the kernel does not count it.
@@ -109,6 +111,9 @@ class DiskActivity(Reading):
     family: ClassVar[str] = "disk_activity"
     title: ClassVar[str] = "Disk activity"
     exported: ClassVar[bool] = False
+    things: ClassVar = {
+        "device": Identity(ThingKind.DEVICE, Naming.DEV),
+    }
 
     device: Annotated[str, Label("Device", "Kernel name")]
     reads_per_second: Annotated[float, Metric("r/s", "Reads completed", "per_second")]
@@ -153,12 +158,6 @@ class DiskActivity(Reading):
         """Return the device's line of /proc/diskstats, or of the recorded iostat."""
         del field
         return Source(self.origin, f" {self.device} " if self.origin == DISKSTATS else self.device)
-
-
-make_disk = swift(Disk)
-"""Make a Disk of all its fields, by position."""
-make_activity = swift(DiskActivity)
-"""Make a DiskActivity of all its fields, by position."""
 
 
 def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
@@ -223,7 +222,7 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
         if flushes and timed:
             flush_time = _elapsed(before.flush_time or 0, after.flush_time or 0)
             flush_wait = None if flush_time is None else flush_time / flushes / 1000
-    return make_activity(
+    return DiskActivity(
         after.device,
         reads / seconds,
         read_bytes / seconds,
@@ -253,7 +252,7 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
 _Kind = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
 """The columns of a kind of request: completed, bytes and merged a second, share merged, wait, size."""
 _UNCOUNTED: _Kind = (None, None, None, None, None, None)
-_NOTHING: _Kind = (0.0, 0.0, 0.0, None, None, None)
+_NOTHING = (0.0, 0.0, 0.0, None, None, None)
 
 _COUNTS = (
     "reads", "reads_merged", "read_sectors", "writes", "writes_merged", "write_sectors",
@@ -297,15 +296,15 @@ def _again(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
         if old - new >= SLACK:
             return None
         level[name] = new
-    return activity(dataclasses.replace(before, **level), after, seconds)
+    return activity(replace(before, **level), after, seconds)
 
 
 @lru_cache(maxsize=16384)
 def _idle(device: str, in_flight: int | None, timed: bool, discards: bool, flushes: bool) -> DiskActivity:  # noqa: FBT001
     """Return the row of a device whose counters did not move: most devices, most of the time."""
     rate = 0.0 if timed else None
-    trims = _NOTHING if discards else _UNCOUNTED
+    trims: _Kind = _NOTHING if discards else _UNCOUNTED
     flushed = 0.0 if flushes else None
-    return make_activity(
+    return DiskActivity(
         device, *_NOTHING, *_NOTHING, *trims, flushed, None, rate, rate, 0.0, None, None, in_flight, DISKSTATS
     )

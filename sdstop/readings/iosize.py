@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Source
@@ -17,8 +16,7 @@ A bound for each size that there was would be another set for each device, and g
 """
 
 
-@dataclass(frozen=True, slots=True)
-class RequestSizes(Reading):
+class RequestSizes(Reading, frozen=True):
     """Requests by size since `counter` began to count, one row for each device (or whole module) and direction.
 
     `sizes` is `{bytes: requests of at most so many}`, cumulative; `exact` is 1 where each bound is a size that requests

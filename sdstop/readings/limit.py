@@ -6,10 +6,12 @@ drives, librbd an image. All are one family, so that one engine (sdstop.analysis
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, Unplaced, swift
+from msgspec import Struct
+
+from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, Unplaced
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
 """Who enforces a limit."""
@@ -17,8 +19,7 @@ TOTAL, READ, WRITE = "total", "read", "write"
 """What a limit counts: reads and writes together, or one of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit(Reading):
+class Limit(Reading, frozen=True):
     """A limit on a volume's I/O, one row for each volume, owner and direction; unlimited mappings have a row too.
 
     `limited` says what is limited; a number is None where there is no such limit, or where it is not told. What was
@@ -30,6 +31,16 @@ class Limit(Reading):
     family: ClassVar[str] = "limit"
     title: ClassVar[str] = "Limits"
     joined: ClassVar[bool] = True
+    things: ClassVar = {
+        "volume": Identity(
+            ThingKind.VOLUME,
+            Naming.DEV,
+            "{device}",
+            aliases=(("{volume:dev}", Naming.LINK), ("{volume}", Naming.VOLUME)),
+        ),
+        "owner": Identity(ThingKind.CLIENT, Naming.CLIENT),
+    }
+    joins = (Join("owner", "volume", Relation.USED),)
 
     volume: Annotated[str, Label("Volume", "Volume, image, drive of a machine, or block device that is limited")]
     owner: Annotated[str, Label("Owner", "Who is held to it: SDC, control group, machine; empty: whoever uses it")]
@@ -138,17 +149,12 @@ class Limit(Reading):
 _USED = frozenset({"used_requests", "used_bytes", "requests_rate", "bytes_rate", "wait", "disk_wait"})
 
 
-make_limit = swift(Limit)
-"""Make a Limit of all its fields, by position: a cluster may have a thousand."""
-
-
 def limited(iops: float | None, bandwidth: float | None) -> str:
     """Return the word for which of two limits there are."""
     return "both" if iops and bandwidth else "iops" if iops else "bandwidth" if bandwidth else "none"
 
 
-@dataclass(frozen=True, slots=True)
-class LimitUse(Reading):
+class LimitUse(Reading, frozen=True):
     """What was used of a limit between two readings, or at one where the source tells rates itself.
 
     With `sharers` above 1 the rates are of that many owners together.
@@ -159,6 +165,9 @@ class LimitUse(Reading):
     exported: ClassVar[bool] = False
     joined: ClassVar[bool] = True
     rows_of = Unplaced("it follows from two readings of a limit")
+    things: ClassVar = {
+        "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, aliases=(("{volume:dev}", Naming.LINK),)),
+    }
 
     volume: Annotated[str, Label("Volume", "What is limited")]
     owner: Annotated[str, Label("Owner", "Who is held to it")]
@@ -210,8 +219,7 @@ USE = Derivation(Limit, LimitUse, use)
 """What every collector of limits derives."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class LeakyBucket(Struct, frozen=True):
     """A leaky bucket that lets bursts through, as QEMU (util/throttle.c) and librbd keep one.
 
     `average` leaks a second, `burst` may come a second, until it holds `burst` times `length` (seconds).

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
 
 MDSTAT = "/proc/mdstat"
@@ -15,8 +15,7 @@ def folder(array: str) -> str:
     return f"/sys/block/{array.replace('/', '!')}/md"
 
 
-@dataclass(frozen=True, slots=True)
-class Rebuild(Reading):
+class Rebuild(Reading, frozen=True):
     """What is synchronised, checked or moved, one row each while there is something; progress in bytes.
 
     `operation`: recovery (onto a new member), resync, check, repair, reshape, resilver, scrub, rebuild (dRAID's
@@ -31,6 +30,12 @@ class Rebuild(Reading):
     title: ClassVar[str] = "Rebuilds"
     joined: ClassVar[bool] = True
     remembered: ClassVar[bool] = True
+    things: ClassVar = {
+        "array": Identity(None, Stated("kind", {"md": Naming.DEV, "zfs": Naming.VDEV}, Naming.CLUSTER)),
+        "carrier": Identity(ThingKind.DEVICE, Naming.DEV),
+        "devices": Identity(ThingKind.DEVICE, Naming.DEV, many=True),
+    }
+    joins = (Join("carrier", "devices", Relation.STORED),)
 
     array: Annotated[
         str,

@@ -11,7 +11,8 @@ import base64
 import binascii
 import re
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, Outcome
 

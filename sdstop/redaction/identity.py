@@ -10,7 +10,8 @@ import contextlib
 import ipaddress
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 from sdstop.redaction.vocabulary import ACCOUNTS, ordinary
@@ -68,8 +69,7 @@ _DIGITS = 8
 """Digits alone that are taken for a serial number: fewer may be any count."""
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """What something looks like, a sign without which it cannot be there, and what makes another of it."""
 
     sign: str

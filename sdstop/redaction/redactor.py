@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
+
+from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 from sdstop.redaction import credentials, firmware, identity, learning, sockets

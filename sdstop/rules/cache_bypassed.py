@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 
-from sdstop.analysis.caching import Caching, Course, Pieces, cachings, pieces_of
+from msgspec import Struct
+from msgspec.structs import replace
+
+from sdstop.analysis.caching import CacheSteps, Caching, Pieces, cachings, pieces_of
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -18,8 +20,7 @@ _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes in which nothing is answered from a cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
+class _Cause(Struct, frozen=True):
     """Why requests go past: in words, what to type, how bad it can be at worst, and what would show it to be wrong."""
 
     words: str
@@ -125,7 +126,7 @@ def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]
     yield replace(was, severity=Severity.INFO, summary=summary)
 
 
-def _bypassed(window: Window, caching: Caching, course: Course, part: float, limits: Limits) -> Finding:
+def _bypassed(window: Window, caching: Caching, course: CacheSteps, part: float, limits: Limits) -> Finding:
     cache, pieces = caching.cache, pieces_of(window, caching, course)
     cause = _cause(cache, course, pieces, limits)
     severity = Severity.CRITICAL if part > limits["most"] else Severity.WARNING
@@ -157,7 +158,7 @@ def _bypassed(window: Window, caching: Caching, course: Course, part: float, lim
 
 
 def _values(
-    course: Course, part: float, pieces: Pieces | None, printed: float | None, limits: Limits
+    course: CacheSteps, part: float, pieces: Pieces | None, printed: float | None, limits: Limits
 ) -> Iterator[Value]:
     yield Value("bypass_share", "went past the cache", part, "ratio", limits["share"])
     yield Value("requests", "requests that came", course.came)
@@ -180,7 +181,7 @@ def _values(
         yield Value("sequential", "of those that went past, sequential", sequential, "ratio")
 
 
-def _cause(cache: Cache, course: Course, pieces: Pieces | None, limits: Limits) -> _Cause:
+def _cause(cache: Cache, course: CacheSteps, pieces: Pieces | None, limits: Limits) -> _Cause:
     sequential = share(course.sum("sequential_skipped"), course.bypassed)
     size = human.quantity(cache.skips_from, "bytes")
     if sequential is not None and sequential > limits["sequential"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from sdstop.analysis.caching import Caching, Course, cachings
+from sdstop.analysis.caching import CacheSteps, Caching, cachings
 from sdstop.collectors.system.node import Node
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
@@ -55,16 +55,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _finding(window, caching, course, hit, ways, limits)
 
 
-def _asked(course: Course, ways: tuple[str, ...]) -> int:
+def _asked(course: CacheSteps, ways: tuple[str, ...]) -> int:
     return course.sum(*(f"{way}_{end}" for way in ways for end in ("hits", "misses"))) or 0
 
 
-def _words(hit: float, ways: tuple[str, ...], course: Course) -> str:
+def _words(hit: float, ways: tuple[str, ...], course: CacheSteps) -> str:
     what = "reads" if ways == _WAYS[:1] else "requests"
     return f"{human.percent(hit)} % of {human.number(_asked(course, ways))} cacheable {what} {course.when} hit"
 
 
-def _longer(ever: float | None, course: Course) -> str:
+def _longer(ever: float | None, course: CacheSteps) -> str:
     return "" if ever is None or course.seconds is None else f", {human.percent(ever)} % since it was loaded"
 
 
@@ -94,7 +94,7 @@ def _warming(caching: Caching, limits: Limits) -> str:
 
 
 def _finding(
-    window: Window, caching: Caching, course: Course, hit: float, ways: tuple[str, ...], limits: Limits
+    window: Window, caching: Caching, course: CacheSteps, hit: float, ways: tuple[str, ...], limits: Limits
 ) -> Finding:
     cache = caching.cache
     full = share(cache.used, cache.size)

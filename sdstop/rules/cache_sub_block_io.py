@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.caching import FLASHCACHE, Caching, Course, Pieces, cachings, pieces_of
+from sdstop.analysis.caching import FLASHCACHE, CacheSteps, Caching, Pieces, cachings, pieces_of
 from sdstop.analysis.jumbo import BLOCK, right_mtus
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.core import format as human
@@ -39,7 +39,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
 
 
-def _is_cause(course: Course, past: float, pieces: Pieces, limits: Limits) -> bool:
+def _is_cause(course: CacheSteps, past: float, pieces: Pieces, limits: Limits) -> bool:
     sequential = share(course.sum("sequential_skipped"), course.bypassed) or 0.0
     return (
         past > limits["share"]
@@ -50,7 +50,9 @@ def _is_cause(course: Course, past: float, pieces: Pieces, limits: Limits) -> bo
     )
 
 
-def _finding(window: Window, caching: Caching, course: Course, past: float, pieces: Pieces, limits: Limits) -> Finding:
+def _finding(
+    window: Window, caching: Caching, course: CacheSteps, past: float, pieces: Pieces, limits: Limits
+) -> Finding:
     cache, what = caching.cache, caching.what
     block = human.quantity(cache.block_size, "bytes")
     total = sum(pieces.counts.values())

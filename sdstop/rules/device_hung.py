@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.block.devices import BlockDevice, BlockLink
 from sdstop.collectors.system.node import STAT, Node
@@ -38,8 +39,7 @@ def _disk_of(name: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Silence:
+class _Silence(Struct, frozen=True):
     """A device with requests in flight and nothing completed for `seconds`.
 
     `worked`: it did complete some before, in this window; `whole`: the window saw nothing but the silence; `since`
@@ -160,8 +160,7 @@ def _keeps(kernel: str | None) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
 
 
-@dataclass(frozen=True, slots=True)
-class _Waiting:
+class _Waiting(Struct, frozen=True):
     """Who waits for I/O while a device is silent.
 
     `tasks` waited in every reading, None if the node does not say; `for_it`: at least once they can have waited for

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.fabric import loads
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
@@ -21,8 +22,7 @@ _RATED = "decimal_bytes_per_second"
 _SUBJECT = "memory"
 
 
-@dataclass(frozen=True, slots=True)
-class _Demand:
+class _Demand(Struct, frozen=True):
     """What goes through memory when all disks behind HBAs are read at their rate: bytes per second, and how many.
 
     A rebuild has every byte cross memory several times: the HBA writes it there, the checksum and the parity read it.

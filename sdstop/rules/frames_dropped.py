@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.network.interfaces import STATISTICS, Interface, Traffic
 from sdstop.collectors.network.paths import Softnet
@@ -19,8 +20,7 @@ _WIRES = frozenset({"physical", "bond", "team", "vlan", "wlan", "wwan"})
 """Kinds that end at a wire. A tap or veth drops what a paused guest does not take."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Losses:
+class _Losses(Struct, frozen=True):
     """Of one interface in one window: frames that passed, and were lost, by direction.
 
     `detail` has each counter of Interface that grew, None while they were read only once. `unwanted` of the frames

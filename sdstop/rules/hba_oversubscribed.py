@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from sdstop.analysis.fabric import Load, loads
+from sdstop.analysis.fabric import HbaLoad, loads
 from sdstop.analysis.rebuilding import REPAIRS, rebuildings
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
@@ -32,20 +32,20 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(_ID, load.hba.hba, _said(load, share))
 
 
-def _said(load: Load, share: float) -> str:
+def _said(load: HbaLoad, share: float) -> str:
     return (
         f"{load.disks:g} disks could move {human.flow(load.wants)}, {human.percent(share)} % of the "
         f"{human.flow(load.carries)} that its links carry"
     )
 
 
-def _phys(window: Window, load: Load) -> list[SasPhy]:
+def _phys(window: Window, load: HbaLoad) -> list[SasPhy]:
     """Return the phys of the HBA that are up."""
     hosts = {path.host for path in window.rows(DiskPath).values() if path.hba == load.hba.hba}
     return [row for row in window.rows(SasPhy).values() if row.owner in hosts and row.rate is not None]
 
 
-def _finding(window: Window, load: Load, share: float, limits: Limits) -> Finding:
+def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Finding:
     full = load.carries is not None and load.moves >= limits["full"] * load.carries
     # How fast flash is differs by ten times, and it is seldom bought to be read from end to end.
     spinning = load.carries is not None and load.rotating * limits["disk_rate"] >= limits["severe"] * load.carries

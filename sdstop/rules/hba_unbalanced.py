@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.fabric import Load, loads
+from sdstop.analysis.fabric import HbaLoad, loads
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
@@ -16,7 +16,7 @@ _ID = "hba-unbalanced"
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     known = HBA_OVERSUBSCRIBED.limits()
-    kinds: dict[str, list[Load]] = {}
+    kinds: dict[str, list[HbaLoad]] = {}
     for load in loads(window, known["disk_rate"], known["flash_rate"], known["efficiency"]):
         # Of hosts that sg_map alone tells nobody knows what they are; what has the same disks is taken for alike.
         kind = "scsi" if load.hba.hba.startswith("host") else load.hba.device_id
@@ -33,7 +33,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _judge(window, group, model, limits)
 
 
-def _judge(window: Window, group: list[Load], model: str, limits: Limits) -> Verdict:
+def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> Verdict:
     counts = {load.hba.hba: load.models.get(model, 0) for load in group}
     worst = max(group, key=lambda load: counts[load.hba.hba])
     mean = sum(counts.values()) / len(group)
@@ -72,7 +72,7 @@ def _judge(window: Window, group: list[Load], model: str, limits: Limits) -> Ver
     )
 
 
-def _first(window: Window, load: Load) -> str:
+def _first(window: Window, load: HbaLoad) -> str:
     return min(path.device for path in window.rows(DiskPath).values() if path.hba == load.hba.hba)
 
 

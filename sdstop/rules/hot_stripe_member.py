@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.stripe import Kind
+from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
 from sdstop.analysis.striped import Striped, striped_arrays, thresholds
 from sdstop.collectors.md.readings import Array
@@ -18,8 +18,8 @@ from sdstop.rules.stripe_convoy import values
 
 _ID = "hot-stripe-member"
 _SILENT = {
-    Kind.TOO_FEW: "too few stripe columns to tell a hot member from chance",
-    Kind.UNEQUAL: "its members are of unequal size, so the larger ones rightly carry more",
+    StripePattern.TOO_FEW: "too few stripe columns to tell a hot member from chance",
+    StripePattern.UNEQUAL: "its members are of unequal size, so the larger ones rightly carry more",
 }
 
 
@@ -29,7 +29,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         spread = striped.verdict
         if spread is None:
             yield Unchecked(_ID, striped.unchecked, name)
-        elif spread.kind is Kind.HOT:
+        elif spread.kind is StripePattern.HOT:
             yield _hot(window, striped, spread, limits)
         elif spread.kind in _SILENT:
             yield Unchecked(_ID, _SILENT[spread.kind], name, calm=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.network.clients import StorageClient, StorageClientActivity
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
@@ -17,8 +18,7 @@ _ID = "link-oversubscribed"
 _GB = 1e9
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+class _Side(Struct, frozen=True):
     """One direction of a link: what clients move, by address, and the rest that is no client's."""
 
     word: str

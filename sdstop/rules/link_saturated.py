@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity
 from sdstop.core import format as human
@@ -17,8 +18,7 @@ WIRE = 24
 """Bytes of the wire that no counter has: preamble 8, checksum 4, gap 12 of each Ethernet frame."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Share:
+class _Share(Struct, frozen=True):
     """Share of the line in each direction at one reading; half duplex counts both in each."""
 
     rx: float

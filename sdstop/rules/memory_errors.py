@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.ecc import module_of
 from sdstop.collectors.memory.dimms import Dimm
@@ -22,8 +23,7 @@ _ID = "memory-errors"
 _HOUR, _DAY = 3600.0, 86400.0
 
 
-@dataclass(frozen=True, slots=True)
-class _Count:
+class _Count(Struct, frozen=True):
     """Errors of one place: all that were counted, for so many seconds, and the new ones between two readings.
 
     `pasted` is `what` as it may stand in a command line.

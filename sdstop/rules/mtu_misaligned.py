@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from sdstop.analysis.caching import Caching, Course
-from sdstop.analysis.framing import Asked, asked, caches_below
+from msgspec.structs import replace
+
+from sdstop.analysis.caching import CacheSteps, Caching
+from sdstop.analysis.framing import RequestMix, asked, caches_below
 from sdstop.analysis.jumbo import BLOCK, SIZES, Proposal, commands, harm, mend, mtus_of, named, other_end, proposal
 from sdstop.analysis.serving import Served, asks, begins_within, doubt, harms, look, wrong
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, AoeTarget, payload, whole_share
@@ -251,7 +252,7 @@ def _seen_values(served: Served, limits: Limits) -> Iterator[Value]:
                 yield Value(f"spared_{way}s_{caching.cache.cache}", title, spared, "per_second")
 
 
-def _past_value(caching: Caching, course: Course, limits: Limits) -> Value:
+def _past_value(caching: Caching, course: CacheSteps, limits: Limits) -> Value:
     name, share = caching.cache.cache, caching.bypass_share(course)
     return Value(f"bypass_share_{name}", f"went past cache {name}", share, "ratio", limits["bypass"])
 
@@ -270,7 +271,7 @@ def _values(
         yield Value(f"split_{size}", f"of a request of {human.quantity(size, 'bytes')}, in pieces", share, "ratio")
 
 
-def _now(seen: Asked | None, lost: float | None) -> str:
+def _now(seen: RequestMix | None, lost: float | None) -> str:
     """Say what it costs: which share of what is asked for, and how much a second."""
     if seen is None or lost is None:
         return ""

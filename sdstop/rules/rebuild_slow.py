@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.rebuild import Pace
 from sdstop.analysis.rebuild_suspects import Suspect, suspects
-from sdstop.analysis.rebuilding import REPAIRS, Load, Rebuilding, eta_words, held, rebuildings
+from sdstop.analysis.rebuilding import REPAIRS, DeviceLoad, Rebuilding, eta_words, held, rebuildings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -20,8 +21,7 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 _ID = "rebuild-slow"
 
 
-@dataclass(frozen=True, slots=True)
-class _Cause:
+class _Cause(Struct, frozen=True):
     """What limits it, what to do about it, and what was looked at and is not it."""
 
     text: str
@@ -187,7 +187,7 @@ def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits
     )
 
 
-def _slowest(loads: tuple[Load, ...], limits: Limits) -> Load | None:
+def _slowest(loads: tuple[DeviceLoad, ...], limits: Limits) -> DeviceLoad | None:
     """Return the one member that is full while the others are not, None unless there is exactly one."""
     known = [load for load in loads if load.busy is not None]
     full = [load for load in known if (load.busy or 0.0) >= limits["full"]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Held, Rebuilding, held, rebuildings
+from sdstop.analysis.rebuilding import BUSY, LEAST, NEAR, REPAIRS, Rebuilding, SpeedLimit, held, rebuildings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -51,7 +51,7 @@ def _severity(known: Rebuilding, limits: Limits) -> Severity:
     return Severity.WARNING if waits and (remaining or 0.0) >= limits["worth"] else Severity.INFO
 
 
-def _throttled(window: Window, known: Rebuilding, limit: Held, severity: Severity) -> Finding:
+def _throttled(window: Window, known: Rebuilding, limit: SpeedLimit, severity: Severity) -> Finding:
     rate = (known.pace.rate if known.pace is not None else None) or 0.0
     busiest = known.busiest
     busy = busiest.busy if busiest is not None else None
@@ -94,7 +94,7 @@ def _throttled(window: Window, known: Rebuilding, limit: Held, severity: Severit
     )
 
 
-def _advice(limit: Held, known: Rebuilding, rate: float) -> tuple[str, ...]:
+def _advice(limit: SpeedLimit, known: Rebuilding, rate: float) -> tuple[str, ...]:
     if not limit.path:
         return known.lines(*known.advice.faster)
     kib = max(int(max(limit.limit, rate) * 4) // 1024, 4 * 1024)

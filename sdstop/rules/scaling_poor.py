@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
@@ -17,8 +18,7 @@ _ACTIVE = 0.2
 """Share of the busiest client's requests from which another one counts as active."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Phase:
+class _Phase(Struct, frozen=True):
     """Some readings in which the same number of clients was active."""
 
     clients: int

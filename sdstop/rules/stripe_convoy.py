@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sdstop.analysis.stripe import Kind
+from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.stripe import Verdict as Spread
 from sdstop.analysis.striped import Striped, striped_arrays, thresholds
 from sdstop.collectors.block.devices import BlockDevice
@@ -24,21 +24,21 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         spread = striped.verdict
         if spread is None:
             yield Unchecked(_ID, striped.unchecked, name)
-        elif spread.kind is Kind.CONVOY and _may_be_limited(window, striped, spread, limits["work"]):
+        elif spread.kind is StripePattern.CONVOY and _may_be_limited(window, striped, spread, limits["work"]):
             yield Unchecked(
                 _ID,
                 "its queue stands at one member at a time, but each does as much as ever, and none is a disk of this "
                 "node: limits that their host puts on them look the same",
                 name,
             )
-        elif spread.kind is Kind.CONVOY:
+        elif spread.kind is StripePattern.CONVOY:
             yield _convoy(window, striped, spread, limits["moving"])
-        elif spread.kind is Kind.UNCLEAR:
+        elif spread.kind is StripePattern.UNCLEAR:
             yield _unclear(window, striped, spread, limits["moving"])
-        elif spread.kind is Kind.TOO_FEW:
+        elif spread.kind is StripePattern.TOO_FEW:
             few = f"{spread.columns} stripe columns are too few to tell a convoy from chance"
             yield Unchecked(_ID, few, name, calm=True)
-        elif spread.kind is Kind.UNEQUAL:
+        elif spread.kind is StripePattern.UNEQUAL:
             yield Unchecked(_ID, "its members are of unequal size, so the load cannot be even", name, calm=True)
         else:
             yield RuledOut(_ID, name, _good(spread))
@@ -57,7 +57,7 @@ def _may_be_limited(window: Window, striped: Striped, spread: Spread, work: floa
 
 
 def _good(spread: Spread) -> str:
-    if spread.kind is Kind.IDLE or spread.queue is None or spread.expected is None or spread.busy is None:
+    if spread.kind is StripePattern.IDLE or spread.queue is None or spread.expected is None or spread.busy is None:
         return f"too little outstanding in {spread.seconds - spread.active} of {spread.seconds} readings to crowd"
     return (
         f"{human.number(spread.busy)} of {spread.columns} columns busy with {human.number(spread.queue)} requests "

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.analysis.pooling import Whole, disk_of, wholes
 from sdstop.collectors.zfs.readings import DatasetActivity, DatasetSettings, Vdev, draid
@@ -18,8 +19,7 @@ _ID = "zvol-slow-path"
 SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class BlockLayout(Struct, frozen=True):
     """Where a block is cut: `data` disks of a group, `parity` of them more, sectors of `sector` bytes."""
 
     vdev: str
@@ -61,8 +61,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _judge(window, row, row.volblocksize, load, layouts.get(row.pool), limits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Load:
+class _Load(Struct, frozen=True):
     read_bytes: float
     written_bytes: float
     request: float | None
@@ -85,7 +84,7 @@ def _load(window: Window, row: DatasetSettings) -> _Load | None:
     return _Load(added(read) / len(read), added(written) / len(written), request, disk[-1] if disk else None)
 
 
-def _layout(window: Window, whole: Whole) -> Layout | None:
+def _layout(window: Window, whole: Whole) -> BlockLayout | None:
     """Return the layout of the pool's first group of disks, None for mirrors and single disks."""
     for top in whole.tops:
         if top.vdev.group != "data":
@@ -93,11 +92,11 @@ def _layout(window: Window, whole: Whole) -> Layout | None:
         sector = _sector(window, whole.leaves)
         found = draid(top.vdev.vdev)
         if found:
-            return Layout(top.vdev.vdev, found.data, found.parity, sector, fixed=True)
+            return BlockLayout(top.vdev.vdev, found.data, found.parity, sector, fixed=True)
         if top.vdev.kind.startswith("raidz"):
             parity = int(top.vdev.kind.removeprefix("raidz") or 1)
             data = len(top.children) - parity
-            return Layout(top.vdev.vdev, data, parity, sector, fixed=False) if data > 0 else None
+            return BlockLayout(top.vdev.vdev, data, parity, sector, fixed=False) if data > 0 else None
     return None
 
 
@@ -108,7 +107,7 @@ def _sector(window: Window, leaves: tuple[Vdev, ...]) -> int:
 
 
 def _judge(
-    window: Window, row: DatasetSettings, block: int, load: _Load, layout: Layout | None, limits: Limits
+    window: Window, row: DatasetSettings, block: int, load: _Load, layout: BlockLayout | None, limits: Limits
 ) -> Verdict:
     said, values, advice = [], [], []
     part = load.request is not None and load.request <= block * limits["part"] and load.written_bytes >= limits["load"]

@@ -8,14 +8,14 @@ import queue
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 BLINK = 0.005
 """Seconds that the tasks behind a run wait for its end."""
 
 
-@dataclass(slots=True, eq=False)
-class _Worker:
+class _Worker(Struct, eq=False):
     """A thread: the start of its current task (None: it has none), and whether the others were moved to another."""
 
     began: float | None = None

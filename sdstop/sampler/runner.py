@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector
 from sdstop.core.evidence import Evidence, Frame, RunMark
@@ -33,8 +34,7 @@ def sample(host: Host, collectors: Sequence[Collector], number: int, taken: floa
     return Frame(number, taken, monotonic, tuple(evidence.values()), ran)
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedRun:
+class FinishedRun(Struct, frozen=True):
     """A finished run: its start (monotonic), duration in seconds, and evidence."""
 
     runner: CollectorRunner

@@ -11,7 +11,8 @@ import marshal
 import socket
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.sampler.scheduler import Sent
@@ -70,8 +71,7 @@ def packets(frame: Sent) -> Iterator[bytes]:
     yield b"E" + marshal.dumps((taken, monotonic, marks))
 
 
-@dataclass(slots=True)
-class FrameAssembly:
+class FrameAssembly(Struct):
     """Frames out of packets, on the parent's side. Numbers continue from worker to worker."""
 
     number: int = 0

@@ -15,8 +15,9 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
+
+from msgspec import Struct
 
 from sdstop.core.collector import Collector
 from sdstop.core.host import Host
@@ -35,8 +36,7 @@ PARTING = 0.2
 """Seconds that a worker has to end when it is told to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(Struct, frozen=True):
     """What a worker is to do."""
 
     collectors: Sequence[Collector]

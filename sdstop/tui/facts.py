@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.format import NONE, cell, quantity
 from sdstop.core.model import Buckets, Fact, Label, Reading, schema
@@ -13,16 +14,14 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, text
 from sdstop.tui.widgets.pane import Row, words
 
 
-@dataclass(frozen=True, slots=True)
-class FactSubject:
+class FactSubject(Struct, frozen=True):
     """A thing that can be looked at: its name, and the families and identities of its readings."""
 
     name: str
     parts: tuple[tuple[type[Reading], Hashable], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FactLink:
+class FactLink(Struct, frozen=True):
     """The item of a line that leads to facts and shows nothing else of them."""
 
     opens: FactSubject

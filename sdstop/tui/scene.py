@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from sdstop.analysis.drives import DriveState, drives
 from sdstop.analysis.latest import latest_rows
@@ -32,8 +33,7 @@ class Mode(enum.StrEnum):
     REPLAY = "REPLAY"
 
 
-@dataclass(frozen=True, slots=True)
-class FindingEntry:
+class FindingEntry(Struct, frozen=True):
     """A line of the list of findings.
 
     `severity` None: unknown, and `calm` if nothing is at fault for that. `since` and `until` are Unix seconds,
@@ -58,8 +58,7 @@ class FindingEntry:
         return None if self.began is None else max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
+class Scene(Struct, frozen=True):
     """One moment of a session. `behind` is how many seconds it lies before the newest."""
 
     look: Look

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import select
 import sys
-from dataclasses import dataclass
 from typing import TextIO
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Options:
+
+class Options(Struct, frozen=True):
     """How the dashboard is to look: `ascii` None means as the terminal can, `theme` "" the terminal's own colours."""
 
     ascii: bool | None = None

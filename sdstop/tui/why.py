@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.evidence import UNDATED, Cite
 from sdstop.core.finding import Finding, Value
@@ -18,8 +19,7 @@ WIDEST = 100
 """Cells of a line of prose: longer ones are hard to read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True):
     """Evidence to be opened: its key, the frame's number, the text to mark, and what a finding quoted of it."""
 
     key: str

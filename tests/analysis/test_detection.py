@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.analysis.stripe import Kind
+from sdstop.analysis.stripe import StripePattern
 from tests.arrays.measure import Outcome, outcomes, score
 from tests.arrays.scenarios import FAMILIES, HELD_OUT, TUNING, Convoy, Expected, scenario
 from tests.arrays.spec import Level
@@ -64,7 +64,7 @@ def _told(every: list[Outcome]) -> str:
 def test_convoys_are_found_and_nothing_else_is_called_one(
     seeds: int, clones: list[Outcome], others: list[Outcome]
 ) -> None:
-    result = score([*clones, *others], Kind.CONVOY)
+    result = score([*clones, *others], StripePattern.CONVOY)
     assert result.found + result.missed >= CONVOYS[seeds]
     assert result.precision is not None
     assert result.recall is not None
@@ -72,22 +72,24 @@ def test_convoys_are_found_and_nothing_else_is_called_one(
     assert result.recall >= 0.95, _told(clones)
 
 
-@pytest.mark.parametrize(("kind", "recall"), [(Kind.HOT, 0.95), (Kind.SLOW, 0.95)])
-def test_hot_columns_and_slow_disks_are_found_by_name(kind: Kind, recall: float, others: list[Outcome]) -> None:
+@pytest.mark.parametrize(("kind", "recall"), [(StripePattern.HOT, 0.95), (StripePattern.SLOW, 0.95)])
+def test_hot_columns_and_slow_disks_are_found_by_name(
+    kind: StripePattern, recall: float, others: list[Outcome]
+) -> None:
     result = score(others, kind)
     assert result.recall is not None
     assert result.recall >= recall, _told(others)
 
 
-@pytest.mark.parametrize("kind", [Kind.HOT, Kind.SLOW])
-def test_nothing_else_is_called_hot_or_slow(kind: Kind, clones: list[Outcome], others: list[Outcome]) -> None:
+@pytest.mark.parametrize("kind", [StripePattern.HOT, StripePattern.SLOW])
+def test_nothing_else_is_called_hot_or_slow(kind: StripePattern, clones: list[Outcome], others: list[Outcome]) -> None:
     every = [*clones, *others]
     assert score(every, kind).false == 0, _told(every)
 
 
 def test_healthy_loads_are_seldom_called_unclear(others: list[Outcome]) -> None:
     healthy = [outcome for outcome in others if outcome.scenario.expected is Expected.HEALTHY]
-    unclear = [outcome for outcome in healthy if outcome.verdict.kind is Kind.UNCLEAR]
+    unclear = [outcome for outcome in healthy if outcome.verdict.kind is StripePattern.UNCLEAR]
     assert len(unclear) <= 0.02 * len(healthy), _told(unclear)
 
 

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import tarfile
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from sdstop.analysis.stripe import Column, Kind, Member, Second, StripeLimits, Verdict, judge
+from sdstop.analysis.column import Second, StripeColumn, StripeLimits, StripeMember
+from sdstop.analysis.stripe import StripePattern, Verdict, judge
 from tests.arrays import SAS_15K, SATA_7200, ArraySpec, Clones, Level, Media, Random, member_name, simulate
 from tests.arrays.measure import member, rows, seconds
 from tests.arrays.spec import KIB
 from tests.fixtures import FIXTURES
 
 
-def disk(number: int, queue: float = 0.5, busy: float = 0.4, ios: float = 40.0, wait: float | None = None) -> Member:
+def disk(
+    number: int, queue: float = 0.5, busy: float = 0.4, ios: float = 40.0, wait: float | None = None
+) -> StripeMember:
     """Make a disk that answers as many reads as writes of 8 KiB; by Little's law unless a wait is given."""
     wait = queue / ios if wait is None and ios else wait
     half = ios / 2
-    return Member(f"sd{number:02d}", queue, busy, half, half, half * 8192, half * 8192, wait, wait)
+    return StripeMember(f"sd{number:02d}", queue, busy, half, half, half * 8192, half * 8192, wait, wait)
 
 
-def striped(disks: Sequence[Member], *, legs: int = 1, busy: float | None = 1.0) -> Second:
-    columns = tuple(Column(tuple(disks[first : first + legs])) for first in range(0, len(disks), legs))
+def striped(disks: Sequence[StripeMember], *, legs: int = 1, busy: float | None = 1.0) -> Second:
+    columns = tuple(StripeColumn(tuple(disks[first : first + legs])) for first in range(0, len(disks), legs))
     return Second(columns, busy)
 
 
-def run(make: Callable[[int, int], Member], columns: int = 8, seconds: int = 10, legs: int = 1) -> list[Second]:
+def run(make: Callable[[int, int], StripeMember], columns: int = 8, seconds: int = 10, legs: int = 1) -> list[Second]:
     """Make seconds; `make` is given column and second, and makes each leg alike."""
     return [
         striped(
@@ -43,11 +47,11 @@ def run(make: Callable[[int, int], Member], columns: int = 8, seconds: int = 10,
     ]
 
 
-def moving(column: int, second: int) -> Member:
+def moving(column: int, second: int) -> StripeMember:
     return disk(column, queue=9.0, busy=1.0) if column == second * 3 % 8 else disk(column, queue=0.3, busy=0.3)
 
 
-def even(column: int, _: int) -> Member:
+def even(column: int, _: int) -> StripeMember:
     return disk(column, queue=1.5, busy=0.8)
 
 
@@ -82,14 +86,14 @@ def test_a_mirror_is_one_column_of_two_disks() -> None:
 
 
 def test_a_mirror_counts_a_write_once_and_reads_of_both_legs() -> None:
-    column = Column((disk(0, ios=40), disk(1, ios=60)))
+    column = StripeColumn((disk(0, ios=40), disk(1, ios=60)))
     assert column.ios == 20 + 30 + 30
 
 
 def test_time_in_which_the_array_was_idle_does_not_count() -> None:
     """Forty milliseconds of full queues look like a deficit unless they are taken for themselves."""
 
-    def burst(column: int, second: int) -> Member:
+    def burst(column: int, second: int) -> StripeMember:
         return disk(column, queue=4.0 if column % 4 else 6.0, busy=0.3, ios=100.0)
 
     seconds = run(burst, columns=4)
@@ -101,16 +105,16 @@ def test_time_in_which_the_array_was_idle_does_not_count() -> None:
 
 
 def test_busy_time_that_the_kernel_lost_is_given_back() -> None:
-    def random_load(column: int, second: int) -> Member:
+    def random_load(column: int, second: int) -> StripeMember:
         return disk(column, queue=9.0 if (column + second) % 3 else 14.0, busy=0.86, ios=85.0)
 
     verdict = judged(run(random_load))
     assert verdict.busy == pytest.approx(8.0)
-    assert verdict.kind is Kind.EVEN
+    assert verdict.kind is StripePattern.EVEN
 
 
 def test_the_queue_of_parity_is_not_taken_for_independent_requests() -> None:
-    def deep(column: int, second: int) -> Member:
+    def deep(column: int, second: int) -> StripeMember:
         return disk(column, 40.0, 1.0, ios=80.0) if column == second * 3 % 8 else disk(column, 0.3, 0.3)
 
     plain, coupled = judged(run(deep)), judge(run(deep), rotational=True, parity=2)
@@ -120,7 +124,7 @@ def test_the_queue_of_parity_is_not_taken_for_independent_requests() -> None:
 
 
 def test_standing_is_one_for_a_fixed_pattern_and_small_for_a_moving_one() -> None:
-    def two_hot(column: int, second: int) -> Member:
+    def two_hot(column: int, second: int) -> StripeMember:
         return disk(column, queue=6.0, busy=1.0) if column in {1, 6} else disk(column, queue=0.2, busy=0.2)
 
     assert judged(run(two_hot)).standing == pytest.approx(1.0)
@@ -132,43 +136,43 @@ def test_standing_is_one_for_a_fixed_pattern_and_small_for_a_moving_one() -> Non
 
 def test_a_queue_that_moves_is_a_convoy() -> None:
     verdict = judged(run(moving))
-    assert verdict.kind is Kind.CONVOY
+    assert verdict.kind is StripePattern.CONVOY
     assert (verdict.active, verdict.crowded) == (10, 10)
     assert (verdict.deficit or 0.0) > (verdict.deficit_limit or 1.0)
 
 
 @pytest.mark.parametrize("crowded", [5, 6])
 def test_most_seconds_must_be_crowded(crowded: int) -> None:
-    def some(column: int, second: int) -> Member:
+    def some(column: int, second: int) -> StripeMember:
         return moving(column, second) if second < crowded else disk(column, queue=1.4, busy=0.75)
 
-    assert (judged(run(some)).kind is Kind.CONVOY) is (crowded == 6)
+    assert (judged(run(some)).kind is StripePattern.CONVOY) is (crowded == 6)
 
 
 def test_a_fixed_queue_at_more_requests_is_a_hot_column() -> None:
-    def hot(column: int, second: int) -> Member:
+    def hot(column: int, second: int) -> StripeMember:
         return disk(column, 9.0, 1.0, ios=160.0) if column == 5 else disk(column, 0.3, 0.3)
 
     verdict = judged(run(hot))
-    assert verdict.kind is Kind.HOT
+    assert verdict.kind is StripePattern.HOT
     assert verdict.top == ("sd05",)
     assert verdict.ios_ratio == pytest.approx(4.0)
     assert verdict.persistence == 1.0
 
 
 def test_a_hot_column_that_is_not_busy_is_none() -> None:
-    def warm(column: int, second: int) -> Member:
+    def warm(column: int, second: int) -> StripeMember:
         return disk(column, 4.0, 0.6, ios=160.0) if column == 5 else disk(column, 0.1, 0.1)
 
-    assert judged(run(warm)).kind is not Kind.HOT
+    assert judged(run(warm)).kind is not StripePattern.HOT
 
 
 def test_a_disk_that_takes_longer_for_the_same_is_slow() -> None:
-    def slow(column: int, second: int) -> Member:
+    def slow(column: int, second: int) -> StripeMember:
         return disk(column, queue=4.0, busy=1.0) if column == 2 else disk(column, queue=0.5, busy=0.3)
 
     verdict = judged(run(slow))
-    assert verdict.kind is Kind.SLOW
+    assert verdict.kind is StripePattern.SLOW
     assert verdict.wait is not None
     assert (verdict.wait.disk, verdict.wait.seconds, verdict.wait.peers) == ("sd02", 0.1, 0.0125)
 
@@ -176,18 +180,18 @@ def test_a_disk_that_takes_longer_for_the_same_is_slow() -> None:
 def test_a_crowd_that_only_seeks_is_not_a_slow_disk() -> None:
     """Streams stand before one disk, which seeks for each request, and rush through the others."""
 
-    def standing(column: int, second: int) -> Member:
+    def standing(column: int, second: int) -> StripeMember:
         return disk(column, queue=9.0, busy=1.0, ios=80.0) if column == 2 else disk(column, 0.1, 0.1, ios=80.0)
 
     verdict = judged(run(standing))
     assert verdict.wait is None
-    assert verdict.kind is Kind.UNCLEAR
+    assert verdict.kind is StripePattern.UNCLEAR
 
 
 def takes(service: float, peers: Callable[[int, int], float], size: int = 8192) -> list[Second]:
     """Make seconds of RAID0 in which disk 2 works so many seconds on a request, and waits; the peers as told."""
 
-    def load(column: int, second: int) -> Member:
+    def load(column: int, second: int) -> StripeMember:
         each = service if column == 2 else peers(column, second)
         made = disk(column, queue=4.0 if column == 2 else 0.25, busy=min(1.0, 50 * each), ios=50.0)
         return replace(made, read_bytes=25.0 * size, write_bytes=25.0 * size)
@@ -198,7 +202,7 @@ def takes(service: float, peers: Callable[[int, int], float], size: int = 8192) 
 @pytest.mark.parametrize(("service", "slow"), [(0.018, True), (0.0104, True), (0.0096, False)])
 def test_fast_disks_that_all_seek_need_no_longer_a_seek_of_a_slow_one(service: float, slow: bool) -> None:  # noqa: FBT001
     verdict = judged(takes(service, lambda *_: 0.004))
-    assert (verdict.kind is Kind.SLOW) is slow
+    assert (verdict.kind is StripePattern.SLOW) is slow
     assert slow is (verdict.wait is not None)
 
 
@@ -207,20 +211,20 @@ def test_peers_of_which_some_follow_a_stream_prove_nothing(varies: float, slow: 
     def some(column: int, second: int) -> float:
         return 0.004 * (1 + varies if (column + second) % 2 else 1 - varies)
 
-    assert (judged(takes(0.018, some)).kind is Kind.SLOW) is slow
+    assert (judged(takes(0.018, some)).kind is StripePattern.SLOW) is slow
 
 
 @pytest.mark.parametrize(("size", "slow"), [(8 << 10, True), (150 << 10, True), (250 << 10, False)])
 def test_peers_that_transfer_and_do_not_seek_prove_nothing(size: int, slow: bool) -> None:  # noqa: FBT001
-    assert (judged(takes(0.018, lambda *_: 0.004, size)).kind is Kind.SLOW) is slow
+    assert (judged(takes(0.018, lambda *_: 0.004, size)).kind is StripePattern.SLOW) is slow
 
 
 def test_what_takes_longer_than_any_seek_needs_no_peers_that_seek() -> None:
-    assert judged(takes(0.0201, lambda *_: 0.0005)).kind is Kind.SLOW
-    assert judged(takes(0.0199, lambda *_: 0.0005)).kind is not Kind.SLOW
+    assert judged(takes(0.0201, lambda *_: 0.0005)).kind is StripePattern.SLOW
+    assert judged(takes(0.0199, lambda *_: 0.0005)).kind is not StripePattern.SLOW
 
 
-FAST = replace(SAS_15K, seek=(0.0008, 0.0025))
+FAST = dataclasses.replace(SAS_15K, seek=(0.0008, 0.0025))
 
 
 @pytest.mark.parametrize("level", list(Level))
@@ -238,7 +242,7 @@ def test_a_slow_one_of_fast_disks_is_found(level: Level, seed: int) -> None:
 def test_a_crowd_of_streams_beside_other_load_is_no_slow_disk(media: Media, background: float, seed: int) -> None:
     clones = Clones(count=8, size=32 * KIB, same_phase=True)
     spec = ArraySpec(level=Level.RAID6, disks=8, media=media, random=Random(rate=background), clones=clones)
-    assert judged(list(seconds(simulate(spec, seed, 10), spec))).kind is not Kind.SLOW
+    assert judged(list(seconds(simulate(spec, seed, 10), spec))).kind is not StripePattern.SLOW
 
 
 @pytest.mark.parametrize("level", [Level.RAID0, Level.RAID5])
@@ -246,7 +250,7 @@ def test_a_crowd_of_streams_beside_other_load_is_no_slow_disk(media: Media, back
 def test_a_slow_one_of_three_disks_is_found(level: Level, seed: int) -> None:
     spec = ArraySpec(level=level, disks=3, random=Random(rate=20.0), slow=((1, 6.0),))
     verdict = judged(list(seconds(simulate(spec, seed, 10), spec)))
-    assert verdict.kind is Kind.SLOW
+    assert verdict.kind is StripePattern.SLOW
     assert verdict.wait is not None
     assert verdict.wait.disk == member_name(1)
 
@@ -257,14 +261,14 @@ def test_a_slow_one_of_three_disks_is_found(level: Level, seed: int) -> None:
 def test_a_crowd_before_one_of_three_disks_is_no_slow_one(level: Level, phase: bool, seed: int) -> None:  # noqa: FBT001
     clones = Clones(count=5, same_phase=phase)
     spec = ArraySpec(level=level, disks=3, random=Random(rate=20.0), clones=clones)
-    assert judged(list(seconds(simulate(spec, seed, 10), spec))).kind is Kind.TOO_FEW
+    assert judged(list(seconds(simulate(spec, seed, 10), spec))).kind is StripePattern.TOO_FEW
 
 
 def test_a_fixed_queue_without_a_cause_is_unclear() -> None:
-    def twice(column: int, second: int) -> Member:
+    def twice(column: int, second: int) -> StripeMember:
         return disk(column, 9.0, 1.0, ios=80.0) if column == 5 else disk(column, 0.3, 0.3)
 
-    assert judged(run(twice)).kind is Kind.UNCLEAR
+    assert judged(run(twice)).kind is StripePattern.UNCLEAR
 
 
 def test_columns_of_unequal_size_are_not_judged_by_evenness() -> None:
@@ -272,11 +276,11 @@ def test_columns_of_unequal_size_are_not_judged_by_evenness() -> None:
         replace(second, columns=tuple(replace(c, capacity=2.0 if n < 2 else 0.7) for n, c in enumerate(second.columns)))
         for second in run(moving)
     ]
-    assert judged(seconds).kind is Kind.UNEQUAL
+    assert judged(seconds).kind is StripePattern.UNEQUAL
 
 
 def test_a_larger_column_may_carry_more() -> None:
-    def large(column: int, second: int) -> Member:
+    def large(column: int, second: int) -> StripeMember:
         return disk(column, 9.0, 1.0, ios=160.0) if column == 5 else disk(column, 0.3, 0.3)
 
     seconds = [
@@ -285,25 +289,25 @@ def test_a_larger_column_may_carry_more() -> None:
         )
         for second in run(large)
     ]
-    assert judged(seconds).kind is Kind.UNEQUAL
+    assert judged(seconds).kind is StripePattern.UNEQUAL
 
 
 def test_random_load_is_even_and_little_load_is_idle() -> None:
-    assert judged(run(even)).kind is Kind.EVEN
-    assert judged(run(lambda column, _: disk(column, 0.2, 0.2))).kind is Kind.IDLE
+    assert judged(run(even)).kind is StripePattern.EVEN
+    assert judged(run(lambda column, _: disk(column, 0.2, 0.2))).kind is StripePattern.IDLE
 
 
 def test_too_few_columns_or_seconds_are_no_sample() -> None:
     three = [Second(second.columns[:3], second.busy) for second in run(moving)]
-    assert judged(three).kind is Kind.TOO_FEW
-    assert judged(run(moving, seconds=7)).kind is Kind.TOO_FEW
-    assert judged([]).kind is Kind.TOO_FEW
+    assert judged(three).kind is StripePattern.TOO_FEW
+    assert judged(run(moving, seconds=7)).kind is StripePattern.TOO_FEW
+    assert judged([]).kind is StripePattern.TOO_FEW
 
 
-def little(part: float, *, reads: bool) -> Callable[[int, int], Member]:
+def little(part: float, *, reads: bool) -> Callable[[int, int], StripeMember]:
     """Make legs of mirrors that have `part` of the fewest requests outstanding on the mean of their legs."""
 
-    def load(column: int, second: int) -> Member:
+    def load(column: int, second: int) -> StripeMember:
         made = disk(column, queue=StripeLimits().queue * part / 8, busy=0.5)
         return replace(made, reads=40.0, writes=0.0) if reads else replace(made, reads=0.0, writes=40.0)
 
@@ -325,16 +329,16 @@ def test_writes_to_parity_must_be_more_to_be_a_sample(times: float, active: int)
 
 
 def test_a_device_that_counts_no_busy_time_is_not_judged() -> None:
-    assert judged(run(lambda column, second: replace(moving(column, second), busy=0.0))).kind is Kind.IDLE
+    assert judged(run(lambda column, second: replace(moving(column, second), busy=0.0))).kind is StripePattern.IDLE
 
 
 def test_flash_needs_a_larger_deficit() -> None:
-    def slight(column: int, second: int) -> Member:
+    def slight(column: int, second: int) -> StripeMember:
         return disk(column, 3.0, 1.0) if column == second % 8 else disk(column, 0.9, 0.47)
 
     seconds = run(slight)
-    assert judge(seconds, rotational=True).kind is Kind.CONVOY
-    assert judge(seconds, rotational=False).kind is Kind.EVEN
+    assert judge(seconds, rotational=True).kind is StripePattern.CONVOY
+    assert judge(seconds, rotational=False).kind is StripePattern.EVEN
 
 
 # --- anything ------------------------------------------------------------------------------------------
@@ -348,16 +352,16 @@ def any_seconds(draw: st.DrawFn) -> list[Second]:
     columns, legs = draw(st.integers(1, 9)), draw(st.integers(1, 2))
     capacities = [draw(st.floats(0.1, 10)) for _ in range(columns)]
 
-    def leg(column: int, number: int) -> Member:
+    def leg(column: int, number: int) -> StripeMember:
         reads, writes, read_bytes, write_bytes = (draw(numbers) for _ in range(4))
-        return Member(
+        return StripeMember(
             f"sd{column}{number}", draw(numbers), draw(st.floats(0, 3)), reads, writes, read_bytes, write_bytes,
             draw(waits), draw(waits),
         )  # fmt: skip
 
     return [
         Second(
-            tuple(Column(tuple(leg(c, n) for n in range(legs)), capacities[c]) for c in range(columns)),
+            tuple(StripeColumn(tuple(leg(c, n) for n in range(legs)), capacities[c]) for c in range(columns)),
             draw(st.none() | st.floats(0, 2)),
         )
         for _ in range(draw(st.integers(0, 12)))
@@ -377,13 +381,13 @@ def test_any_seconds_get_a_verdict_whose_numbers_are_numbers(
         assert share is None or 0 <= share <= 1
     if verdict.top_share is not None:
         assert 1 - 1e-9 <= verdict.top_share <= verdict.columns + 1e-9
-    assert (verdict.kind is Kind.SLOW) is (verdict.wait is not None)
+    assert (verdict.kind is StripePattern.SLOW) is (verdict.wait is not None)
 
 
 @settings(max_examples=40, deadline=None)
-@given(st.permutations(range(8)), st.sampled_from([Kind.CONVOY, Kind.EVEN]))
-def test_the_order_of_the_columns_does_not_matter(order: list[int], load: Kind) -> None:
-    seconds = run(moving if load is Kind.CONVOY else even)
+@given(st.permutations(range(8)), st.sampled_from([StripePattern.CONVOY, StripePattern.EVEN]))
+def test_the_order_of_the_columns_does_not_matter(order: list[int], load: StripePattern) -> None:
+    seconds = run(moving if load is StripePattern.CONVOY else even)
     mixed = [Second(tuple(second.columns[place] for place in order), second.busy) for second in seconds]
     a, b = judged(seconds), judged(mixed)
     assert a.kind is b.kind is load
@@ -418,17 +422,17 @@ def recorded(story: str, step: int) -> list[Second]:
 def test_recorded_clones_are_a_convoy() -> None:
     seconds = recorded("vm-md-clones", 2)
     kinds = [judged(seconds[first : first + 10]).kind for first in range(len(seconds) - 9)]
-    assert set(kinds) == {Kind.CONVOY}
+    assert set(kinds) == {StripePattern.CONVOY}
 
 
 def test_recorded_clones_are_a_convoy_at_half_seconds_too() -> None:
     seconds = recorded("vm-md-clones", 1)
     kinds = [judged(seconds[first : first + 20]).kind for first in range(0, len(seconds) - 19, 2)]
-    assert set(kinds) == {Kind.CONVOY}
+    assert set(kinds) == {StripePattern.CONVOY}
 
 
 def test_the_recorded_slow_member_is_slow() -> None:
     seconds = recorded("vm-md-slow-member", 1)
     verdicts = [judged(seconds[first : first + 10]) for first in range(len(seconds) - 9)]
-    assert {verdict.kind for verdict in verdicts} == {Kind.SLOW}
+    assert {verdict.kind for verdict in verdicts} == {StripePattern.SLOW}
     assert {verdict.wait.disk for verdict in verdicts if verdict.wait} == {"vde"}

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from sdstop.analysis.stripe import Column, Kind, Member, Second, Verdict, judge
+from sdstop.analysis.column import Second, StripeColumn, StripeMember
+from sdstop.analysis.stripe import StripePattern, Verdict, judge
 from tests.arrays.evidence import member_name
 from tests.arrays.geometry import Geometry
 from tests.arrays.scenarios import Convoy, Expected, Scenario, convoy
@@ -28,10 +29,10 @@ def rows(diskstats: str) -> dict[str, list[int]]:
     return {(parts := line.split())[2]: [int(word) for word in parts[3:]] for line in diskstats.splitlines()}
 
 
-def member(name: str, before: Sequence[int], now: Sequence[int], seconds: float) -> Member:
+def member(name: str, before: Sequence[int], now: Sequence[int], seconds: float) -> StripeMember:
     """Return what a disk did between two rows of `/proc/diskstats`."""
     delta = [b - a for a, b in zip(before, now, strict=True)]
-    return Member(
+    return StripeMember(
         name,
         queue=delta[10] / 1000 / seconds,
         busy=delta[9] / 1000 / seconds,
@@ -56,7 +57,7 @@ def seconds(frames: Iterable[Frame], spec: ArraySpec, *, accounted: bool = True)
         old, new = rows(before.diskstats), rows(now.diskstats)
         names = [[member_name(number) for number in members] for members in columns]
         made = tuple(
-            Column(
+            StripeColumn(
                 tuple(member(name, old[name], new[name], took) for name in legs), geometry.capacity_share(members[0])
             )
             for members, legs in zip(columns, names, strict=True)
@@ -80,22 +81,22 @@ class Outcome:
         """Whether something that was so was not found."""
         kind, expected = self.verdict.kind, self.scenario.expected
         if expected is Expected.HOT:
-            return kind is not Kind.HOT or self._hot not in self.verdict.top
+            return kind is not StripePattern.HOT or self._hot not in self.verdict.top
         if expected is Expected.SLOW:
             wait = self.verdict.wait
-            return kind is not Kind.SLOW or wait is None or wait.disk != self._slow
-        return self.truth is Convoy.YES and kind is not Kind.CONVOY
+            return kind is not StripePattern.SLOW or wait is None or wait.disk != self._slow
+        return self.truth is Convoy.YES and kind is not StripePattern.CONVOY
 
     @property
     def cries(self) -> bool:
         """Whether something was found that was not so."""
         kind, expected = self.verdict.kind, self.scenario.expected
-        if kind is Kind.CONVOY:
+        if kind is StripePattern.CONVOY:
             return self.truth is Convoy.NO
-        if kind is Kind.SLOW:
+        if kind is StripePattern.SLOW:
             return expected is not Expected.SLOW
         standing = self.truth is Convoy.STANDING  # then it is asked for more, for as long as the window lasts
-        return kind is Kind.HOT and expected not in {Expected.HOT, Expected.NO_CONVOY} and not standing
+        return kind is StripePattern.HOT and expected not in {Expected.HOT, Expected.NO_CONVOY} and not standing
 
     @property
     def _hot(self) -> str:
@@ -147,12 +148,12 @@ class Score:
         return self.found / there if there else None
 
 
-def score(every: Iterable[Outcome], kind: Kind) -> Score:
+def score(every: Iterable[Outcome], kind: StripePattern) -> Score:
     """Count how a kind of verdict (convoy, hot or slow) did."""
-    expected = {Kind.HOT: Expected.HOT, Kind.SLOW: Expected.SLOW}.get(kind)
+    expected = {StripePattern.HOT: Expected.HOT, StripePattern.SLOW: Expected.SLOW}.get(kind)
     result = Score()
     for outcome in every:
-        there = outcome.truth is Convoy.YES if kind is Kind.CONVOY else outcome.scenario.expected is expected
+        there = outcome.truth is Convoy.YES if kind is StripePattern.CONVOY else outcome.scenario.expected is expected
         if there:
             result.missed += outcome.misses
             result.found += not outcome.misses

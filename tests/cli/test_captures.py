@@ -6,10 +6,10 @@ import json
 import re
 import tarfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.cli import check
 from sdstop.cli.command import execute
@@ -245,7 +245,7 @@ def test_rules_show_the_thresholds_in_force(meters: Make, tmp_path: Path, capsys
     config.write_text("[rules.stripe-convoy]\ncolumns = 9\n")
     monkeyless = ["rules", "--config", str(config)]
     assert execute(monkeyless) == 2  # the made-up source has its own rules alone
-    assert "there is no such rule" in one_line(capsys.readouterr().err)
+    assert "unknown rule; see" in one_line(capsys.readouterr().err)
     shown = run(*monkeyless)
     assert shown.returncode == 0
     assert re.search(r"(?m)^ +columns +9 \(default 4\) +\S", shown.stdout)

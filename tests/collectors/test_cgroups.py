@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.collectors.limits.cgroups import CGROUPS, limited_groups, parse_answer, read
 from sdstop.collectors.limits.cgroups import QUESTION as LIMITED

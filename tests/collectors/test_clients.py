@@ -10,7 +10,7 @@ from sdstop.collectors.network.clients import (
     ASK,
     CLIENTS,
     SOCKETS,
-    Connection,
+    ClientConnection,
     StorageClient,
     activity,
     parse_addresses,
@@ -83,6 +83,6 @@ def test_what_a_client_moves() -> None:
 def test_no_text_raises_anything(text: str, word: str) -> None:
     for said in (text, line(word or "x"), f"0 0 {word}:2049 {text}:1 x", TCP + text, ROUTE + text.replace(" ", "\t")):
         served(said)
-        assert all(isinstance(row, Connection) for row in parse_connections(said))
+        assert all(isinstance(row, ClientConnection) for row in parse_connections(said))
         parse_routes(said)
         parse_addresses(said)

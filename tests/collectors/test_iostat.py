@@ -1,18 +1,18 @@
 """Reports of iostat -x of every version, text and JSON, whole and cut."""
 # ruff: noqa: E501  # lines as wide as iostat prints them
 
-import dataclasses
 import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import astuple
 
 from sdstop.collectors.block.iostat import IOSTAT, activity_of, newest, parse_json, parse_text
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.replay import EvidenceHost
-from sdstop.readings.disk import DiskActivity, make_activity
+from sdstop.readings.disk import DiskActivity
 
 MIB = 1024 * 1024
 
@@ -71,16 +71,17 @@ def alike(found: DiskActivity | None, row: DiskActivity) -> bool:
     """Whether two rows differ by no more than the last bits."""
     if found is None:
         return False
-    pairs = zip(dataclasses.astuple(found), dataclasses.astuple(row), strict=True)
+    pairs = zip(astuple(found), astuple(row), strict=True)
     return all(a == b or (isinstance(b, float) and a == pytest.approx(b, rel=1e-12)) for a, b in pairs)
 
 
 def expected(*, discards: bool, mean_size: float = 800 * 1024 / 150) -> DiskActivity:
-    trims: tuple[Any, ...] = (0.0, 0.0, 0.0, None, None, None, 2.0, 0.003) if discards else (None,) * 8
-    return make_activity(
+    trims: list[Any] = [0.0, 0.0, 0.0, None, None, None, 2.0, 0.003] if discards else [None] * 8
+    values = [
         "sda", 100.0, 409_600.0, 25.0, 0.2, 0.001, 4096.0, 50.0, 409_600.0, 0.0, 0.0, 0.004, 8192.0, *trims,
         0.3, 0.15, 150.0, 0.002, mean_size, None, "cmd:x",
-    )  # fmt: skip
+    ]  # fmt: skip
+    return DiskActivity(*values)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from sdstop.collectors.block.diskstats import DISKSTATS
 from sdstop.collectors.ceph import rbd
 from sdstop.collectors.ceph.image import image_of, parse_config
 from sdstop.collectors.limits import qemu
-from sdstop.collectors.limits.drives import Drive, limits_of, parse_command_line, parse_domain
+from sdstop.collectors.limits.drives import QemuDrive, limits_of, parse_command_line, parse_domain
 from sdstop.collectors.limits.machines import QUESTION as DRIVES
 from sdstop.collectors.limits.machines import STATE, drives
 from sdstop.core.evidence import Evidence, Outcome
@@ -74,15 +74,15 @@ def test_a_command_line_in_three_spellings() -> None:
         "-drive", "file=/free,if=virtio",
     ]  # fmt: skip
     assert parse_command_line(argv) == [
-        Drive("db", "d0", "/dev/vg/a,b", {"iops": 100, "iops_max": 2000, "iops_max_length": 60, "iops_size": 8192}),
-        Drive("db", "ide", "/img", {"bps_rd": 1048576, "iops_wr": 9}),
-        Drive("db", "g0", None, {"bps": 4096}, "g0"),
-        Drive("db", "g1", "/dev/sdx", {"iops_rd": 7}, "g1"),
+        QemuDrive("db", "d0", "/dev/vg/a,b", {"iops": 100, "iops_max": 2000, "iops_max_length": 60, "iops_size": 8192}),
+        QemuDrive("db", "ide", "/img", {"bps_rd": 1048576, "iops_wr": 9}),
+        QemuDrive("db", "g0", None, {"bps": 4096}, "g0"),
+        QemuDrive("db", "g1", "/dev/sdx", {"iops_rd": 7}, "g1"),
     ]
 
 
 def test_members_of_a_group_share_one_limit() -> None:
-    members = [Drive("db", f"vd{n}", f"/dev/{n}", {"iops": 100 * n}, "g") for n in (1, 2)]
+    members = [QemuDrive("db", f"vd{n}", f"/dev/{n}", {"iops": 100 * n}, "g") for n in (1, 2)]
     (row,) = limits_of(members, {"/dev/1": "sdb", "/dev/2": "sdc"}, "x")
     assert (row.volume, row.group, row.iops, row.device) == ("db/g", "g", 200, "sdb,sdc")  # who joined last sets it
     (half,) = limits_of(members, {"/dev/1": "sdb"}, "x")

@@ -2,9 +2,9 @@
 
 import fnmatch
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.block.iostat import IOSTAT

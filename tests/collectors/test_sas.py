@@ -1,10 +1,9 @@
 """SAS in sysfs: phys, ports and what is attached."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.collectors.fabric.sas import PHYS, SAS, SasDevice, SasPhy, SasPort, activity, owner, rate
 from sdstop.core.model import Reading, Source
@@ -85,7 +84,7 @@ def test_no_text_raises_anything(text: str, name: str) -> None:
 
 def test_errors_between_two_readings() -> None:
     before = phy(Phy(1, 10, 10))
-    grown = activity(before, dataclasses.replace(before, invalid_dwords=40, sync_losses=1), 60.0)
+    grown = activity(before, replace(before, invalid_dwords=40, sync_losses=1), 60.0)
     assert grown is not None
     assert (grown.invalid_dwords_per_second, grown.disparity_errors_per_second) == (0.5, 0.0)
     assert grown.sync_losses_per_second == pytest.approx(1 / 60)
@@ -98,7 +97,7 @@ def test_errors_between_two_readings() -> None:
 )  # fmt: skip
 def test_another_link_or_a_reset_counter_has_no_rate(change: dict[str, object]) -> None:
     before = phy(Phy(1, 10, 10))
-    assert activity(before, dataclasses.replace(before, sync_losses=3, **change), 60.0) is None  # type: ignore[arg-type]
+    assert activity(before, replace(before, sync_losses=3, **change), 60.0) is None
 
 
 def test_what_is_not_counted_has_no_rate() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sdstop.fleet.client import Client
+from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.url import parse_url
 from tests.contrib.known import known
@@ -63,7 +63,7 @@ def test_every_expression_returns_series(tmp_path: Path) -> None:
         shutil.copy(path, tmp_path)
     with (
         prometheus(tmp_path, rules="sdstop-*.yml", evaluation="1s") as url,
-        Client(parse_url(url), HttpConfig()) as client,
+        PrometheusClient(parse_url(url), HttpConfig()) as client,
     ):
         deadline = time.monotonic() + 60
         while not client.query("sdstop:threshold:peers and on () sdstop:array_skew:ratio5m").series:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector
@@ -11,8 +10,7 @@ from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
 
 
-@dataclass(frozen=True, slots=True)
-class Meter(Reading):
+class Meter(Reading, frozen=True):
     """A counter."""
 
     family: ClassVar[str] = "meter"
@@ -22,8 +20,7 @@ class Meter(Reading):
     count: Annotated[int, Metric("Count", "h", kind=Kind.COUNTER)]
 
 
-@dataclass(frozen=True, slots=True)
-class Speed(Reading):
+class Speed(Reading, frozen=True):
     """A counter's rate."""
 
     family: ClassVar[str] = "speed"

@@ -1,14 +1,14 @@
-"""Every family declares where its rows stand in the raw evidence, by names of fields that it has."""
+"""Every family declares where its rows stand in the raw evidence, and what they join, by names of fields it has."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 import pytest
 
 from sdstop.collectors import BUILTIN
+from sdstop.core import joins
 from sdstop.core.model import Label, Metric, Reading, Source, Unplaced, files, schema
 from sdstop.exporters.prometheus import tallies
 
@@ -42,8 +42,18 @@ def test_where_rows_stand_is_declared(family: type[Reading]) -> None:
     assert list(faults(family)) == []
 
 
-@dataclass(frozen=True, slots=True)
-class Bare(Reading):
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.family)
+def test_what_rows_join_is_declared_by_fields_and_things_that_there_are(family: type[Reading]) -> None:
+    assert list(joins.faults(family.things, family.joins, known(family))) == []
+
+
+def known(family: type[Reading]) -> frozenset[str]:
+    """Return the names of a family's fields and properties."""
+    properties = {name for base in family.__mro__ for name, item in vars(base).items() if isinstance(item, property)}
+    return frozenset(properties | {column.name for column in schema(family).columns})
+
+
+class Bare(Reading, frozen=True):
     """A family that declares no place."""
 
     family: ClassVar[str] = "bare"
@@ -55,8 +65,7 @@ class Bare(Reading):
     other: Annotated[int | None, Metric("Other", "A number")] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Placed(Bare):
+class Placed(Bare, frozen=True):
     """One that does."""
 
     rows_of = (Source("{where}", "{name}"), Source("/list", " {where|name} ", ("a", "b")))
@@ -66,11 +75,11 @@ class Placed(Bare):
 def test_what_is_forgotten_or_misspelt_is_seen() -> None:
     assert list(faults(Bare)) == ["neither rows_of nor a source()"]
     assert list(faults(Placed)) == []
-    wrong = type("Wrong", (Placed,), {"__slots__": (), "rows_of": Source("/x/{nam}"), "fields_of": files("/x", "coun")})
+    wrong = type("Wrong", (Placed,), {"rows_of": Source("/x/{nam}"), "fields_of": files("/x", "coun")})
     assert list(faults(wrong)) == ["no field coun", "no field nam"]
-    both = type("Both", (Placed,), {"__slots__": (), "source": lambda _: None})
+    both = type("Both", (Placed,), {"source": lambda _: None})
     assert list(faults(both)) == ["a source() that hides its rows_of and fields_of"]
-    mute = type("Mute", (Bare,), {"__slots__": (), "rows_of": Unplaced("")})
+    mute = type("Mute", (Bare,), {"rows_of": Unplaced("")})
     assert list(faults(mute)) == ["no reason why its rows have no place"]
 
 
@@ -85,7 +94,7 @@ def test_a_place_whose_key_lacks_a_field_is_not_there() -> None:
     row = Placed("etherd/e0.1")
     assert row.source("other") == row.source() == Source("/list", " etherd/e0.1 ")
     assert Bare("x").source() is None
-    assert type("Unknown", (Bare,), {"__slots__": (), "rows_of": Unplaced("a test")})("x").source("count") is None
+    assert type("Unknown", (Bare,), {"rows_of": Unplaced("a test")})("x").source("count") is None
 
 
 def test_a_needle_that_lacks_a_field_is_none() -> None:

@@ -1,7 +1,6 @@
 """Windows of snapshots, and findings over time."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -61,7 +60,7 @@ def test_what_follows_from_a_run_is_worked_out_once_for_it() -> None:
     assert asked == [1, -1, -2, 3, -3]
 
 
-class Spare(Meter):
+class Spare(Meter, frozen=True):
     """A family that nobody brings."""
 
 
@@ -182,8 +181,7 @@ def test_a_rule_whose_source_failed_is_unchecked_not_good() -> None:
     assert look.judgement.unchecked[0].reason.startswith("meter: denied")
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge(Meter):
+class Gauge(Meter, frozen=True):
     """What two collectors may have rows of."""
 
     joined: ClassVar[bool] = True
@@ -394,7 +392,7 @@ def test_a_timeline_keeps_within_its_bytes(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_source_marks() -> None:
-    class Placed(Meter):
+    class Placed(Meter, frozen=True):
         def source(self, field: str = "") -> Source:
             del field
             return Source("/m", f"{self.name} ")

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 import pytest
@@ -259,8 +258,7 @@ def test_a_collector_that_ran_in_the_capture_runs_when_it_did() -> None:
     assert "meter" not in shot.runs
 
 
-@dataclass(frozen=True, slots=True)
-class Gauge(Meter):
+class Gauge(Meter, frozen=True):
     """What several collectors have rows of."""
 
     family: ClassVar[str] = "gauge"

@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
 from typing import Annotated, Any, ClassVar
+
+from msgspec.structs import asdict
 
 from sdstop.core.collector import Collector, Need
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
@@ -27,8 +28,7 @@ class Mood(enum.StrEnum):
     LOUD = "loud"
 
 
-@dataclass(frozen=True, slots=True)
-class Meter(Reading):
+class Meter(Reading, frozen=True):
     """One of everything."""
 
     family: ClassVar[str] = "meter"
@@ -51,8 +51,7 @@ class Meter(Reading):
         return Source(f"/meters/{self.name}/{field}")
 
 
-@dataclass(frozen=True, slots=True)
-class Pace(Reading):
+class Pace(Reading, frozen=True):
     """A rate, which is not exported."""
 
     family: ClassVar[str] = "pace"
@@ -63,8 +62,7 @@ class Pace(Reading):
     per_second: Annotated[float, Metric("Rate", "Things a second", "per_second")]
 
 
-@dataclass(frozen=True, slots=True)
-class Wire(Reading):
+class Wire(Reading, frozen=True):
     """Nothing but labels: that it is there is all it says."""
 
     family: ClassVar[str] = "wire"

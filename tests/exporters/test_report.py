@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.collectors.system.processes import ProcessIo
 from sdstop.core.evidence import Origin, Outcome, RunMark

@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 
 from sdstop.exporters.prometheus.metrics import Exposition
 from sdstop.exporters.web import http
-from sdstop.exporters.web.http import Answer, BadRequest, Connection, Connections, Request, parse_request, preferences
+from sdstop.exporters.web.http import (
+    BadRequest,
+    Connections,
+    HttpConnection,
+    PageResponse,
+    Request,
+    parse_request,
+    preferences,
+)
 from sdstop.exporters.web.server import answer, wants_gzip, wants_openmetrics, write_textfile
 from tests.exporters.meters import Meter, frame, session
 
@@ -149,9 +157,9 @@ class Service:
         self.port = 0
         self._clients: list[asyncio.StreamWriter] = []
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request) -> PageResponse:
         self.asked.append(request)
-        return Answer(body=self.body)
+        return PageResponse(body=self.body)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port)
@@ -173,7 +181,7 @@ class Service:
 @asynccontextmanager
 async def service() -> AsyncIterator[Service]:
     made = Service()
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(made.connections), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: HttpConnection(made.connections), "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made

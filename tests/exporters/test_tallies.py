@@ -20,7 +20,7 @@ from sdstop.core.host import Host
 from sdstop.core.model import Reading
 from sdstop.core.session import Session
 from sdstop.exporters.prometheus.choice import DEFAULT, Choice
-from sdstop.exporters.prometheus.metrics import Exposition, Part, catalogue
+from sdstop.exporters.prometheus.metrics import Exposition, PageSelection, catalogue
 from sdstop.exporters.prometheus.repeats import DISKS, OTHERS
 from sdstop.readings.limit import USE, Limit
 from sdstop.rules import RULES
@@ -94,7 +94,7 @@ def exposed(chosen: Choice) -> Exposition:
 
 
 def saturated(page: Exposition) -> dict[str, str]:
-    text = page.page(process=False, part=Part(frozenset({"diskstats"}))).decode()
+    text = page.page(process=False, part=PageSelection(frozenset({"diskstats"}))).decode()
     return dict(re.findall(r'(?m)^sdstop_disk_saturated_seconds_total\{device="(\w+)"\} (\S+)$', text))
 
 

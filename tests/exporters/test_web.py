@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from sdstop.core.config_error import ConfigError
 from sdstop.exporters.web import guard as web
 from sdstop.exporters.web import http, passwords
-from sdstop.exporters.web.guard import Bucket, Web
-from sdstop.exporters.web.http import Answer, Connection, Connections
+from sdstop.exporters.web.guard import RateLimit, Web
+from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse
 from sdstop.exporters.web.passwords import Login, Verdicts, login_of
 from tests.exporters.certificates import Authority
 from tests.needs import fixture_needs
@@ -50,7 +50,7 @@ class Service:
         self.said: list[str] = []
         self.web = Web(path, self.said.append, lambda: self.now)
         self.connections = Connections(
-            lambda asked: self.web.guarded(asked, lambda _: Answer(body=PAGE)), lambda: self.now, self.web.tls
+            lambda asked: self.web.guarded(asked, lambda _: PageResponse(body=PAGE)), lambda: self.now, self.web.tls
         )
         self.port = 0
         self._clients: list[asyncio.StreamWriter] = []
@@ -84,7 +84,7 @@ class Service:
 @asynccontextmanager
 async def service(path: Path) -> AsyncIterator[Service]:
     made = Service(path)
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(made.connections), "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(lambda: HttpConnection(made.connections), "127.0.0.1", 0)
     made.port = server.sockets[0].getsockname()[1]
     try:
         yield made
@@ -297,7 +297,7 @@ async def test_a_rate_that_is_limited(tmp_path: Path) -> None:
 
 
 def test_a_bucket_is_never_more_than_full() -> None:
-    bucket = Bucket(1.0, 3, 0.0)
+    bucket = RateLimit(1.0, 3, 0.0)
     assert [bucket.take(1000.0) for _ in range(4)] == [True, True, True, False]
 
 

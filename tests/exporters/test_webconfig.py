@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.core.config_error import ConfigError
-from sdstop.exporters.web.webconfig import Secret, exposed, load, parse
+from sdstop.exporters.web.webconfig import PemSource, exposed, load, parse
 from tests.exporters.certificates import Authority
 
 HERE = Path("/etc/sdstop")
@@ -44,7 +44,7 @@ def test_all_of_it() -> None:
     tls = config.tls
     assert tls is not None
     assert (tls.cert, tls.key, tls.client_ca) == (
-        Secret(HERE / "node.crt"), Secret(Path("/keys/node.key")), Secret(HERE / "ca.crt")
+        PemSource(HERE / "node.crt"), PemSource(Path("/keys/node.key")), PemSource(HERE / "ca.crt")
     )  # fmt: skip
     assert (tls.client, tls.client_sans) == ("required", frozenset({"prometheus.example", "10.0.0.1"}))
     assert (tls.oldest, tls.newest, tls.ciphers, tls.ours_first, tls.curve) == (

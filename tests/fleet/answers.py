@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sdstop.fleet.answer import Answer, Series
+from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 
 HOSTILE = 'eth\x1b[31m0\n"\u202e'
 
 
-def answer(*rows: tuple[Mapping[str, str], float], **more: tuple[str, ...]) -> Answer:
-    return Answer(tuple(Series({"job": "sdstop", **labels}, ((1000.0, value),)) for labels, value in rows), **more)
+def answer(*rows: tuple[Mapping[str, str], float], **more: tuple[str, ...]) -> QueryAnswer:
+    return QueryAnswer(
+        tuple(LabelledSeries({"job": "sdstop", **labels}, ((1000.0, value),)) for labels, value in rows), **more
+    )
 
 
 def node(name: str, **labels: str) -> Mapping[str, str]:

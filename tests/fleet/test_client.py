@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.fleet.answer import PARTIAL, Answer, BuildInfo, parse_answer
-from sdstop.fleet.client import Client, named
-from sdstop.fleet.http_config import HttpConfig, Secret, load
+from sdstop.fleet.answer import PARTIAL, BuildInfo, QueryAnswer, parse_answer
+from sdstop.fleet.client import PrometheusClient, named
+from sdstop.fleet.http_config import HttpConfig, SecretSource, load
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.url import parse_url
 from tests.fleet.server import Asked, Reply, serving, vector
@@ -25,8 +25,8 @@ from tests.fleet.server import Asked, Reply, serving, vector
 ONE = vector(({"instance": "n1"}, 3))
 
 
-def client(url: str, config: HttpConfig | None = None, seconds: float = 20.0) -> Client:
-    return Client(parse_url(url), config or HttpConfig(), seconds)
+def client(url: str, config: HttpConfig | None = None, seconds: float = 20.0) -> PrometheusClient:
+    return PrometheusClient(parse_url(url), config or HttpConfig(), seconds)
 
 
 def always(*arguments: object, **keywords: object) -> Callable[[Asked], Reply]:
@@ -70,7 +70,7 @@ def test_partial_answers_are_told() -> None:
     answer = parse_answer(json.dumps({**told, "isPartial": True}).encode())
     assert answer.warnings == ("No StoreAPIs matched\\x1b[2J", PARTIAL)
     assert answer.infos == ("PromQL info: x",)
-    assert parse_answer(json.dumps({**vector(), "isPartial": False}).encode()) == Answer()
+    assert parse_answer(json.dumps({**vector(), "isPartial": False}).encode()) == QueryAnswer()
 
 
 def test_who_the_server_is() -> None:
@@ -171,7 +171,7 @@ def test_tls_both_ways_with_a_tenant_and_a_password(tmp_path: Path) -> None:
             assert asker.query("up").series
         for other, why in (
             (HttpConfig(), "certificate not trusted"),
-            (HttpConfig(ca=Secret(path=theirs)), "certificate not trusted: IP address mismatch"),
+            (HttpConfig(ca=SecretSource(path=theirs)), "certificate not trusted: IP address mismatch"),
         ):
             with client(url, other) as asker, pytest.raises(ServerError, match=why) as caught:
                 asker.query("up")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from sdstop.core.finding import Severity
-from sdstop.fleet.client import Client
+from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.picture import Picture
 from sdstop.fleet.text import fleet_json
@@ -38,7 +38,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     else:
         with victoria_metrics(folder) as url:
             imported(url, samples)
-            with Client(parse_url(url), HttpConfig()) as client:
+            with PrometheusClient(parse_url(url), HttpConfig()) as client:
                 end = time.monotonic() + 60
                 while not client.query("count(sdstop_frame_timestamp_seconds)").series:
                     assert time.monotonic() < end
@@ -48,7 +48,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def picture(server: str) -> Picture:
-    with Client(parse_url(server), HttpConfig()) as client:
+    with PrometheusClient(parse_url(server), HttpConfig()) as client:
         return Watcher(client).refresh()
 
 
@@ -93,7 +93,7 @@ def test_who_differs(picture: Picture) -> None:
 
 
 def test_one_node_with_its_course(server: str) -> None:
-    with Client(parse_url(server), HttpConfig()) as client:
+    with PrometheusClient(parse_url(server), HttpConfig()) as client:
         told = Watcher(client).node(("sdstop", "n003:10042"))
     assert told.troubles == ()
     assert [(c.rule, c.severity) for c in told.claims] == [

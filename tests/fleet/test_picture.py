@@ -9,7 +9,7 @@ import pytest
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.fleet import queries, traits
-from sdstop.fleet.answer import Answer
+from sdstop.fleet.answer import QueryAnswer
 from sdstop.fleet.picture import names, on_grid, picture
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.text import fleet_json, fleet_text
@@ -88,7 +88,7 @@ class Asker:
         self.failing = failing
         self.error = error or ServerError("answers 422: too many samples", 422)
 
-    def query(self, expression: str) -> Answer:
+    def query(self, expression: str) -> QueryAnswer:
         self.asked.append(expression)
         if any(part in expression for part in self.failing):
             raise self.error
@@ -100,7 +100,7 @@ class Asker:
             return answer(*((node(f"n{at}", kernel="5" if at == 4 else "6"), 1) for at in range(5)))
         return answer(infos=("a remark",)) if "sdstop_findings" in expression else answer()
 
-    def query_range(self, expression: str, start: float, end: float, step: float) -> Answer:
+    def query_range(self, expression: str, start: float, end: float, step: float) -> QueryAnswer:
         self.asked.append(f"{expression} {start:g} {end:g} {step:g}")
         return answer()
 
@@ -158,7 +158,7 @@ def test_who_is_not_let_in_asks_once() -> None:
 
 def test_recorded_names_are_used_where_they_are() -> None:
     class Recorded(Asker):
-        def query(self, expression: str) -> Answer:
+        def query(self, expression: str) -> QueryAnswer:
             if "__name__" in expression:
                 return answer(({"__name__": queries.RECORDED_SKEW}, 5))
             return super().query(expression)

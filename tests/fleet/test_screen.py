@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from textual.pilot import Pilot
 
 from sdstop.analysis.outlier import Trait, outliers
 from sdstop.core.config_error import ConfigError
 from sdstop.core.finding import Severity
-from sdstop.fleet.answer import Answer, Series
+from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.picture import Key, Picture, picture
 from sdstop.fleet.watcher import NodePicture
 from sdstop.tui.fleet.app import FleetDashboard
@@ -198,7 +198,7 @@ async def test_settings_that_go_wrong_end_it() -> None:
 
 async def test_a_thousand_nodes_cost_what_is_seen() -> None:
     many = {
-        "total": Answer(), "nodes": Answer(tuple(_age(at) for at in range(1000))),
+        "total": QueryAnswer(), "nodes": QueryAnswer(tuple(_age(at) for at in range(1000))),
     }  # fmt: skip
     async with shown(replace(picture(many), asked=1.0, total=5000)) as (app, pilot, screen):
         await pilot.pause()
@@ -206,8 +206,8 @@ async def test_a_thousand_nodes_cost_what_is_seen() -> None:
         assert "the worst 500 of 5000" in screen()
 
 
-def _age(at: int) -> Series:
-    return Series({"job": "sdstop", **node(f"m{at:04d}")}, ((1.0, 2.0),))
+def _age(at: int) -> LabelledSeries:
+    return LabelledSeries({"job": "sdstop", **node(f"m{at:04d}")}, ((1.0, 2.0),))
 
 
 def test_the_help_names_every_key_that_is_bound() -> None:

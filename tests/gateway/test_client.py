@@ -18,7 +18,7 @@ from sdstop.collectors.powerflex.objects import QUERY
 from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS
 from sdstop.core.host import Denied, Failed, Reply, TimedOut
 from sdstop.node.gateway.allowed import may_ask, may_send
-from sdstop.node.gateway.client import FIRST_PAUSE, LONGEST_PAUSE, STALE, Client
+from sdstop.node.gateway.client import FIRST_PAUSE, LONGEST_PAUSE, STALE, GatewayClient
 from sdstop.node.gateway.exchange import exchange
 from sdstop.node.gateway.secret import Secret, SecretError
 from sdstop.node.gateway.settings import settings
@@ -47,18 +47,18 @@ def made(version: str = "3.6") -> Gateway:
     return gateway
 
 
-def client(*addresses: str, password: str = PASSWORD, clock: Clock | None = None, **more: Any) -> Client:
+def client(*addresses: str, password: str = PASSWORD, clock: Clock | None = None, **more: Any) -> GatewayClient:
     section = {"gateways": list(addresses), "user": USER, "insecure": True, **more}
-    return Client(settings(section), lambda: Secret(password), clock or Clock(), each=0.5)
+    return GatewayClient(settings(section), lambda: Secret(password), clock or Clock(), each=0.5)
 
 
-def objects(of: Client) -> Any:
+def objects(of: GatewayClient) -> Any:
     reply = of.request("GET", INSTANCES, None, 5.0)
     assert isinstance(reply, Reply)
     return json.loads(reply.body)
 
 
-def numbers(of: Client) -> Any:
+def numbers(of: GatewayClient) -> Any:
     return json.loads(of.request("POST", STATISTICS, QUERY, 5.0).body)
 
 
@@ -151,7 +151,7 @@ def test_a_wrong_password_is_sent_at_most_twice_until_it_changes(version: str) -
     clock, gateway, password = Clock(), made(version), ["wrong-password"]
     with gateway.serve() as address:
         section = {"gateways": [address, f"http://127.0.0.1:{closed_port()}"], "user": USER, "insecure": True}
-        asked = Client(settings(section), lambda: Secret(password[0]), clock)
+        asked = GatewayClient(settings(section), lambda: Secret(password[0]), clock)
         said = set()
         for _ in range(50):
             clock.ahead += 3600.0
@@ -180,7 +180,9 @@ def test_a_user_who_may_log_in_and_not_read_is_told_which_role_it_takes() -> Non
 
 def test_without_a_password_it_is_said_where_one_may_be() -> None:
     with pytest.raises(Denied, match="password_file"):
-        Client(settings({"gateways": ["https://127.0.0.1"], "user": USER}), None).request("GET", INSTANCES, None, 1.0)
+        GatewayClient(settings({"gateways": ["https://127.0.0.1"], "user": USER}), None).request(
+            "GET", INSTANCES, None, 1.0
+        )
 
 
 def test_a_password_that_cannot_be_read_is_no_failure_of_the_gateway() -> None:
@@ -188,7 +190,7 @@ def test_a_password_that_cannot_be_read_is_no_failure_of_the_gateway() -> None:
         raise SecretError("/x may be read by others (mode 0644): chmod 600 /x")
 
     with made().serve() as address:
-        asked = Client(settings({"gateways": [address], "user": USER, "insecure": True}), find)
+        asked = GatewayClient(settings({"gateways": [address], "user": USER, "insecure": True}), find)
         with pytest.raises(Denied, match="chmod 600 /x"):
             asked.request("GET", INSTANCES, None, 1.0)
 
@@ -360,8 +362,8 @@ def tls() -> Any:
     return context
 
 
-def secure(address: str, **more: Any) -> Client:
-    return Client(settings({"gateways": [address], "user": USER, **more}), lambda: Secret(PASSWORD), each=2.0)
+def secure(address: str, **more: Any) -> GatewayClient:
+    return GatewayClient(settings({"gateways": [address], "user": USER, **more}), lambda: Secret(PASSWORD), each=2.0)
 
 
 def fingerprint(name: str) -> str:

@@ -24,7 +24,7 @@ from sdstop.core.evidence import Frame, Origin
 from sdstop.core.host import Unreadable
 from sdstop.core.recording import RecordingHost
 from sdstop.core.session import Session
-from sdstop.node.gateway.client import Client
+from sdstop.node.gateway.client import GatewayClient
 from sdstop.node.gateway.secret import VARIABLE, Secret, SecretError, cleaned, finder
 from sdstop.node.gateway.settings import settings
 from sdstop.node.live import LiveHost
@@ -183,7 +183,7 @@ def test_no_evidence_has_a_secret(version: str) -> None:
     server.objects, server.numbers = cloud.objects(), cloud.numbers(0.0)
     with server.serve() as address:
         section = settings({"gateways": [address], "user": USER, "insecure": True})
-        host = RecordingHost(LiveHost(gateway=lambda: Client(section, lambda: Secret(PASSWORD))))
+        host = RecordingHost(LiveHost(gateway=lambda: GatewayClient(section, lambda: Secret(PASSWORD))))
         assert list(SCALEIO.read(host))
         server.faults["*"] = Fault(500, json.dumps({"message": f"bad {PASSWORD} {next(iter(server.tokens))}"}).encode())
         list(SCALEIO.read(host))
@@ -204,7 +204,7 @@ def test_no_error_has_a_secret() -> None:
     with server.serve() as address:
         section = settings({"gateways": [address], "user": USER, "insecure": True})
         with pytest.raises(Unreadable) as failed:
-            list(SCALEIO.read(LiveHost(gateway=lambda: Client(section, lambda: Secret(PASSWORD)))))
+            list(SCALEIO.read(LiveHost(gateway=lambda: GatewayClient(section, lambda: Secret(PASSWORD)))))
     assert leaks(f"{failed.value} {failed.value!r} {failed.value.__cause__}".encode(), server) == []
 
 
@@ -220,7 +220,7 @@ async def test_no_screen_has_a_secret() -> None:
     server = gateway("3.6")
     with server.serve() as address:
         section = settings({"gateways": [address], "user": USER, "insecure": True})
-        recorder = RecordingHost(LiveHost(gateway=lambda: Client(section, lambda: Secret(PASSWORD))))
+        recorder = RecordingHost(LiveHost(gateway=lambda: GatewayClient(section, lambda: Secret(PASSWORD))))
         assert list(SCALEIO.read(recorder))
     session = Session(Origin("n", collectors=frozenset({SCALEIO.name})), [SCALEIO], RULES)
     for number in (1, 2):

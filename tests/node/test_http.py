@@ -16,11 +16,11 @@ import pytest
 
 from sdstop.__main__ import main
 from sdstop.core.host import Failed, TimedOut
-from sdstop.fleet.client import Client as FleetClient
+from sdstop.fleet.client import PrometheusClient
 from sdstop.fleet.http_config import HttpConfig
 from sdstop.fleet.problem import ServerError
 from sdstop.fleet.url import parse_url
-from sdstop.node.gateway.client import Client as GatewayClient
+from sdstop.node.gateway.client import GatewayClient
 from sdstop.node.gateway.secret import Secret
 from sdstop.node.gateway.settings import settings
 from sdstop.node.http import (
@@ -324,7 +324,7 @@ def by_gateway(host: str, port: int, *, secured: bool, seconds: float) -> None:
 
 def by_fleet(host: str, port: int, *, secured: bool, seconds: float) -> None:
     url = parse_url(f"{'https' if secured else 'http'}://{host}:{port}")
-    with FleetClient(url, HttpConfig(insecure=True), seconds) as client:
+    with PrometheusClient(url, HttpConfig(insecure=True), seconds) as client:
         client.query("up")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -31,8 +30,8 @@ def _read(host: Host) -> Iterator[Reading]:
     for row in json.loads(host.read(TOLD)):
         values = dict(row)
         family = made[values.pop("is")]
-        fields = dataclasses.fields(family)  # type: ignore[arg-type]  # every family is a dataclass
-        lacking = {f.name: None for f in fields if f.default is dataclasses.MISSING}
+        required = len(family.__struct_fields__) - len(family.__struct_defaults__)
+        lacking = dict.fromkeys(family.__struct_fields__[:required])
         yield family(**lacking | values)
 
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.memory.channels import FAMILIES, family
-from sdstop.collectors.memory.locator import Place, Slot, places
+from sdstop.collectors.memory.locator import Slot, SlotPlace, places
 
 
 def slot(locator: str, bank: str = "", *, filled: bool = True, array: int | None = 0) -> Slot:
@@ -61,8 +61,8 @@ def test_letters_over_all_sockets_are_channels() -> None:
 
 def test_one_array_for_each_socket() -> None:
     slots = [slot("DIMM1", array=0), slot("DIMM1", array=1)]
-    assert places(slots, 2, None) == [Place(0), Place(1)]
-    assert places(slots, 3, None) == [Place(), Place()]
+    assert places(slots, 2, None) == [SlotPlace(0), SlotPlace(1)]
+    assert places(slots, 3, None) == [SlotPlace(), SlotPlace()]
 
 
 def test_what_empty_slots_do_not_say_is_read_of_their_other_name() -> None:
@@ -71,7 +71,7 @@ def test_what_empty_slots_do_not_say_is_read_of_their_other_name() -> None:
         slot("P1-DIMMB1", "NO DIMM", filled=False),
         slot("P2-DIMMA1", "P1_Node0_Channel0_Dimm0"),
     ]
-    assert places(slots, 2, None) == [Place(0, "A"), Place(0, "B"), Place(1, "A")]
+    assert places(slots, 2, None) == [SlotPlace(0, "A"), SlotPlace(0, "B"), SlotPlace(1, "A")]
 
 
 def test_one_socket_has_them_all() -> None:

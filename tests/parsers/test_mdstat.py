@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.collectors.md.mdstat import Bitmap, Device, MdArray, Progress, Waiting, parse
+from sdstop.collectors.md.mdstat import Bitmap, MdArray, MdstatDevice, Progress, Waiting, parse
 from sdstop.core.host import Malformed
 
 ARRAYS = {
@@ -20,8 +20,9 @@ ARRAYS = {
         MdArray(
             "md0", "active", None, "raid10",
             (
-                Device("sdg", 6, frozenset("S")), Device("sdf", 5), Device("sdd", 3), Device("sdc", 2),
-                Device("sdb", 1, frozenset("F")), Device("sda", 0),
+                MdstatDevice("sdg", 6, frozenset("S")), MdstatDevice("sdf", 5), MdstatDevice("sdd", 3),
+                MdstatDevice("sdc", 2),
+                MdstatDevice("sdb", 1, frozenset("F")), MdstatDevice("sda", 0),
             ),
             size=3906764800 << 10, metadata="1.2", chunk=512 << 10, near_copies=2, raid_disks=4, working=3,
             slots="U_UU",
@@ -32,7 +33,7 @@ ARRAYS = {
     "raid10 with a copy on every disk has no chunk": (
         "md1 : active raid10 sdb[1] sda[0]\n      1953382400 blocks super 1.2 2 near-copies [2/2] [UU]\n",
         MdArray(
-            "md1", "active", None, "raid10", (Device("sdb", 1), Device("sda", 0)), size=1953382400 << 10,
+            "md1", "active", None, "raid10", (MdstatDevice("sdb", 1), MdstatDevice("sda", 0)), size=1953382400 << 10,
             metadata="1.2", near_copies=2, raid_disks=2, working=2, slots="UU",
         ),
     ),
@@ -40,7 +41,8 @@ ARRAYS = {
         ("md2 : active raid10 sdb[1] sda[0]\n"
         "      100 blocks super 1.2 64K chunks 2 far-copies 2 devices per set [4/4] [UUUU]\n"),
         MdArray(
-            "md2", "active", None, "raid10", (Device("sdb", 1), Device("sda", 0)), size=100 << 10, metadata="1.2",
+            "md2", "active", None, "raid10", (MdstatDevice("sdb", 1), MdstatDevice("sda", 0)),
+            size=100 << 10, metadata="1.2",
             chunk=64 << 10, far_copies=2, far_set=2, raid_disks=4, working=4, slots="UUUU",
         ),
     ),
@@ -48,7 +50,8 @@ ARRAYS = {
         ("md2 : active raid10 sdb[1] sda[0]\n"
         "      100 blocks super 1.2 64K chunks 2 near-copies 3 offset-copies [6/6] [UUUUUU]\n"),
         MdArray(
-            "md2", "active", None, "raid10", (Device("sdb", 1), Device("sda", 0)), size=100 << 10, metadata="1.2",
+            "md2", "active", None, "raid10", (MdstatDevice("sdb", 1), MdstatDevice("sda", 0)),
+            size=100 << 10, metadata="1.2",
             chunk=64 << 10, near_copies=2, far_copies=3, offset_copies=True, raid_disks=6, working=6, slots="UUUUUU",
         ),
     ),
@@ -60,8 +63,8 @@ ARRAYS = {
         MdArray(
             "md42", "active", None, "raid5",
             (
-                Device("sdd", 3), Device("sdc", 2, frozenset("J")), Device("sdb", 1, frozenset("WR")),
-                Device("sda", 0, frozenset("W")),
+                MdstatDevice("sdd", 3), MdstatDevice("sdc", 2, frozenset("J")), MdstatDevice("sdb", 1, frozenset("WR")),
+                MdstatDevice("sda", 0, frozenset("W")),
             ),
             size=1953381440 << 10, metadata="1.2", level=5, chunk=64 << 10, algorithm=2, raid_disks=3, working=2,
             slots="UU_",
@@ -74,7 +77,7 @@ ARRAYS = {
         "      312319552 blocks [2/2] [UU]\n"
         "      [>....................]  check =  0.0% (0/312319552) finish=5205325.8min speed=0K/sec\n"),
         MdArray(
-            "md127", "active", None, "raid1", (Device("cciss/c0d0p1", 0), Device("cciss/c0d1p1", 1)),
+            "md127", "active", None, "raid1", (MdstatDevice("cciss/c0d0p1", 0), MdstatDevice("cciss/c0d1p1", 1)),
             size=312319552 << 10, metadata="0.90", raid_disks=2, working=2, slots="UU",
             progress=Progress("check", 0, 312319552 << 10, 5205325 * 60 + 48, 0),
         ),
@@ -82,28 +85,28 @@ ARRAYS = {
     "raid0": (
         "md12 : active raid0 sdc2[0] sdd2[1]\n      3886394368 blocks super 1.2 512k chunks\n      \n",
         MdArray(
-            "md12", "active", None, "raid0", (Device("sdc2", 0), Device("sdd2", 1)), size=3886394368 << 10,
+            "md12", "active", None, "raid0", (MdstatDevice("sdc2", 0), MdstatDevice("sdd2", 1)), size=3886394368 << 10,
             metadata="1.2", chunk=512 << 10,
         ),
     ),
     "raid0 with a lost member": (
         "md12 : broken raid0 sdc2[0] sdd2[1](F)\n      3886394368 blocks super 1.2 512k chunks\n",
         MdArray(
-            "md12", "broken", None, "raid0", (Device("sdc2", 0), Device("sdd2", 1, frozenset("F"))),
+            "md12", "broken", None, "raid0", (MdstatDevice("sdc2", 0), MdstatDevice("sdd2", 1, frozenset("F"))),
             size=3886394368 << 10, metadata="1.2", chunk=512 << 10,
         ),
     ),
     "linear": (
         "md120 : active linear sda1[1] sdb1[0]\n      2095104 blocks super 1.2 0k rounding\n",
         MdArray(
-            "md120", "active", None, "linear", (Device("sda1", 1), Device("sdb1", 0)), size=2095104 << 10,
+            "md120", "active", None, "linear", (MdstatDevice("sda1", 1), MdstatDevice("sdb1", 0)), size=2095104 << 10,
             metadata="1.2",
         ),
     ),
     "read-only": (
         "md3 : active (read-only) raid1 dm-3[0]\n      322560 blocks super 1.0 [2/1] [U_]\n",
         MdArray(
-            "md3", "active", "read-only", "raid1", (Device("dm-3", 0),), size=322560 << 10, metadata="1.0",
+            "md3", "active", "read-only", "raid1", (MdstatDevice("dm-3", 0),), size=322560 << 10, metadata="1.0",
             raid_disks=2, working=1, slots="U_",
         ),
     ),
@@ -111,7 +114,7 @@ ARRAYS = {
         ("md11 : active (auto-read-only) raid1 sdb2[0] sdc2[1]\n"
         "      4190208 blocks super 1.2 [2/2] [UU]\n      \tresync=PENDING\n      \n"),
         MdArray(
-            "md11", "active", "auto-read-only", "raid1", (Device("sdb2", 0), Device("sdc2", 1)),
+            "md11", "active", "auto-read-only", "raid1", (MdstatDevice("sdb2", 0), MdstatDevice("sdc2", 1)),
             size=4190208 << 10, metadata="1.2", raid_disks=2, working=2, slots="UU",
             waiting=Waiting("resync", "PENDING"),
         ),
@@ -119,35 +122,36 @@ ARRAYS = {
     "waiting for another array": (
         "md9 : active raid1 sdc2[2] sdd2[3]\n      523968 blocks super 1.2 [2/2] [UU]\n      \tresync=DELAYED\n",
         MdArray(
-            "md9", "active", None, "raid1", (Device("sdc2", 2), Device("sdd2", 3)), size=523968 << 10,
+            "md9", "active", None, "raid1", (MdstatDevice("sdc2", 2), MdstatDevice("sdd2", 3)), size=523968 << 10,
             metadata="1.2", raid_disks=2, working=2, slots="UU", waiting=Waiting("resync", "DELAYED"),
         ),
     ),
     "another node of the cluster does it": (
         "md9 : active raid1 sdc2[2] sdd2[3]\n      523968 blocks super 1.2 [2/1] [U_]\n      \trecover=REMOTE\n",
         MdArray(
-            "md9", "active", None, "raid1", (Device("sdc2", 2), Device("sdd2", 3)), size=523968 << 10,
+            "md9", "active", None, "raid1", (MdstatDevice("sdc2", 2), MdstatDevice("sdd2", 3)), size=523968 << 10,
             metadata="1.2", raid_disks=2, working=1, slots="U_", waiting=Waiting("recover", "REMOTE"),
         ),
     ),
     "a container of external metadata": (
         "md127 : inactive sdb[1](S) sda[0](S)\n      5288 blocks super external:imsm\n       \n",
         MdArray(
-            "md127", "inactive", None, None, (Device("sdb", 1, frozenset("S")), Device("sda", 0, frozenset("S"))),
+            "md127", "inactive", None, None, (MdstatDevice("sdb", 1, frozenset("S")),
+            MdstatDevice("sda", 0, frozenset("S"))),
             size=5288 << 10, metadata="external:imsm",
         ),
     ),
     "an array in a container": (
         "md126 : active raid1 sda[1] sdb[0]\n      1855870976 blocks super external:/md127/0 [2/2] [UU]\n",
         MdArray(
-            "md126", "active", None, "raid1", (Device("sda", 1), Device("sdb", 0)), size=1855870976 << 10,
+            "md126", "active", None, "raid1", (MdstatDevice("sda", 1), MdstatDevice("sdb", 0)), size=1855870976 << 10,
             metadata="external:/md127/0", raid_disks=2, working=2, slots="UU",
         ),
     ),
     "no superblock": (
         "md_d5 : active raid1 sda[1]\n      18 blocks super non-persistent [2/1] [_U]\n",
         MdArray(
-            "md_d5", "active", None, "raid1", (Device("sda", 1),), size=18 << 10, metadata="non-persistent",
+            "md_d5", "active", None, "raid1", (MdstatDevice("sda", 1),), size=18 << 10, metadata="non-persistent",
             raid_disks=2, working=1, slots="_U",
         ),
     ),

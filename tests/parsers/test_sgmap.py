@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from sdstop.collectors.block.devices import BLOCKDEV
 from sdstop.collectors.fabric.hba import HBA, DiskPath
-from sdstop.collectors.fabric.sgmap import Mapped, parse
+from sdstop.collectors.fabric.sgmap import ScsiDevice, parse
 from sdstop.core.finding import Severity
 from sdstop.core.replay import EvidenceHost
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
@@ -27,21 +27,21 @@ PART = """/dev/sg0  0 0 0 0  0  /dev/sda  TOSHIBA   MG07SCA14TA       0101
 
 def test_disks_and_an_enclosure() -> None:
     found = parse(PART)
-    assert found[2] == Mapped(1, 0, "sdi", "TOSHIBA", "MG07SCA14TA")
-    assert found[4] == Mapped(0, 13, None, "NEWISYS", "NDS-4602-CS")
+    assert found[2] == ScsiDevice(1, 0, "sdi", "TOSHIBA", "MG07SCA14TA")
+    assert found[4] == ScsiDevice(0, 13, None, "NEWISYS", "NDS-4602-CS")
     assert len(found) == 5
 
 
 @pytest.mark.parametrize(
     ("line", "row"),
     [
-        ("/dev/sg0  2 0 0 0  0  /dev/sda", Mapped(2, 0, "sda", None, None)),
+        ("/dev/sg0  2 0 0 0  0  /dev/sda", ScsiDevice(2, 0, "sda", None, None)),
         ("/dev/sg0  2 0 0 0  0  /dev/sda  ATA       QEMU HARDDISK     2.5+",
-         Mapped(2, 0, "sda", "ATA", "QEMU HARDDISK")),
-        ("/dev/sg2  2 0 0 0  3", Mapped(2, 3, None, None, None)),
+         ScsiDevice(2, 0, "sda", "ATA", "QEMU HARDDISK")),
+        ("/dev/sg2  2 0 0 0  3", ScsiDevice(2, 3, None, None, None)),
     ],
 )  # fmt: skip
-def test_other_lines(line: str, row: Mapped) -> None:
+def test_other_lines(line: str, row: ScsiDevice) -> None:
     assert parse(line) == [row]
 
 

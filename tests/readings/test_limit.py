@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sdstop.readings.limit import Bucket, Limit, limited, use
+from sdstop.readings.limit import LeakyBucket, Limit, limited, use
 
 KIB, MIB = 1024, 1 << 20
 
@@ -75,7 +75,7 @@ def test_nothing_is_made_up() -> None:
 
 
 def test_a_burst_of_qemus_documentation_lasts_63_seconds() -> None:
-    bucket = Bucket(100, 2000, 60)
+    bucket = LeakyBucket(100, 2000, 60)
     assert bucket.left(0, 2000) == pytest.approx(63.16, abs=0.01)
     assert bucket.left(bucket.size, 2000) == 0
     assert bucket.left(0, 100) is None
@@ -87,7 +87,7 @@ def test_a_burst_of_qemus_documentation_lasts_63_seconds() -> None:
 def test_a_bucket_never_overflows(
     average: float, times: float, length: float, course: list[tuple[float, float]]
 ) -> None:
-    bucket = Bucket(average, average * times, length)
+    bucket = LeakyBucket(average, average * times, length)
     level = 0.0
     for rate, seconds in course:
         level = bucket.after(level, rate, seconds)

@@ -13,8 +13,10 @@ import re
 import struct
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
 

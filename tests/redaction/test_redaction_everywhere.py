@@ -9,12 +9,12 @@ import stat
 import tarfile
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN

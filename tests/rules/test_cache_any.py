@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.core.finding import Finding, Unchecked
 from sdstop.core.model import Reading
@@ -41,7 +41,7 @@ def caches(draw: st.DrawFn) -> Cache:
     said: dict[str, Any] = draw(st.fixed_dictionaries({}, optional=FIELDS))
     kind = said.pop("kind", "dm-cache")
     where = "/sys/block/bcache0/bcache/state" if kind == "bcache" else KEY
-    return dataclasses.replace(Cache("c", kind, where=where), **said)
+    return replace(Cache("c", kind, where=where), **said)
 
 
 @st.composite
@@ -51,7 +51,7 @@ def courses(draw: st.DrawFn) -> list[list[Reading]]:
     frames: list[list[Reading]] = [[row]]
     for _ in range(draw(st.integers(0, 3))):
         steps = {n: v + draw(st.integers(0, 2000)) for n in COUNTERS if (v := getattr(row, n)) is not None}
-        row = dataclasses.replace(row, **steps) if draw(st.booleans()) else draw(caches())
+        row = replace(row, **steps) if draw(st.booleans()) else draw(caches())
         frames.append([row])
     for number, frame in enumerate(frames):
         if draw(st.booleans()):

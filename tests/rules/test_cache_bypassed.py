@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors.aoe.readings import AoeExport
 from sdstop.core.finding import Severity

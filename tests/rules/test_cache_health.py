@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors.system.node import Node
 from sdstop.core.finding import Finding, RuledOut, Severity
@@ -50,7 +49,7 @@ def test_few_hits(share: float, fires: bool) -> None:  # noqa: FBT001  # a table
 
 @pytest.mark.parametrize("off", [{"mode": "passthrough"}, {"policy": "cleaner"}])
 def test_a_cache_that_was_told_to_take_nothing_is_not_blamed_for_misses(off: dict[str, str]) -> None:
-    assert effect(replace(DM_CACHE, used=300 * MIB, **off), 0.02).silent()  # type: ignore[arg-type]
+    assert effect(replace(DM_CACHE, used=300 * MIB, **off), 0.02).silent()
 
 
 def test_a_minute_of_misses_is_no_matter_while_it_was_good_before() -> None:

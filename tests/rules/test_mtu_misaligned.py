@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.analysis.jumbo import harm
 from sdstop.collectors.aoe.readings import payload

@@ -21,7 +21,7 @@ from sdstop.rules import RULES
 from sdstop.rules.unstable_device_path import UNSTABLE_DEVICE_PATH
 from sdstop.rules.zfs_no_slog import ZFS_NO_SLOG
 from sdstop.rules.zfs_pool_degraded import ZFS_POOL_DEGRADED
-from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, Layout
+from sdstop.rules.zvol_slow_path import ZVOL_SLOW_PATH, BlockLayout
 from tests.fixtures import opened
 from tests.nodes.frames import Judged, check, value
 from tests.nodes.zfs import MIRROR, SETTINGS, STATUS, kstat, node, status, tree, zil
@@ -251,15 +251,15 @@ def test_since_2_2_the_dataset_is_named() -> None:
 @pytest.mark.parametrize(
     ("layout", "block_", "takes"),
     [
-        (Layout("d", 8, 2, 4096, fixed=True), 8192, 40960),
-        (Layout("d", 8, 2, 4096, fixed=True), 32768, 40960),
-        (Layout("d", 8, 2, 4096, fixed=True), 131072, 163840),
-        (Layout("z", 4, 2, 4096, fixed=False), 8192, 24576),  # 2 data, 2 parity, padded to 6 sectors
-        (Layout("z", 4, 2, 4096, fixed=False), 131072, 196608),
-        (Layout("z", 3, 1, 512, fixed=False), 8192, 11264),
+        (BlockLayout("d", 8, 2, 4096, fixed=True), 8192, 40960),
+        (BlockLayout("d", 8, 2, 4096, fixed=True), 32768, 40960),
+        (BlockLayout("d", 8, 2, 4096, fixed=True), 131072, 163840),
+        (BlockLayout("z", 4, 2, 4096, fixed=False), 8192, 24576),  # 2 data, 2 parity, padded to 6 sectors
+        (BlockLayout("z", 4, 2, 4096, fixed=False), 131072, 196608),
+        (BlockLayout("z", 3, 1, 512, fixed=False), 8192, 11264),
     ],
 )
-def test_what_a_block_takes(layout: Layout, block_: int, takes: int) -> None:
+def test_what_a_block_takes(layout: BlockLayout, block_: int, takes: int) -> None:
     assert layout.takes(block_) == takes
 
 

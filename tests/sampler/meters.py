@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.core.collector import Collector
@@ -12,8 +11,7 @@ from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Kind, Label, Metric, Reading
 
 
-@dataclass(frozen=True, slots=True)
-class Meter(Reading):
+class Meter(Reading, frozen=True):
     """A number in a file."""
 
     family: ClassVar[str] = "meter"
@@ -23,8 +21,7 @@ class Meter(Reading):
     count: Annotated[int, Metric("Count", "h", kind=Kind.COUNTER)]
 
 
-@dataclass(frozen=True, slots=True)
-class Other(Reading):
+class Other(Reading, frozen=True):
     """Another number."""
 
     family: ClassVar[str] = "other"
@@ -34,8 +31,7 @@ class Other(Reading):
     count: Annotated[int, Metric("Count", "h")]
 
 
-@dataclass(frozen=True, slots=True)
-class Speed(Reading):
+class Speed(Reading, frozen=True):
     """A meter's rate."""
 
     family: ClassVar[str] = "speed"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from sdstop.collectors import BUILTIN
@@ -18,8 +17,7 @@ from tests.tui.screens import SMALL, WIDE, Screen, screen
 PUMPS = "/proc/pumps"
 
 
-@dataclass(frozen=True, slots=True)
-class Pump(Reading):
+class Pump(Reading, frozen=True):
     """A pump, of which sdstop knows nothing but this."""
 
     family: ClassVar[str] = "pump"
@@ -38,10 +36,9 @@ class Pump(Reading):
         return Source(PUMPS, f"{self.pump} ")
 
 
-class CrowdedPump(Pump):
+class CrowdedPump(Pump, frozen=True):
     """The same, of which there may be very many."""
 
-    __slots__ = ()
     family: ClassVar[str] = "crowded_pump"
     crowded: ClassVar[bool] = True
 
@@ -133,9 +130,7 @@ async def test_hundreds_of_rows_can_be_scrolled_through() -> None:
 
 
 async def test_hundreds_of_families_can_be_scrolled_through() -> None:
-    made = [
-        type(f"Pump{n}", (Pump,), {"__slots__": (), "family": f"pump_{n}", "title": f"Pump {n:03}"}) for n in range(300)
-    ]
+    made = [type(f"Pump{n}", (Pump,), {"family": f"pump_{n}", "title": f"Pump {n:03}"}) for n in range(300)]
     found = Session(Origin("node-1"), [pumps(family, f"pumps{n}") for n, family in enumerate(made)], ())
     found.feed_all(Node(files={PUMPS: TWO}).frames(2))
     for size in (SMALL, WIDE):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import string
-from dataclasses import replace
 from itertools import pairwise
 
 import pytest
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Cite, Evidence, Origin, Outcome

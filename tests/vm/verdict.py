@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
@@ -104,10 +104,10 @@ def opened(scenario: Scenario, report: Course, live: Course) -> Iterator[str]:
     if disks.keys() != known.keys():
         yield f"disks: {sorted(map(str, disks))}, and live {sorted(map(str, known))}"
     for name in disks.keys() & known.keys():
-        for part in fields(BlockDevice):
-            one, other = (getattr(rows[name], part.name) for rows in (disks, known))
+        for part in BlockDevice.__struct_fields__:
+            one, other = (getattr(rows[name], part) for rows in (disks, known))
             if one not in {None, other}:
-                yield f"{name}: {part.name} is {one!r}, and live {other!r}"
+                yield f"{name}: {part} is {one!r}, and live {other!r}"
 
 
 def _places(expect: Expect, course: Course) -> list[int]:

@@ -6,8 +6,9 @@ Samples stand side by side in one row each; None is what nobody measured and is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from sdstop.core.text import added
 from sdstop.exporters.report.html.markup import Markup, el, join
@@ -21,8 +22,7 @@ _HEIGHT = 13
 Row = tuple[str, Sequence[float | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+class Axis(Struct, frozen=True):
     """Time from left to right: the moments' shares of the width, and what is written below it, evenly spaced.
 
     A value of a moment is of the time since the one before it.

@@ -11,7 +11,6 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -22,7 +21,7 @@ from sdstop.node.gateway.allowed import may_ask
 from sdstop.node.gateway.exchange import exchange, trust
 from sdstop.node.gateway.negotiated import LIST, MOST_REFUSALS, Negotiated
 from sdstop.node.gateway.secret import Finder, Secret, SecretError, cleaned
-from sdstop.node.gateway.session import Refused, Session, Unusable
+from sdstop.node.gateway.session import CredentialsRefused, GatewaySession, Unusable
 from sdstop.node.gateway.settings import Address, Settings
 from sdstop.node.http import Endpoint, HttpError, HttpTimeout, Response
 
@@ -36,19 +35,18 @@ _UNTAKEN = 30.0
 _VERSIONS_WITHOUT_LATENCY = ("1.", "2.")
 
 
-@dataclass(slots=True)
-class _Gateway:
+class _Gateway(msgspec.Struct):
     """One gateway, what it gave, and until when it is left alone."""
 
     address: Address
-    session: Session = field(default_factory=Session)
+    session: GatewaySession = msgspec.field(default_factory=GatewaySession)
     failures: int = 0
     until: float = 0.0
     trouble: str = ""
     late: bool = False
 
 
-class Client:
+class GatewayClient:
     """Asks the gateways. One request at a time: whoever comes meanwhile waits for its turn, within its deadline."""
 
     def __init__(
@@ -126,7 +124,7 @@ class Client:
                 pause = error.pause if isinstance(error, Unusable) else None
                 self._leave(gateway, str(error), late=isinstance(error, HttpTimeout), pause=pause)
                 continue
-            except Refused as error:
+            except CredentialsRefused as error:
                 raise Denied(key, self._clean(f"{gateway.address.shown}: {error}")) from None
             except SecretError as error:
                 raise Denied(key, str(error)) from None
@@ -202,12 +200,12 @@ class Client:
         password = self._password
         secret = password()
         if self._refused is not None and self._refused[0] == secret:
-            raise Refused(f"{self._refused[1]}; not retried until the credentials change")
+            raise CredentialsRefused(f"{self._refused[1]}; not retried until the credentials change")
         self._refused = None
         self._shown = [secret, *self._shown[:2]]
         try:
             session.enter(send, self._settings.user, lambda: secret, self._clock())
-        except Refused as error:
+        except CredentialsRefused as error:
             self._refuse(f"{error}, or the gateway does not trust the certificate of its MDM")
         if session.version is None and session.token is not None:
             self._ask_version(send)
@@ -228,7 +226,7 @@ class Client:
     def _refuse(self, why: str) -> None:
         if self._password is not None:
             self._refused = (self._password(), why)
-        raise Refused(why)
+        raise CredentialsRefused(why)
 
     def _judge(self, answer: Response) -> None:
         """Raise Unusable for what is no good answer."""
@@ -273,7 +271,7 @@ class _Complaint(msgspec.Struct):
 class _Send:
     """Sends requests to one gateway, each within its own time and all by the end."""
 
-    def __init__(self, client: Client, gateway: _Gateway, context: ssl.SSLContext | None, end: float) -> None:
+    def __init__(self, client: GatewayClient, gateway: _Gateway, context: ssl.SSLContext | None, end: float) -> None:
         self.gateway = gateway
         self._client = client
         self._context = context

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 LIST = "selectedStatisticsList"
 MOST_TRIES = 60
@@ -21,8 +22,7 @@ Property = tuple[str, str]
 """Type of object and name of the property."""
 
 
-@dataclass(slots=True)
-class Negotiated:
+class Negotiated(Struct):
     """What one version refused."""
 
     version: str | None = None

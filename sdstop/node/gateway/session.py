@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Annotated
 
 import msgspec
@@ -40,12 +39,11 @@ class Unusable(Exception):  # noqa: N818  # another gateway may do
         self.pause = pause
 
 
-class Refused(Exception):  # noqa: N818
+class CredentialsRefused(Exception):  # noqa: N818
     """The gateway does not take the credentials: they are not sent again."""
 
 
-@dataclass(slots=True)
-class Session:
+class GatewaySession(msgspec.Struct):
     """What one gateway gave for the credentials. `way` is how it lets in, None until that is known."""
 
     way: str | None = None
@@ -56,13 +54,13 @@ class Session:
     _renewable: float = 0.0
     _used: float = 0.0
     _idle: float = IDLE
-    seen: list[Secret] = field(default_factory=list)
+    seen: list[Secret] = msgspec.field(default_factory=list)
     """All that must not be shown: the last few tokens, in every form in which they are sent."""
 
     def headers(self, now: float) -> dict[str, str]:
         """Return the headers that show that we were let in; the session is in use."""
         if self.token is None:
-            raise Refused("is not logged in")
+            raise CredentialsRefused("is not logged in")
         self._used = now
         if self.way == BEARER:
             return {"Authorization": f"Bearer {self.token.reveal()}"}
@@ -178,7 +176,7 @@ def _seconds(value: float | None, usual: float) -> float:
 
 def _rejected(answer: Response) -> Exception:
     if answer.status in {401, 403}:
-        return Refused(f"login failed ({answer.status}): wrong user or password")
+        return CredentialsRefused(f"login failed ({answer.status}): wrong user or password")
     if answer.status == 200:
         return Unusable("unexpected login response; is this a PowerFlex gateway?")
     if 300 <= answer.status < 400:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.segment import Segment
 
 from sdstop.core.finding import Severity
@@ -15,8 +15,7 @@ from sdstop.tui.fleet.tables import TABLES
 from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+class Condition(Struct, frozen=True):
     """How the asking goes: of whom, every how many seconds, and why there is no answer, "" while there is one."""
 
     url: str

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
-from sdstop.fleet.picture import ArrayRow, Claim, Key, Node, Picture, RebuildRow, VolumeRow
+from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, Key, Picture, RebuildRow, VolumeRow
 from sdstop.tui.views.cells import bar_cell, pressed, spark_cell
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Row
@@ -46,27 +46,27 @@ def _word(get: Callable[[Any], object]) -> Callable[[FleetRow, int], Cell]:
 
 
 def _name(painted: FleetRow, _: int) -> Cell:
-    unknown = isinstance(painted.item, Node) and painted.item.silence
+    unknown = isinstance(painted.item, FleetNode) and painted.item.silence
     if unknown and painted.severity is None:
         return text((painted.palette.word(painted.name, 64), painted.palette.severity(None)))
     return pressed(painted.name, painted.severity, painted.palette)
 
 
-def _count(get: Callable[[Node], int]) -> Callable[[FleetRow, int], Cell]:
+def _count(get: Callable[[FleetNode], int]) -> Callable[[FleetRow, int], Cell]:
     return lambda painted, _: str(count) if (count := get(painted.item)) else painted.palette.dot
 
 
-def _course(node: Node, palette: Palette, width: int) -> Cell:
+def _course(node: FleetNode, palette: Palette, width: int) -> Cell:
     values = node.history[-width:]
     top = max((value for value in values if value is not None), default=0.0)
     return spark_cell(values, max(top, 1.0), palette)
 
 
-def _claims(claims: Sequence[Claim], palette: Palette) -> str:
+def _claims(claims: Sequence[FleetFinding], palette: Palette) -> str:
     return ", ".join(palette.word(f"{c.rule} {c.subject}".strip(), 120) for c in claims)
 
 
-def _worst(node: Node, palette: Palette, _: int) -> Cell:
+def _worst(node: FleetNode, palette: Palette, _: int) -> Cell:
     if node.worst is None and node.silence:
         return text((palette.word(node.silence), palette.severity(None)))
     return _claims([node.worst], palette) if node.worst is not None else ""
@@ -204,11 +204,12 @@ def rows_of(key: str, picture: Picture, palette: Palette) -> list[Row]:
 
 
 def _row(
-    row: object, item: Node | ArrayRow | RebuildRow | VolumeRow | Claim, key: Key, picture: Picture, palette: Palette,
-    worst: Claim | None = None, why: str = "",
+    row: object, item: FleetNode | FleetArray | RebuildRow | VolumeRow | FleetFinding, key: Key, picture: Picture,
+    palette: Palette,
+    worst: FleetFinding | None = None, why: str = "",
 ) -> Row:  # fmt: skip
     name = picture.name(key)
-    claims = (item,) if isinstance(item, Claim) else getattr(item, "claims", (worst,) if worst else ())
+    claims = (item,) if isinstance(item, FleetFinding) else getattr(item, "claims", (worst,) if worst else ())
     found = " ".join(f"{c.rule} {c.subject}" for c in claims)
     more = " ".join(str(getattr(item, field, "")) for field in ("array", "operation", "volume", "owner", "state"))
     return Row(row, FleetRow(item, key, name, palette), None, f"{name} {key[0]} {key[1]} {found} {more} {why}")

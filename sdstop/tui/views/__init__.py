@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from sdstop.tui.views.view import View
 
 
-@dataclass(frozen=True, slots=True)
-class ViewEntry:
+class ViewEntry(Struct, frozen=True):
     """A view of the dashboard.
 
     `key` is the character that shows it, `place` its module below this package and its class, `shows` what it has

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sdstop.analysis.fabric import Load
+from sdstop.analysis.fabric import HbaLoad
 from sdstop.analysis.fabric_state import FabricState
 from sdstop.analysis.fabric_tree import FabricNode
 from sdstop.core.format import percent, rate
@@ -25,7 +25,7 @@ def budget_rows(shown: FabricState, scene: Scene, width: int) -> list[Row]:
     ]
 
 
-def _line(load: Load, node: FabricNode | None, shown: FabricState, scene: Scene, top: float, room: int) -> Line:
+def _line(load: HbaLoad, node: FabricNode | None, shown: FabricState, scene: Scene, top: float, room: int) -> Line:
     palette = scene.palette
     severity = shown.own.get(f"hba:{load.hba.hba}")
     near = "-" if load.hba.node is None else f"node{load.hba.node}"

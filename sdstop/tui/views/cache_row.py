@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sdstop.analysis.cache_state import CacheState
 from sdstop.readings.cache import Cache, CacheActivity
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import Scene
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CacheRow(CacheState):
+class CacheRow(CacheState, frozen=True, kw_only=True):
     """A cache at a moment, and the scene that it is painted in."""
 
     scene: Scene

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
@@ -30,8 +30,7 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
-@dataclass(frozen=True, slots=True)
-class SizesRow:
+class SizesRow(Struct, frozen=True):
     """A device that is no cache, of which request sizes are counted."""
 
     sizes: SizeHistogram

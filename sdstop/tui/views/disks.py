@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 
+from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.drives import USABLE, ArrayState, DriveState, array_states, queue_extent, shown
@@ -56,8 +56,7 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ArrayHeading:
+class ArrayHeading(Struct, frozen=True):
     """An array's heading."""
 
     group: ArrayState
@@ -80,8 +79,7 @@ class ArrayHeading:
         return FactSubject(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
 
 
-@dataclass(frozen=True, slots=True)
-class PoolHeading:
+class PoolHeading(Struct, frozen=True):
     """A pool's heading."""
 
     tree: PoolTree
@@ -100,8 +98,7 @@ class PoolHeading:
         return FactSubject(name, ((PoolState, name), (Pool, name), *rebuilds, (VdevLoad, (name, name))))
 
 
-@dataclass(frozen=True, slots=True)
-class VdevRow:
+class VdevRow(Struct, frozen=True):
     """An inner vdev, or a spare that is no device."""
 
     line: VdevNode

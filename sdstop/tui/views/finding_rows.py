@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.finding import by_cause
 from sdstop.core.format import clock, duration
@@ -15,8 +16,7 @@ from sdstop.tui.widgets.pane import Row, words
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRow:
+class FindingRow(Struct, frozen=True):
     """An entry at a moment; `follows` if another one above it is its cause."""
 
     entry: FindingEntry

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.segment import Segment
 from textual.strip import Strip
 
@@ -26,8 +26,7 @@ _NAME = 11
 """Cells of a slot's name, where its channel is not known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bank:
+class Bank(Struct, frozen=True):
     """The slots of a channel, or some whose channel is not known; these are called by their own names."""
 
     channel: str
@@ -35,8 +34,7 @@ class Bank:
     named: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Board:
+class Board(Struct, frozen=True):
     """A socket with its banks; of slots that are `lost` nobody knows the socket."""
 
     socket: MemorySocket | None

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.collectors.network.interfaces import Interface, InterfaceActivity, Traffic
@@ -24,8 +24,7 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceRow:
+class InterfaceRow(Struct, frozen=True):
     """An interface at a moment, `lead` draws what it hangs on."""
 
     name: str

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from sdstop.analysis.fabric import KINDS
 from sdstop.collectors.fabric.hba import DiskPath, Hba
@@ -27,8 +28,7 @@ _MOST_CPUS = 1 << 14
 """Processors of a list that are believed."""
 
 
-@dataclass(frozen=True, slots=True)
-class NumaRow:
+class NumaRow(Struct, frozen=True):
     """A node and what is near to it; `node` None: what the firmware does not place, or places at an unknown node."""
 
     name: str

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
@@ -45,8 +44,7 @@ _DEVICES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessRow:
+class ProcessRow(Struct, frozen=True):
     """A process at a moment."""
 
     process: ProcessActivity

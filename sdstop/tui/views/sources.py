@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from sdstop.core.evidence import Outcome
 from sdstop.core.format import clock, wait
@@ -14,8 +15,7 @@ from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.table import Cell, TableColumn
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(Struct, frozen=True):
     """A collector's latest run at a moment."""
 
     run: Run

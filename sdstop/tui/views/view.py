@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from msgspec import Struct
 from textual.containers import Container
 
 from sdstop.core.model import Reading
@@ -12,8 +12,7 @@ from sdstop.tui.scene import Scene
 from sdstop.tui.widgets.pane import Pane
 
 
-@dataclass(frozen=True, slots=True)
-class ViewPlace:
+class ViewPlace(Struct, frozen=True):
     """A row of a view, to go to."""
 
     view: str

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.segment import Segment
 
 from sdstop.analysis.drives import PAST, DiskTotals, totals
@@ -23,8 +23,7 @@ CHART = 5
 """Lines of a chart."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flow:
+class Flow(Struct, frozen=True):
     """Reads or writes out of totals: bytes and requests."""
 
     size: Callable[[DiskTotals], float]

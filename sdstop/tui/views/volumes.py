@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.limiting import Limiting, limitings
@@ -29,8 +29,7 @@ SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
 """Collectors of volumes and limits."""
 
 
-@dataclass(frozen=True, slots=True)
-class LimitedVolume:
+class LimitedVolume(Struct, frozen=True):
     """A volume with a limit of its, or without any; `longest` is the scale of waits in seconds."""
 
     scene: Scene

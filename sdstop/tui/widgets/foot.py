@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.segment import Segment
 from textual.strip import Strip
 from textual.widget import Widget
@@ -17,8 +17,7 @@ LINGER = 8.0
 """Seconds that a message stays."""
 
 
-@dataclass(slots=True)
-class Prompt:
+class Prompt(Struct):
     """A line that is asked for.
 
     `done` gets the text, or None if it was given up; `typed`, where given, every intermediate text. Tab completes

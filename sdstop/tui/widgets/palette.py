@@ -7,9 +7,9 @@ All text that is painted goes through `word` (foreign) or is a literal of ours.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
+from msgspec import Struct
 from rich.cells import cell_len, chop_cells, get_character_cell_size
 from rich.segment import Segment
 from rich.style import Style
@@ -32,8 +32,7 @@ MARKS = {Severity.CRITICAL: "!", Severity.WARNING: "*"}
 UNKNOWN_WORD = "?UNKN"
 
 
-@dataclass(frozen=True, slots=True)
-class Palette:
+class Palette(Struct, frozen=True):
     """What the terminal can show: `ascii` leaves out every glyph above 127, `colour` False every colour."""
 
     ascii: bool = False

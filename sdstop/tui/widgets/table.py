@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from textual.binding import BindingType
 from textual.message import Message
@@ -21,8 +21,7 @@ LOW_PRIORITY_KEEP = 2
 """Columns that are kept at most so firmly are left out where another column lacks comfort."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableColumn:
+class TableColumn(Struct, frozen=True):
     """A column of a table on the screen.
 
     `cell` paints an item for a width; `value`, where given, is what rows are sorted by (None last). A column with a

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from msgspec import Struct
 from textual.binding import BindingType
 
 from sdstop.tui.widgets.keys import Section, bind, explained
@@ -21,8 +21,7 @@ BUSHY = 8
 """Leaves of a branch from which on it is folded unasked, where there are more rows than that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """A row and what hangs on it: `count` rows in all, `leaves` of them directly and with nothing below.
 
     The row's item is a named tuple with a field `lead`, which the table fills with what is drawn before the name.
