@@ -13,7 +13,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
-_ID = "frames-dropped"
 _SECONDS = 60.0
 
 _WIRES = frozenset({"physical", "bond", "team", "vlan", "wlan", "wwan"})
@@ -48,7 +47,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = recent.moments(Traffic)
     softnet = _softnet_dropped(recent)
     if len(moments) < 2:
-        yield Unchecked(_ID, "needs two frames")
+        yield Unchecked("needs two frames")
         return
     masters = {row.master for row in window.rows(Interface).values() if row.master}
     for row in sorted(moments[-1].rows.values(), key=lambda row: row.interface):
@@ -60,7 +59,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         first = next((m for m in moments if row.interface in m.rows), moments[-1])
         losses = _losses(recent, first.rows[row.interface], row, moments[-1].started - first.started, softnet)
         if losses is None:
-            yield Unchecked(_ID, "its counters started again", row.interface)
+            yield Unchecked("its counters started again", row.interface)
         else:
             yield from _judge(window, losses, known, softnet, limits)
 
@@ -75,7 +74,6 @@ def _judge(window: Window, losses: _Losses, known: Interface | None, softnet: in
         yield _finding(window, losses, known, Severity.INFO, softnet, limits)
     elif losses.rx or losses.tx or bad:
         yield RuledOut(
-            _ID,
             losses.interface,
             f"{bad} of {human.number(losses.rx + losses.tx + bad)} frames bad or dropped in "
             f"{human.duration(losses.seconds)}",
@@ -168,11 +166,10 @@ def _finding(
     traffic = window.get(Traffic, name)
     fields = [field for _, _, field in causes if field]
     return Finding(
-        _ID,
-        severity,
-        name,
-        summary,
-        (
+        severity=severity,
+        subject=name,
+        summary=summary,
+        values=(
             Value("share", "lost or bad, in the worse direction", share, "ratio", limits["ratio"]),
             Value("rx_errors", "received badly", losses.rx_errors, "", limits["count"]),
             Value("rx_dropped", "dropped or missed on receipt", losses.rx_dropped, "", limits["count"]),
@@ -180,12 +177,12 @@ def _finding(
             *(Value(field, field, count) for field, count in (losses.detail or {}).items()),
             Value("softnet", "dropped by the CPUs' queues, all interfaces", softnet),
         ),
-        cites(
+        evidence=cites(
             window.cite(traffic) if traffic is not None else None,
             *(window.cite(known, field) for field in fields if known is not None),
         ),
-        tuple(dict.fromkeys(advice for _, advice, _ in causes)),
-        f"the counters of ip -s -s link show {quoted(name)} standing still under the same load",
+        advice=tuple(dict.fromkeys(advice for _, advice, _ in causes)),
+        refuted_by=f"the counters of ip -s -s link show {quoted(name)} standing still under the same load",
     )
 
 
@@ -271,7 +268,7 @@ _MEANINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 
 
 FRAMES_DROPPED = Rule(
-    _ID,
+    "frames-dropped",
     "an interface receives frames badly or drops them",
     Severity.WARNING,
     _check,
