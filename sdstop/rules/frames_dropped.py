@@ -19,7 +19,7 @@ _WIRES = frozenset({"physical", "bond", "team", "vlan", "wlan", "wwan"})
 """Kinds that end at a wire. A tap or veth drops what a paused guest does not take."""
 
 
-class _Losses(Struct, frozen=True):
+class _Losses(Struct, frozen=True, kw_only=True):
     """Of one interface in one window: frames that passed, and were lost, by direction.
 
     `detail` has each counter of Interface that grew, None while they were read only once. `unwanted` of the frames
@@ -91,15 +91,15 @@ def _losses(window: Window, first: Traffic, last: Traffic, seconds: float, softn
     detail = _detail(window, last.interface)
     dropped = step["rx_dropped"]
     return _Losses(
-        last.interface,
-        seconds,
-        step["rx_packets"],
-        step["tx_packets"],
-        step["rx_errors"],
-        dropped,
-        step["tx_errors"] + step["tx_dropped"],
-        detail,
-        _unwanted(dropped, detail, softnet),
+        interface=last.interface,
+        seconds=seconds,
+        rx=step["rx_packets"],
+        tx=step["tx_packets"],
+        rx_errors=step["rx_errors"],
+        rx_dropped=dropped,
+        tx_lost=step["tx_errors"] + step["tx_dropped"],
+        detail=detail,
+        unwanted=_unwanted(dropped, detail, softnet),
     )
 
 
