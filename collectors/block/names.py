@@ -53,7 +53,7 @@ def parse_mdadm(text: str, file: str) -> Iterator[DevicePath]:
 
 def _row(file: str, use: str, path: str) -> DevicePath:
     device = path.removeprefix("/dev/") if unstable(path) else None
-    return DevicePath(file, use, path, "file", device=device, origin=file, needle=path)
+    return DevicePath(holder=file, place=use, path=path, kind="file", device=device, origin=file, needle=path)
 
 
 def read(host: Host) -> Iterator[Reading]:

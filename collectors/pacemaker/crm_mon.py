@@ -61,7 +61,7 @@ class Failure(Struct, frozen=True):
     when: str
 
 
-class PacemakerStatus(Struct, frozen=True):
+class Status(Struct, frozen=True, kw_only=True):
     """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
 
     version: str | None
@@ -111,16 +111,16 @@ def parse_status(text: str) -> PacemakerStatus:
         raise Malformed("crm_mon: neither a summary nor nodes")
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
     present = leader is not None and leader.get("present") == "true"
-    return PacemakerStatus(
-        leader.get("version") or None if leader is not None else None,
-        leader.get("name") if leader is not None and present else None,
-        _told(leader, "with_quorum") if present else None,
-        _told(options, "maintenance-mode") is True,
-        _first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
-        options.get("no-quorum-policy") if options is not None else None,
-        tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
-        tuple(_managed(root.find("resources"))),
-        tuple(_failure(item) for item in root.findall("failures/failure")),
+    return Status(
+        version=leader.get("version") or None if leader is not None else None,
+        leader=leader.get("name") if leader is not None and present else None,
+        quorum=_told(leader, "with_quorum") if present else None,
+        maintenance=_told(options, "maintenance-mode") is True,
+        fencing=_first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
+        policy=options.get("no-quorum-policy") if options is not None else None,
+        members=tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
+        resources=tuple(_managed(root.find("resources"))),
+        failures=tuple(_failure(item) for item in root.findall("failures/failure")),
     )
 
 
