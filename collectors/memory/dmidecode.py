@@ -125,7 +125,7 @@ def _device(handle: int | None, fields: Mapping[str, str]) -> MemoryDevice:
     kind = said(fields.get("Type", ""))
     rank = fields.get("Rank", "")
     technology = fields.get("Memory Technology", "")
-    return Device(
+    return MemoryDevice(
         handle=handle,
         array=_handle(fields.get("Array Handle")),
         size=_size(fields.get("Size", "")),

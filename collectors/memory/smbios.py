@@ -48,7 +48,7 @@ class MemoryArray(Struct, frozen=True):
     devices: int
 
 
-class Device(Struct, frozen=True, kw_only=True):
+class MemoryDevice(Struct, frozen=True, kw_only=True):
     """A slot and what is in it (type 17).
 
     `size` in bytes, 0 of an empty slot, None if the firmware does not know; speeds in MT/s; `dram` is false of
@@ -188,7 +188,7 @@ def _array(s: Structure) -> MemoryArray:
 def _device(s: Structure) -> MemoryDevice:
     kind = s.number(0x12, 1) or 0
     technology = s.number(0x28, 1)
-    return Device(
+    return MemoryDevice(
         handle=s.handle,
         array=s.number(0x04, 2),
         size=_size(s),

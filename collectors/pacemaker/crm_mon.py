@@ -61,7 +61,7 @@ class Failure(Struct, frozen=True):
     when: str
 
 
-class Status(Struct, frozen=True, kw_only=True):
+class PacemakerStatus(Struct, frozen=True, kw_only=True):
     """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
 
     version: str | None
@@ -111,7 +111,7 @@ def parse_status(text: str) -> PacemakerStatus:
         raise Malformed("crm_mon: neither a summary nor nodes")
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
     present = leader is not None and leader.get("present") == "true"
-    return Status(
+    return PacemakerStatus(
         version=leader.get("version") or None if leader is not None else None,
         leader=leader.get("name") if leader is not None and present else None,
         quorum=_told(leader, "with_quorum") if present else None,

@@ -114,7 +114,7 @@ def _vdevs(rows: Mapping[str, Any], parents: tuple[str, ...], group: str) -> Ite
         was = _word(row.get("was"))
         notes = [_word(row.get("aux")).lower().replace("_", " "), f"was {was}" if was else ""]
         notes += ["(resilvering)"] if _number(row.get("scan_processed")) and not below else []
-        yield Vdev(
+        yield StatusVdev(
             name=name,
             state=_STATES.get(state, state),
             parents=parents,

@@ -46,7 +46,7 @@ class Scan(Struct, frozen=True, kw_only=True):
     line: str = ""
 
 
-class Vdev(Struct, frozen=True, kw_only=True):
+class StatusVdev(Struct, frozen=True, kw_only=True):
     """A line of the tree: `parents` are the names above it, the pool's left out; `group` as the tree heads it.
 
     Errors are None where none are printed (spares), `slow` where it was not asked for. `note` is what follows.
@@ -272,7 +272,7 @@ def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: boo
         numbers = []
         words = (row[4] or "").split()
     counts = [*numbers, None, None, None, None]
-    return Vdev(
+    return StatusVdev(
         name=row[2],
         state=row[3],
         parents=parents,

@@ -212,8 +212,8 @@ def _config(file: HttpConfigFile, folder: Path) -> HttpConfig:
         password=_secret("basic_auth.password", basic.password, basic.password_file, folder),
         scheme=scheme, credentials=credentials, headers=_headers(file.http_headers or {}, folder),
         ca=_secret("tls_config.ca", tls.ca, tls.ca_file, folder),
-        certificate=Secret(path=folder / tls.cert_file) if tls.cert_file else None,
-        key=Secret(path=folder / tls.key_file) if tls.key_file else None,
+        certificate=SecretSource(path=folder / tls.cert_file) if tls.cert_file else None,
+        key=SecretSource(path=folder / tls.key_file) if tls.key_file else None,
         server_name=tls.server_name or "", insecure=bool(tls.insecure_skip_verify), oldest=tls.min_version or "TLS12",
     )  # fmt: skip
 

@@ -27,7 +27,7 @@ class FleetFinding(Struct, frozen=True):
     subject: str
 
 
-class Node(Struct, frozen=True, kw_only=True):
+class FleetNode(Struct, frozen=True, kw_only=True):
     """A node: findings by severity, age of its last sample (seconds), and one of its worst findings.
 
     `silence` says why it is silent, "" if it is not. `history` is how many findings that matter it had, oldest first,
@@ -245,7 +245,7 @@ def _nodes(answers: Answers, rows: Rows) -> tuple[FleetNode, ...]:
         elif ages.get(key, 0.0) > STALE_SECONDS:
             silence = "it is scraped, but takes no samples (or its clock is behind)"
         found.append(
-            Node(
+            FleetNode(
                 key=key,
                 name=named[key],
                 critical=by.get(Severity.CRITICAL, 0),

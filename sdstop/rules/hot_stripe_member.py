@@ -28,7 +28,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         spread = striped.verdict
         if spread is None:
             yield Unchecked(striped.unchecked, name)
-        elif spread.kind is Kind.HOT:
+        elif spread.kind is StripePattern.HOT:
             yield _hot(window, striped, spread, limits)
         elif spread.kind in _SILENT:
             yield Unchecked(_SILENT[spread.kind], name, calm=True)

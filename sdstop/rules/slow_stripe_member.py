@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from statistics import median
 
 from sdstop.analysis.laggard import FEWEST, Wait
-from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.striped import Striped, striped_arrays, thresholds
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
@@ -22,7 +21,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         spread = striped.verdict
         if spread is None:
             yield Unchecked(striped.unchecked, name)
-        elif spread.wait is not None and spread.kind is Kind.SLOW:
+        elif spread.wait is not None and spread.kind is StripePattern.SLOW:
             yield _slow(window, striped, spread.wait, limits)
         elif (disks := sum(map(len, striped.columns))) < FEWEST:
             yield Unchecked(f"{disks} members are too few to tell which of them is slow", name, calm=True)

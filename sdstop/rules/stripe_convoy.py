@@ -22,7 +22,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         spread = striped.verdict
         if spread is None:
             yield Unchecked(striped.unchecked, name)
-        elif spread.kind is Kind.CONVOY and _may_be_limited(window, striped, spread, limits["work"]):
+        elif spread.kind is StripePattern.CONVOY and _may_be_limited(window, striped, spread, limits["work"]):
             yield Unchecked(
                 "its queue stands at one member at a time, but each does as much as ever, and none is a disk of this "
                 "node: limits that their host puts on them look the same",
@@ -35,7 +35,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif spread.kind is StripePattern.TOO_FEW:
             few = f"{spread.columns} stripe columns are too few to tell a convoy from chance"
             yield Unchecked(few, name, calm=True)
-        elif spread.kind is Kind.UNEQUAL:
+        elif spread.kind is StripePattern.UNEQUAL:
             yield Unchecked("its members are of unequal size, so the load cannot be even", name, calm=True)
         else:
             yield RuledOut(name, _good(spread))
