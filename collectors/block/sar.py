@@ -7,10 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
+from sdstop.collectors.block.sysstat import without_host
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import added
 
 MOST = 200_000
@@ -31,18 +32,18 @@ class DiskDay(Reading, frozen=True, kw_only=True):
         "device": Identity(ThingKind.DEVICE, Naming.DEV),
     }
 
-    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0")]
+    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0", names=Name.DEVICE)]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]
-    since: Annotated[str, Fact("From", "End of the first interval")]
-    to: Annotated[str, Fact("To", "End of the last interval")]
+    since: Annotated[str, Fact("From", "End of the first interval", plain=True)]
+    to: Annotated[str, Fact("To", "End of the last interval", plain=True)]
     busy: Annotated[float, Metric("Busy", "Mean share of time with a request in flight", "ratio")]
     busy_most: Annotated[float, Metric("At most", "The same of the busiest interval", "ratio")]
-    busy_at: Annotated[str, Fact("At", "End of the busiest interval")]
+    busy_at: Annotated[str, Fact("At", "End of the busiest interval", plain=True)]
     wait: Annotated[float | None, Metric("await", "Mean time a request took, by requests", "seconds")]
     wait_most: Annotated[float | None, Metric("At most", "Longest mean time of an interval", "seconds")]
     requests: Annotated[float, Metric("tps", "Mean requests a second", "per_second")]
     bytes: Annotated[float | None, Metric("Bytes", "Mean bytes a second, both ways", "bytes_per_second")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 _TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d")
@@ -128,6 +129,6 @@ SAR = Collector(
     "Recorded sar -d",
     read,
     (DiskDay,),
-    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; it is never run"),),
+    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; never run", redact=without_host),),
     pace=SLOW,
 )

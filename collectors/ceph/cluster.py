@@ -155,7 +155,7 @@ CEPH = Collector(
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
         Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or whoever may read the keyring"),
-        Need("cmd:ceph *", "the same, as others recorded it"),
+        Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
     ),
     PACE,
     deadline=DEADLINE + 3,

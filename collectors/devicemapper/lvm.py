@@ -12,7 +12,7 @@ from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Denied, Failed, Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
@@ -50,11 +50,16 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
         Join("volume", "parts", Stated("type", _OF_MEMBERS, Relation.STORED)),
     )
 
-    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets")]
-    type: Annotated[str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...")]
-    devices: Annotated[str | None, Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts")]
-    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache")]
-    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of")]
+    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets", names=Name.VOLUME)]
+    type: Annotated[
+        str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...", plain=True)
+    ]
+    devices: Annotated[
+        str | None,
+        Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts", names=Name.VOLUME),
+    ]
+    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache", names=Name.VOLUME)]
+    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of", names=Name.VOLUME)]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int | None, Metric("Size", "Size", "bytes")]
     stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]

@@ -15,7 +15,7 @@ from sdstop.collectors.memory.smbios import MemoryDevice, Processor, Table
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
 CPUINFO = "/proc/cpuinfo"
@@ -43,9 +43,15 @@ class Dimm(Reading, frozen=True, kw_only=True):
         Join("channel", "socket", Relation.PART),
     )
 
-    slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart")]
-    socket: Annotated[str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it")]
-    channel: Annotated[str | None, Fact("Channel", "Channel of that processor, where the slots' names prove it")]
+    slot: Annotated[
+        str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart", plain=True)
+    ]
+    socket: Annotated[
+        str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it", plain=True)
+    ]
+    channel: Annotated[
+        str | None, Fact("Channel", "Channel of that processor, where the slots' names prove it", plain=True)
+    ]
     size: Annotated[int | None, Metric("Size", "Bytes of the module, 0 of an empty slot", "bytes")]
     speed: Annotated[
         int | None, Metric("Rated", "Transfers per second that the module is made for", "per_second", scale=_TRANSFERS)
@@ -53,12 +59,12 @@ class Dimm(Reading, frozen=True, kw_only=True):
     configured: Annotated[
         int | None, Metric("Runs at", "Transfers per second that it is set to", "per_second", scale=_TRANSFERS)
     ]
-    type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...")]
+    type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...", plain=True)]
     rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
-    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it")]
-    part: Annotated[str | None, Fact("Part", "Part number")]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
-    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
+    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it", plain=True)]
+    part: Annotated[str | None, Fact("Part", "Part number", plain=True)]
+    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
 class MemorySocket(Reading, frozen=True, kw_only=True):
@@ -75,9 +81,11 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
         "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
     }
 
-    socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware")]
-    cpu: Annotated[str | None, Fact("Processor", "Model")]
-    basis: Annotated[str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)")]
+    socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware", plain=True)]
+    cpu: Annotated[str | None, Fact("Processor", "Model", plain=True)]
+    basis: Annotated[
+        str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)", plain=True)
+    ]
     virtual: Annotated[bool, Metric("Virtual", "1 if the firmware is that of a virtual machine", export=False)]
     channels: Annotated[int | None, Metric("Channels", "Memory channels that can be filled")]
     used: Annotated[int | None, Metric("Used", "Memory channels that have a module, at most")]
@@ -95,8 +103,8 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
     possible: Annotated[
         float | None, Metric("Possible", "The same with all channels in use, at this speed", "bytes_per_second")
     ]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
-    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
+    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -246,9 +254,18 @@ DIMMS = Collector(
     read,
     (Dimm, MemorySocket),
     (
-        Need(TABLE, "slots, modules, processors, as the firmware has them, serial numbers included", "root"),
+        Need(
+            TABLE,
+            "slots, modules, processors, as the firmware has them, serial numbers included",
+            "root",
+            redact=smbios.without_serials,
+        ),
         Need(CPUINFO, "the processors' model, where the firmware does not have it"),
-        Need("cmd:dmidecode*", "the same as text, where somebody recorded it; never run"),
+        Need(
+            "cmd:dmidecode*",
+            "the same as text, where somebody recorded it; never run",
+            redact=dmidecode.without_serials,
+        ),
     ),
     ONCE,
     deadline=5.0,

@@ -63,6 +63,14 @@ def parse(text: str) -> Table:
     )
 
 
+_SERIAL = re.compile(rb"^([ \t]*(?:Serial Number|Asset Tag|Service Tag|UUID|String \d+):)[^\n]*", re.MULTILINE)
+
+
+def without_serials(data: bytes) -> bytes:
+    """Return what dmidecode printed without serial numbers, asset tags, UUIDs and the vendor's own strings."""
+    return _SERIAL.sub(rb"\1 Not Specified", data)
+
+
 def _blocks(text: str) -> Iterator[_Block]:
     """Yield type, handle and fields of each structure that matters."""
     kind: int | None = None

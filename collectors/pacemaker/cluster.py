@@ -14,11 +14,13 @@ from sdstop.collectors.pacemaker.crm_mon import (
     nodes_of,
     parse_name,
     parse_status,
+    without_reasons,
 )
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.retention import lines_of
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 KIND = "pacemaker"
@@ -35,18 +37,18 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
     rows_of = Source("{origin}", 'id="{resource}"')
     fields_of: ClassVar = {"failures": Source("{origin}", '"{resource}_')}
 
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster")]
-    resource: Annotated[str, Label("Resource", "Its name")]
-    agent: Annotated[str, Fact("Agent", "What starts and watches it")]
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
+    agent: Annotated[str, Fact("Agent", "What starts and watches it", plain=True)]
     state: Annotated[
         str, State("State", "blocked, failed, stopped, unmanaged, disabled or running, the worst one first")
     ]
-    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False)]
+    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.EVIDENCE)]
     instances: Annotated[int, Metric("Instances", "Instances that it may have")]
     running: Annotated[int, Metric("Running", "Instances that are active")]
     failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
-    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False)] = None
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False, names=Name.TEXT)] = None
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -196,8 +198,8 @@ PACEMAKER = Collector(
     (Cluster, ClusterNode, ClusterResource),
     (
         Command(MON, "nodes, quorum and resources", "root, or the group haclient"),
-        Need("cmd:crm_mon*", "the same, as others recorded it"),
-        Need(COROSYNC, "the cluster's name"),
+        Need("cmd:crm_mon*", "the same, as others recorded it", redact=without_reasons),
+        Need(COROSYNC, "the cluster's name", keep=lines_of(r"\s*cluster_name\s*:")),
         Need("/proc/sys/kernel/hostname", "this node's name"),
     ),
     SLOW,

@@ -19,6 +19,7 @@ from sdstop.collectors.powerflex.objects import (
     statistics,
     text,
     whole,
+    without_texts,
 )
 from sdstop.collectors.powerflex.pools import Here, System, pool_rows
 from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS, Gateway, ScaleioPool
@@ -28,6 +29,7 @@ from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.evidence import GATEWAY, http_key
 from sdstop.core.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading
+from sdstop.core.retention import lines_of
 from sdstop.readings.cluster import (
     Cluster,
     ClusterClient,
@@ -246,10 +248,11 @@ SCALEIO = Collector(
              "config file"),
         Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
         Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
+        Need("http*:*api*instances*", "the same, under another name", redact=without_texts),
         Question(GATEWAY, "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),
-        Need(DRIVER, "which SDC this node is", "root"),
+        Need(DRIVER, "which SDC this node is", "root", lines_of(r"ini_guid\s")),
         Need("cmd:scli *", "recorded output of scli, where nobody asked a gateway"),
     ),
     PACE,

@@ -248,7 +248,11 @@ ZFS = Collector(
         Command(TEXT, "pools, vdevs, errors and scans; up to OpenZFS 2.2"),
         Command(JSON, "the same of OpenZFS 2.3 and later"),
         Command(LIST, "sizes of the pools"),
-        Need("cmd:zpool status*", "the same where somebody else recorded it; never run so"),
+        Need(
+            "cmd:zpool status*",
+            "the same where somebody else recorded it; never run so",
+            redact=zpool_status.without_files,
+        ),
         Need("link:/dev/disk/*/*", "which devices the leaves are"),
     ),
     _SECONDS,

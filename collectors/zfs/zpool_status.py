@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sdstop.collectors.zfs.readings import KSTATS, NO_POOLS
 from sdstop.core.host import Absent, Host, Malformed
+from sdstop.core.retention import json_texts
 
 _UNITS = "BKMGTPEZ"
 _NICE = re.compile(r"(\d{1,20}(?:\.\d{1,6})?)([BKMGTPEZ]?)", re.ASCII)
@@ -140,6 +141,21 @@ def parse(text: str) -> list[PoolStatus]:
     if not pools and "no pools available" not in text:
         raise Malformed(f"no pool in what zpool status printed: {text[:80]!r}")
     return pools
+
+
+def without_files(data: bytes) -> bytes:
+    """Return a status without the list of damaged files below `errors:`; of JSON without texts that are not read."""
+    if data.lstrip()[:1] == b"{":
+        return _without_texts(data)
+    kept, listed = [], False
+    for line in data.splitlines(keepends=True):
+        header = _HEADER.fullmatch(line.decode("utf-8", "surrogateescape").rstrip("\n"))
+        listed = header[1] == "errors" if header else listed
+        kept += [line] if header or not listed or not line.strip() else []
+    return b"".join(kept)
+
+
+_without_texts = json_texts("name", "state", "status", "action", "function", "aux", "path", "was", "scrub_pause")
 
 
 def _sections(text: str) -> Iterator[tuple[str, list[str]]]:
