@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, files
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, files
 
 HEADERS = 36
 """Bytes that both ends take off the MTU: 14 of Ethernet, which do not count against it, among them."""
@@ -37,13 +37,15 @@ class AoeTarget(Reading, frozen=True):
         Join("device", "interfaces", Relation.CARRIED),
     )
 
-    device: Annotated[str, Label("Device", "Kernel name, etherd/e0.1")]
+    device: Annotated[str, Label("Device", "Kernel name, etherd/e0.1", names=Name.DEVICE)]
     state: Annotated[str | None, State("State", "up, down, down,closewait ...")]
     payload: Annotated[int | None, Metric("Payload", "Data that one frame carries", "bytes", exact=True)]
-    interfaces: Annotated[str | None, Fact("Interfaces", "Interfaces it is reached through, with commas")]
-    mac: Annotated[str | None, Fact("Target", "Hardware address of the (first) target")]
+    interfaces: Annotated[
+        str | None, Fact("Interfaces", "Interfaces it is reached through, with commas", names=Name.INTERFACE)
+    ]
+    mac: Annotated[str | None, Fact("Target", "Hardware address of the (first) target", names=Name.IDENTIFIER)]
     firmware: Annotated[
-        str | None, Fact("Firmware", "Version that the target tells, 0x4019 is vblade 25", export=False)
+        str | None, Fact("Firmware", "Version that the target tells, 0x4019 is vblade 25", export=False, plain=True)
     ]
     rtt: Annotated[float | None, Metric("Round trip", "Average round trip (debugfs rttavg)", "seconds")] = None
     largest: Annotated[int | None, Metric("Largest", "Data of a frame (debugfs maxbcnt)", "bytes", export=False)] = None
@@ -72,17 +74,20 @@ class AoeExport(Reading, frozen=True):
 
     shelf: Annotated[int, Label("Shelf", "AoE major number")]
     slot: Annotated[int, Label("Slot", "AoE minor number")]
-    interface: Annotated[str, Label("Interface", "Interface it is served on")]
-    device: Annotated[str, Fact("Device", "What is served: a device's or a file's path")]
+    interface: Annotated[str, Label("Interface", "Interface it is served on", names=Name.INTERFACE)]
+    device: Annotated[str, Fact("Device", "What is served: a device's or a file's path", names=Name.PATH)]
     direct: Annotated[int, Metric("Direct", "1 if it goes past the page cache (-d)")]
     pid: Annotated[int, Metric("Process", "Process number", export=False)]
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
-    kernel: Annotated[str | None, Fact("Kernel name", "Of the device; None: a file, or not known")] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    kernel: Annotated[
+        str | None, Fact("Kernel name", "Of the device; None: a file, or not known", names=Name.DEVICE)
+    ] = None
     sync: Annotated[int | None, Metric("Sync", "1 if every write is on disk before it is answered (-s)")] = None
     read_only: Annotated[int | None, Metric("Read-only", "1 if writes are refused (-r)")] = None
     buffers: Annotated[int | None, Metric("Buffers", "Requests it announces to queue (-b); None: its default")] = None
     clients: Annotated[
-        str | None, Fact("Clients", "Hardware addresses that may use it (-m); None: all", export=False)
+        str | None,
+        Fact("Clients", "Hardware addresses that may use it (-m); None: all", export=False, names=Name.IDENTIFIER),
     ] = None
     offset: Annotated[int | None, Metric("Offset", "Bytes at the start that are not served (-o)", "bytes")] = None
 

@@ -13,7 +13,7 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Host, Malformed, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Naming
-from sdstop.core.model import Label, Metric, Reading, Source
+from sdstop.core.model import Label, Metric, Name, Reading, Source
 from sdstop.core.text import is_whole
 from sdstop.readings.disk import device_name
 
@@ -57,7 +57,7 @@ class AoePort(Reading, frozen=True):
         "interface": Identity(None, Naming.NET),
     }
 
-    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     max_mtu: Annotated[int | None, Metric("Max MTU", "Largest MTU that its driver takes", "bytes", exact=True)]
 
 
@@ -205,6 +205,16 @@ def parse_cmdline(text: str) -> tuple[Mapping[str, str], int, int, str, str] | N
     return dict(options), int(words[0]), int(words[1]), words[2], words[3]
 
 
+def kept_cmdline(data: bytes) -> bytes:
+    """Return a command line of vblade, b"" for any other: what else is started under this name may hold secrets."""
+    known = parse_cmdline(data.decode("utf-8", "surrogateescape"))
+    return b"vblade\0" + data.partition(b"\0")[2] if known is not None and _is_plain(known[0]) else b""
+
+
+def _is_plain(options: Mapping[str, str]) -> bool:
+    return all(re.fullmatch(r"[\dA-Fa-f:,.xX-]*", value) for value in options.values())
+
+
 def _kernel_name(host: Host, path: str) -> str | None:
     """Return the kernel's name of a device by its path, through the links of udev; None for what is no device.
 
@@ -272,7 +282,7 @@ AOE = Collector(
         Need(PACKET, "whether somebody here has a socket for AoE"),
         Need("list:/proc", "looking for vblade, where there is such a socket"),
         Need("/proc/*/comm", "which processes are vblade's, where there is such a socket"),
-        Need("/proc/*/cmdline", "what vblade serves, where, and its options"),
+        Need("/proc/*/cmdline", "what vblade serves, where, and its options", keep=kept_cmdline),
         Need("link:/dev/*", "the kernel's name of the device that vblade serves"),
         Command(COMMAND, "the largest MTU that AoE's interfaces take"),
     ),

@@ -6,11 +6,11 @@ import re
 from collections.abc import Collection, Container, Hashable, Iterable
 from typing import Annotated, Any, ClassVar
 
-from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, parse_names
+from sdstop.collectors.block.udev import NO_NAMES, UdevNames, answered_names, kept_answer, kept_names, parse_names
 from sdstop.core.collector import SLOW, Collector, Need, Question
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
 from sdstop.readings.disk import SECTOR, device_name, sysfs_name
 
 BLOCK = "/sys/block"
@@ -103,31 +103,36 @@ class BlockDevice(Reading, frozen=True):
     }
     joins = (Join("device", "parent", Relation.PART),)
 
-    device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
+    device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats", names=Name.DEVICE)]
     kind: Annotated[
         str,
         Fact("Kind", "disk, nvme, nvme_path, rom, floppy, mmc, partition, md, dm, loop, ram, zram, nbd, rbd, "
-             "aoe, drbd, bcache, zvol, pmem, scini or virtual"),
+             "aoe, drbd, bcache, zvol, pmem, scini or virtual", plain=True),
     ]  # fmt: skip
-    parent: Annotated[str | None, Fact("Disk", "The whole disk of a partition")] = None
-    number: Annotated[str | None, Fact("Number", "major:minor", export=False)] = None
-    driver: Annotated[str | None, Fact("Driver", "Kernel driver of the device")] = None
-    vendor: Annotated[str | None, Fact("Vendor", "Vendor as the device says")] = None
-    model: Annotated[str | None, Fact("Model", "Model as the device says")] = None
-    revision: Annotated[str | None, Fact("Firmware", "Firmware revision")] = None
-    serial: Annotated[str | None, Fact("Serial", "Serial number", export=False)] = None
-    wwn: Annotated[str | None, Fact("WWN", "World wide name, or the kernel's wwid")] = None
-    hctl: Annotated[str | None, Fact("H:C:T:L", "SCSI host:channel:target:lun")] = None
-    by_path: Annotated[str | None, Fact("By path", "Name in /dev/disk/by-path: the slot it sits in")] = None
-    by_id: Annotated[str | None, Fact("By id", "Name in /dev/disk/by-id")] = None
-    path: Annotated[str | None, Fact("Place", "Folder of the device below /sys/devices", export=False)] = None
-    dm_name: Annotated[str | None, Fact("Mapping", "Name of a device mapper device")] = None
-    dm_uuid: Annotated[
-        str | None, Fact("Mapping's UUID", "begins with LVM-, CRYPT-, mpath-, DMRAID-...", export=False)
+    parent: Annotated[str | None, Fact("Disk", "The whole disk of a partition", names=Name.DEVICE)] = None
+    number: Annotated[str | None, Fact("Number", "major:minor", export=False, plain=True)] = None
+    driver: Annotated[str | None, Fact("Driver", "Kernel driver of the device", plain=True)] = None
+    vendor: Annotated[str | None, Fact("Vendor", "Vendor as the device says", plain=True)] = None
+    model: Annotated[str | None, Fact("Model", "Model as the device says", plain=True)] = None
+    revision: Annotated[str | None, Fact("Firmware", "Firmware revision", plain=True)] = None
+    serial: Annotated[str | None, Fact("Serial", "Serial number", export=False, names=Name.SERIAL)] = None
+    wwn: Annotated[str | None, Fact("WWN", "World wide name, or the kernel's wwid", names=Name.IDENTIFIER)] = None
+    hctl: Annotated[str | None, Fact("H:C:T:L", "SCSI host:channel:target:lun", plain=True)] = None
+    by_path: Annotated[
+        str | None, Fact("By path", "Name in /dev/disk/by-path: the slot it sits in", names=Name.IDENTIFIER)
     ] = None
-    backing_file: Annotated[str | None, Fact("File", "File behind a loop device", export=False)] = None
-    scheduler: Annotated[str | None, Fact("Scheduler", "I/O scheduler in use")] = None
-    write_cache: Annotated[str | None, Fact("Write cache", "write back or write through")] = None
+    by_id: Annotated[str | None, Fact("By id", "Name in /dev/disk/by-id", names=Name.DEVICE)] = None
+    path: Annotated[str | None, Fact("Place", "Folder of the device below /sys/devices", export=False, plain=True)] = (
+        None
+    )
+    dm_name: Annotated[str | None, Fact("Mapping", "Name of a device mapper device", names=Name.MAPPING)] = None
+    dm_uuid: Annotated[
+        str | None,
+        Fact("Mapping's UUID", "begins with LVM-, CRYPT-, mpath-, DMRAID-...", export=False, names=Name.IDENTIFIER),
+    ] = None
+    backing_file: Annotated[str | None, Fact("File", "File behind a loop device", export=False, names=Name.PATH)] = None
+    scheduler: Annotated[str | None, Fact("Scheduler", "I/O scheduler in use", plain=True)] = None
+    write_cache: Annotated[str | None, Fact("Write cache", "write back or write through", plain=True)] = None
     state: Annotated[str | None, State("State", "Of a SCSI or NVMe device: running, live, offline, blocked...")] = None
     size: Annotated[int | None, Metric("Size", "Size", "bytes")] = None
     start: Annotated[int | None, Metric("Start", "Where a partition begins on its disk", "bytes")] = None
@@ -196,9 +201,9 @@ class BlockLink(Reading, frozen=True):
         ),
     )
 
-    device: Annotated[str, Label("Device", "Kernel name")]
-    below: Annotated[str, Label("Below", "Kernel name of what it is built upon")]
-    relation: Annotated[str, Fact("Relation", "slave, partition, or path of an NVMe multipath device")]
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    below: Annotated[str, Label("Below", "Kernel name of what it is built upon", names=Name.DEVICE)]
+    relation: Annotated[str, Fact("Relation", "slave, partition, or path of an NVMe multipath device", plain=True)]
 
 
 class _Udev:
@@ -408,8 +413,8 @@ BLOCKDEV = Collector(
         Need(f"link:{BLOCK}/*", "where in the machine it sits: PCI path, SCSI address, driver"),
         *(Need(f"{BLOCK}/*/{name}", why) for name, why in _ATTRIBUTES.items()),
         Need("list:/run/udev", "whether udev runs"),
-        Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number"),
-        Question(QUESTION, "the same where udev's database is out of sight"),
+        Need(f"{UDEV}/b*", "stable names: by-path, by-id, WWN, serial number", redact=kept_names),
+        Question(QUESTION, "the same where udev's database is out of sight", redact=kept_answer),
     ),
     SLOW,
     deadline=30.0,

@@ -9,6 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from sdstop.collectors.block.sysstat import without_host
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.evidence import slug
 from sdstop.core.host import Absent, Host, Malformed
@@ -247,6 +248,6 @@ IOSTAT = Collector(
     "Recorded iostat -x",
     read,
     (DiskActivity,),
-    (Need("cmd:iostat *", "what disks did, where somebody recorded it; never run on a live node"),),
+    (Need("cmd:iostat *", "what disks did, where somebody recorded it; never run", redact=without_host),),
     SLOW,
 )

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
+from sdstop.core.retention import lines_of, mount_table
 from sdstop.readings.device_names import DevicePath, unstable
 
 FSTAB = "/etc/fstab"
@@ -51,9 +52,19 @@ def parse_mdadm(text: str, file: str) -> Iterator[DevicePath]:
                     yield _row(file, use, name)
 
 
+def kept_mdadm(data: bytes) -> bytes:
+    """Return mdadm.conf(5) without comments, and without the lines that name administrators and programs."""
+    kept, ours = [], False
+    for line in data.splitlines():
+        text = line.partition(b"#")[0].rstrip()
+        ours = ours if text[:1].isspace() else text[:3].lower() in {b"dev", b"arr"}
+        kept += [text + b"\n"] if ours and text else []
+    return b"".join(kept)
+
+
 def _row(file: str, use: str, path: str) -> DevicePath:
     device = path.removeprefix("/dev/") if unstable(path) else None
-    return DevicePath(file, use, path, "file", device=device, origin=file, needle=path)
+    return DevicePath(holder=file, place=use, path=path, kind="file", device=device, origin=file, needle=path)
 
 
 def read(host: Host) -> Iterator[Reading]:
@@ -82,9 +93,14 @@ DEVICE_NAMES = Collector(
     read,
     (DevicePath,),
     (
-        Need(FSTAB, "by which names file systems are mounted"),
-        Need(MDADM[0], "by which names mdadm looks for members"),
-        Need(MDADM[1], "the same, on other distributions"),
+        Need(
+            FSTAB,
+            "by which names file systems are mounted; options are not kept",
+            keep=mount_table,
+            redact=lines_of(r"/dev/"),
+        ),
+        Need(MDADM[0], "by which names mdadm looks for members", keep=kept_mdadm),
+        Need(MDADM[1], "the same, on other distributions", keep=kept_mdadm),
     ),
     SLOW,
 )

@@ -7,17 +7,18 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Annotated, ClassVar
 
+from sdstop.collectors.block.sysstat import without_host
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import added
 
 MOST = 200_000
 """Lines of a day that are read."""
 
 
-class DiskDay(Reading, frozen=True):
+class DiskDay(Reading, frozen=True, kw_only=True):
     """What a disk did over the time that sysstat recorded, one row each; each figure is of intervals of minutes.
 
     `from_` and `to` are times of day as they are printed, in the node's own time zone.
@@ -31,18 +32,18 @@ class DiskDay(Reading, frozen=True):
         "device": Identity(ThingKind.DEVICE, Naming.DEV),
     }
 
-    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0")]
+    device: Annotated[str, Label("Device", "As sar names it: sda, or dev8-0", names=Name.DEVICE)]
     intervals: Annotated[int, Metric("Intervals", "Intervals that were recorded")]
-    since: Annotated[str, Fact("From", "End of the first interval")]
-    to: Annotated[str, Fact("To", "End of the last interval")]
+    since: Annotated[str, Fact("From", "End of the first interval", plain=True)]
+    to: Annotated[str, Fact("To", "End of the last interval", plain=True)]
     busy: Annotated[float, Metric("Busy", "Mean share of time with a request in flight", "ratio")]
     busy_most: Annotated[float, Metric("At most", "The same of the busiest interval", "ratio")]
-    busy_at: Annotated[str, Fact("At", "End of the busiest interval")]
+    busy_at: Annotated[str, Fact("At", "End of the busiest interval", plain=True)]
     wait: Annotated[float | None, Metric("await", "Mean time a request took, by requests", "seconds")]
     wait_most: Annotated[float | None, Metric("At most", "Longest mean time of an interval", "seconds")]
     requests: Annotated[float, Metric("tps", "Mean requests a second", "per_second")]
     bytes: Annotated[float | None, Metric("Bytes", "Mean bytes a second, both ways", "bytes_per_second")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 _TIME = re.compile(r"\d\d[:.]\d\d[:.]\d\d")
@@ -92,18 +93,18 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
     busiest, at = max((row["%util"], at) for at, row in rows)
     known = any(name in rows[0][1] for name in _MOVED)
     return DiskDay(
-        device,
-        count,
-        rows[0][0],
-        rows[-1][0],
-        added(row["%util"] for _, row in rows) / count / 100,
-        busiest / 100,
-        at,
-        added(wait * rate for wait, rate in waits) / requests if waits else None,
-        max((wait for wait, _ in waits), default=None),
-        requests / count,
-        added(moved) / count if known else None,
-        origin,
+        device=device,
+        intervals=count,
+        since=rows[0][0],
+        to=rows[-1][0],
+        busy=added(row["%util"] for _, row in rows) / count / 100,
+        busy_most=busiest / 100,
+        busy_at=at,
+        wait=added(wait * rate for wait, rate in waits) / requests if waits else None,
+        wait_most=max((wait for wait, _ in waits), default=None),
+        requests=requests / count,
+        bytes=added(moved) / count if known else None,
+        origin=origin,
     )
 
 
@@ -128,6 +129,6 @@ SAR = Collector(
     "Recorded sar -d",
     read,
     (DiskDay,),
-    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; it is never run"),),
+    (Need("cmd:sar *", "what disks did over a day, in a capture or a sosreport; never run", redact=without_host),),
     pace=SLOW,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,9 @@ from msgspec import Struct
 
 from sdstop.readings.disk import device_name
 
+PROPERTIES = ("ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_PATH", "DEVLINKS")
+"""What is read of udev's properties; others hold labels and names of file systems."""
+_LINKS = ("disk/by-path/", "disk/by-id/")
 _RANKS = ("wwn-", "nvme-eui.", "nvme-uuid.", "dm-name-", "md-name-", "md-uuid-", "ata-", "nvme-", "scsi-", "virtio-")
 
 
@@ -62,6 +66,34 @@ def parse_names(text: str) -> UdevNames:
             name, _, value = line[2:].partition("=")
             properties[name] = value
     return UdevNames(properties, tuple(links))
+
+
+def kept_names(data: bytes) -> bytes:
+    """Return the lines of a file of udev's database that are read."""
+    starts = (*(f"S:{link}" for link in _LINKS), *(f"E:{name}=" for name in PROPERTIES))
+    known = tuple(start.encode() for start in starts)
+    return b"".join(line for line in data.splitlines(keepends=True) if line.startswith(known))
+
+
+def kept_answer(data: bytes) -> bytes:
+    """Return udev's answer with the properties alone that are read; b"" for what is none."""
+    try:
+        said = json.loads(data)
+    except (ValueError, RecursionError):
+        return b""
+    if not isinstance(said, dict):
+        return b""
+    kept = {
+        device: {name: _links_of(value) if name == "DEVLINKS" else value for name, value in known.items()
+                 if name in PROPERTIES}
+        for device, known in said.items() if isinstance(known, dict)
+    }  # fmt: skip
+    return data if kept == said else json.dumps(kept).encode()
+
+
+def _links_of(value: object) -> str:
+    links = str(value).split()
+    return " ".join(link for link in links if link.removeprefix("/dev/").startswith(_LINKS))
 
 
 def answered_names(said: Any) -> dict[str, UdevNames]:

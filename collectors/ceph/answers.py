@@ -15,6 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.core.host import Malformed
+from sdstop.core.retention import json_texts
 from sdstop.core.text import is_whole, json_number, json_text, json_whole
 
 _WAIT = ("ceph", "--connect-timeout", "5")
@@ -39,6 +40,11 @@ SERIOUS = frozenset(
 )  # fmt: skip
 """Checks that mean data or redundancy; many others make a HEALTH_WARN of a matter of taste."""
 
+without_names = json_texts(
+    "fsid", "status", "overall_status", "quorum_names", "min_mon_release_name", "state_name", "severity", "name",
+    "type", "device_class", "devices", wording=("message",),
+)  # fmt: skip
+"""What redaction leaves of an answer: messages of health checks name hosts."""
 _OPTIONS = re.compile(r" (?:--connect-timeout[ =]\S+|(?:-f|--format)[ =]?json(?:-pretty)?)(?= |$)")
 _QUESTIONS = {
     "ceph -s": "status", "ceph status": "status", "ceph osd df tree": "tree", "ceph osd perf": "perf",
@@ -184,7 +190,7 @@ def _checks(health: Mapping[str, Any]) -> tuple[Check, ...]:
     return tuple(found)
 
 
-class Osd(Struct, frozen=True):
+class Osd(Struct, frozen=True, kw_only=True):
     """An OSD; sizes in bytes. `root`, `host` and `rack` say where it is in the tree; `up` None: not told."""
 
     number: int

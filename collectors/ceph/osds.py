@@ -112,7 +112,19 @@ def _volumes(host: Host, answers: dict[str, str]) -> dict[int, str]:
 def _carried(host: Host, here: dict[tuple[str | None, int], str]) -> Iterator[ClusterDevice]:
     node = host.maybe("/proc/sys/kernel/hostname") or "this node"
     for (fsid, number), disk in sorted(here.items(), key=lambda item: item[0][1]):
-        osd = Osd(number, "", node, None, None, None, None, None, None, None, None)
+        osd = Osd(
+            number=number,
+            root="",
+            host=node,
+            rack=None,
+            media=None,
+            weight=None,
+            reweight=None,
+            size=None,
+            used=None,
+            utilization=None,
+            up=None,
+        )
         yield _device(osd, name_of(fsid) if fsid else KIND, "", None, [], disk)
 
 
@@ -202,8 +214,8 @@ CEPH_OSDS = Collector(
         Command(ceph.HEALTH, "what is wrong with which OSD", "root, or whoever may read the keyring"),
         Command(ceph.DUMP, "the ratios of full and near full", "root, or whoever may read the keyring"),
         Command(ceph.STATUS, "which cluster it is", "root, or whoever may read the keyring"),
-        Need("cmd:ceph *", "the same, as others recorded it"),
-        Need("cmd:ceph-volume *", "which disk an OSD lies on, where somebody recorded it"),
+        Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
+        Need("cmd:ceph-volume *", "which disk an OSD lies on", redact=ceph.without_names),
         Need(f"list:{LOCAL}*", "OSDs of this node"),
         Need(f"{LOCAL}/*", "their cluster"),
         Need(f"link:{LOCAL}/*", "their device"),

@@ -12,7 +12,7 @@ from sdstop.core.collector import ONCE, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Denied, Failed, Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import whole
 
 BLOCK = "/sys/block"
@@ -31,7 +31,7 @@ _HIDDEN = re.compile(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig
 """How names of volumes end that are parts of others; LVM lets nothing else be called so (lib/misc/lvm-string.c)."""
 
 
-class LogicalVolume(Reading, frozen=True):
+class LogicalVolume(Reading, frozen=True, kw_only=True):
     """A logical volume, one row each, from the metadata on disks."""
 
     family: ClassVar[str] = "logical_volume"
@@ -50,11 +50,16 @@ class LogicalVolume(Reading, frozen=True):
         Join("volume", "parts", Stated("type", _OF_MEMBERS, Relation.STORED)),
     )
 
-    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets")]
-    type: Annotated[str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...")]
-    devices: Annotated[str | None, Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts")]
-    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache")]
-    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of")]
+    volume: Annotated[str, Label("Volume", "group/volume; one that is part of another has brackets", names=Name.VOLUME)]
+    type: Annotated[
+        str | None, Fact("Type", "Of its segments: linear, striped, raid10, cache, writecache, thin ...", plain=True)
+    ]
+    devices: Annotated[
+        str | None,
+        Fact("Devices", "What it lies on, with commas: devices, or volumes that are parts", names=Name.VOLUME),
+    ]
+    pool: Annotated[str | None, Fact("Pool", "Its pool: of a cached volume the cache", names=Name.VOLUME)]
+    origin: Annotated[str | None, Fact("Origin", "What it caches, or is a snapshot of", names=Name.VOLUME)]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int | None, Metric("Size", "Size", "bytes")]
     stripes: Annotated[int | None, Metric("Stripes", "Devices that its first segment is spread over")]
@@ -109,16 +114,16 @@ def parse(text: str) -> Iterator[LogicalVolume]:
     for volume, parts in found.items():
         first = parts[0]
         yield LogicalVolume(
-            volume,
-            ",".join(dict.fromkeys(str(part["segtype"]) for part in parts if part.get("segtype"))) or None,
-            ",".join(dict.fromkeys(name for part in parts for name in _devices(part.get("devices")))) or None,
-            _word(first.get("pool_lv")),
-            _word(first.get("origin")),
-            len(parts),
-            _number(first.get("lv_size")),
-            _number(first.get("stripes")),
-            _number(first.get("stripe_size")) or None,
-            _number(first.get("chunk_size")) or None,
+            volume=volume,
+            type=",".join(dict.fromkeys(str(part["segtype"]) for part in parts if part.get("segtype"))) or None,
+            devices=",".join(dict.fromkeys(name for part in parts for name in _devices(part.get("devices")))) or None,
+            pool=_word(first.get("pool_lv")),
+            origin=_word(first.get("origin")),
+            segments=len(parts),
+            size=_number(first.get("lv_size")),
+            stripes=_number(first.get("stripes")),
+            stripe_size=_number(first.get("stripe_size")) or None,
+            chunk_size=_number(first.get("chunk_size")) or None,
         )
 
 

@@ -12,7 +12,7 @@ from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Naming, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 BLOCK = "/sys/block"
 
@@ -41,10 +41,14 @@ class MappedDevice(Reading, frozen=True):
         ),
     }
 
-    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper")]
-    volume: Annotated[str, Fact("Volume", "Name as an operator reads it: group/volume of LVM, else the mapping's")]
-    device: Annotated[str | None, Fact("Device", "Kernel name")]
-    targets: Annotated[str, Fact("Targets", "What its segments are made by, with commas: linear, raid, crypt, cache")]
+    mapping: Annotated[str, Label("Mapping", "Name in /dev/mapper", names=Name.MAPPING)]
+    volume: Annotated[
+        str, Fact("Volume", "Name as an operator reads it: group/volume of LVM, else the mapping's", names=Name.VOLUME)
+    ]
+    device: Annotated[str | None, Fact("Device", "Kernel name", names=Name.DEVICE)]
+    targets: Annotated[
+        str, Fact("Targets", "What its segments are made by, with commas: linear, raid, crypt, cache", plain=True)
+    ]
     segments: Annotated[int, Metric("Segments", "Stretches of which it is made")]
     size: Annotated[int, Metric("Size", "Size", "bytes")]
 

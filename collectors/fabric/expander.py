@@ -15,7 +15,7 @@ from sdstop.collectors.fabric import smp
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host, Malformed, Output, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State, Unplaced
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, Unplaced
 from sdstop.core.text import whole
 
 PROMPT = 5.0
@@ -38,7 +38,7 @@ _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 
 
-class SasExpander(Reading, frozen=True):
+class SasExpander(Reading, frozen=True, kw_only=True):
     """An expander as it answers for itself, one row each.
 
     `changes` is a number of 16 bits that it counts up with every link behind it that comes, goes or changes.
@@ -56,17 +56,19 @@ class SasExpander(Reading, frozen=True):
         "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
     }
 
-    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
+    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     state: Annotated[
         str | None, State("State", "answers, no answer, refuses, not asked; nothing where nobody could ask")
     ]
-    reason: Annotated[str | None, Fact("Why", "Why it is not asked, or what it said instead", export=False)]
+    reason: Annotated[
+        str | None, Fact("Why", "Why it is not asked, or what it said instead", export=False, names=Name.TEXT)
+    ]
     changes: Annotated[int | None, Metric("Changes", "Links that came, went or changed, by its own count")]
     phys: Annotated[int | None, Metric("Phys", "Phys that it has")]
     links: Annotated[int | None, Metric("Links", "Phys with something attached")]
     vacant: Annotated[int | None, Metric("Vacant", "Phys that are not built in, or in another zone")]
     zoning: Annotated[bool | None, Metric("Zoning", "1 if zoning is enabled")]
-    told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False)]
+    told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
 
 
 class SasExpanderActivity(Reading, frozen=True):
@@ -80,7 +82,7 @@ class SasExpanderActivity(Reading, frozen=True):
         "expander": Identity(ThingKind.EXPANDER, Naming.SCSI),
     }
 
-    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER")]
+    expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
     changes: Annotated[int, Metric("Changes", "Links that came, went or changed")]
     before: Annotated[int | None, Metric("Links before", "Phys with something attached, then", export=False)]
@@ -128,15 +130,15 @@ class Talk:
         general = self.general
         first = min((number for number, log in self.logs.items() if log.changes is not None), default=None)
         return SasExpander(
-            self.name,
-            self.state,
-            self.reason or None if self.state != "answers" else None,
-            self.changes,
-            general.phys if general is not None and general.phys is not None else phys,
-            links,
-            len(self.vacant) if self.found or self.logs else None,
-            general.zoning if general is not None else None,
-            self.key(GENERAL) if general is not None or first is None else self.told(first),
+            expander=self.name,
+            state=self.state,
+            reason=self.reason or None if self.state != "answers" else None,
+            changes=self.changes,
+            phys=general.phys if general is not None and general.phys is not None else phys,
+            links=links,
+            vacant=len(self.vacant) if self.found or self.logs else None,
+            zoning=general.zoning if general is not None else None,
+            told=self.key(GENERAL) if general is not None or first is None else self.told(first),
         )
 
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:

@@ -12,7 +12,7 @@ from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, files
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
 from sdstop.readings.disk import device_name
 
 BLOCK = "/sys/block"
@@ -62,13 +62,15 @@ class Hba(Reading, frozen=True):
         Join("hba", "node", Relation.LOCATED),
     )
 
-    hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it")]
-    kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage")]
-    device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI")]
-    driver: Annotated[str | None, Fact("Driver", "Kernel driver")]
-    firmware: Annotated[str | None, Fact("Firmware", "Firmware that it runs, where its driver says so")]
-    port: Annotated[str | None, Fact("Port", "PCI address of the port above it")]
-    port_device_id: Annotated[str | None, Fact("Port's device", "vendor:device of the port above", export=False)]
+    hba: Annotated[str, Label("HBA", "PCI address; hostN where sg_map alone tells of it", plain=True)]
+    kind: Annotated[str, Fact("Kind", "scsi, ide, raid, ata, sata, sas, nvme, or storage", plain=True)]
+    device_id: Annotated[str | None, Fact("Device", "vendor:device, as numbers of PCI", plain=True)]
+    driver: Annotated[str | None, Fact("Driver", "Kernel driver", plain=True)]
+    firmware: Annotated[str | None, Fact("Firmware", "Firmware that it runs, where its driver says so", plain=True)]
+    port: Annotated[str | None, Fact("Port", "PCI address of the port above it", plain=True)]
+    port_device_id: Annotated[
+        str | None, Fact("Port's device", "vendor:device of the port above", export=False, plain=True)
+    ]
     node: Annotated[int | None, Metric("NUMA node", "NUMA node that it is near to", exact=True)]
     speed: Annotated[float | None, Metric("Speed", "Transfers per second of a lane, now", "per_second")]
     width: Annotated[int | None, Metric("Lanes", "Lanes in use")]
@@ -77,11 +79,12 @@ class Hba(Reading, frozen=True):
     port_max_speed: Annotated[float | None, Metric("Port's speed", "The most that the port above can", "per_second")]
     port_max_width: Annotated[int | None, Metric("Port's lanes", "The most that the port above can")]
     node_by: Annotated[
-        str | None, Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False)
+        str | None,
+        Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True),
     ] = None
 
 
-class DiskPath(Reading, frozen=True):
+class DiskPath(Reading, frozen=True, kw_only=True):
     """The way from a disk to its HBA, one row a disk that hangs on PCI."""
 
     family: ClassVar[str] = "disk_path"
@@ -103,16 +106,20 @@ class DiskPath(Reading, frozen=True):
         Join("bay", "enclosure", Relation.PART),
     )
 
-    device: Annotated[str, Label("Device", "Kernel name")]
-    hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it")]
-    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)")]
-    port: Annotated[str | None, Fact("Port", "SAS port of the HBA")]
-    expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to")]
-    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric")]
-    enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
+    hba: Annotated[str, Fact("HBA", "PCI address; hostN where sg_map alone tells of it", plain=True)]
+    host: Annotated[str | None, Fact("Host", "SCSI host (hostN)", plain=True)]
+    port: Annotated[str | None, Fact("Port", "SAS port of the HBA", plain=True)]
+    expander: Annotated[str | None, Fact("Expander", "SAS expander that the disk is attached to", plain=True)]
+    end_device: Annotated[str | None, Fact("End device", "The disk's name in the SAS fabric", plain=True)]
+    enclosure: Annotated[
+        str | None, Fact("Enclosure", "Identifier of the enclosure", export=False, names=Name.IDENTIFIER)
+    ]
     bay: Annotated[int | None, Metric("Bay", "Bay in the enclosure", export=False)]
-    model: Annotated[str | None, Fact("Model", "Vendor and model, where sg_map alone tells them", export=False)] = None
-    told: Annotated[str | None, Fact("Told by", "Evidence, if not sysfs", export=False)] = None
+    model: Annotated[
+        str | None, Fact("Model", "Vendor and model, where sg_map alone tells them", export=False, plain=True)
+    ] = None
+    told: Annotated[str | None, Fact("Told by", "Evidence, if not sysfs", export=False, names=Name.EVIDENCE)] = None
 
 
 _SPEED = re.compile(r"(\d{1,3}(?:\.\d)?) GT/s(?: PCIe)?")
@@ -235,7 +242,18 @@ def _mapped(host: Host) -> Iterable[Reading]:
         for row in rows:
             place = f"host{row.host}"
             model = " ".join(filter(None, (row.vendor, row.model))) or None
-            yield DiskPath(row.device or "", place, place, None, None, None, None, None, model, told)
+            yield DiskPath(
+                device=row.device or "",
+                hba=place,
+                host=place,
+                port=None,
+                expander=None,
+                end_device=None,
+                enclosure=None,
+                bay=None,
+                model=model,
+                told=told,
+            )
         for number in sorted({row.host for row in rows}):
             yield Hba(f"host{number}", "scsi", *(None,) * 12)
         if rows:

@@ -10,7 +10,7 @@ from sdstop.collectors.fabric.locality import NODES, PCI, functions, node_cpus, 
 from sdstop.core.collector import SLOW, Collector, Need
 from sdstop.core.host import Absent, Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, files
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
 
 IRQ = "/proc/irq"
 MOST = 128
@@ -18,7 +18,7 @@ MOST = 128
 _KINDS = {1: "storage", 2: "network"}
 
 
-class CardInterrupts(Reading, frozen=True):
+class CardInterrupts(Reading, frozen=True, kw_only=True):
     """A PCI function of storage or network and its message interrupts, one row each.
 
     Counts are of interrupts, not of how often they came. `far` ones go to CPUs of other nodes alone; None where the
@@ -39,13 +39,13 @@ class CardInterrupts(Reading, frozen=True):
         Join("card", "node", Relation.LOCATED),
     )
 
-    card: Annotated[str, Label("Card", "PCI address")]
-    kind: Annotated[str, Fact("Kind", "storage or network")]
-    interfaces: Annotated[str | None, Fact("Interfaces", "Network interfaces of it, with commas")]
+    card: Annotated[str, Label("Card", "PCI address", plain=True)]
+    kind: Annotated[str, Fact("Kind", "storage or network", plain=True)]
+    interfaces: Annotated[str | None, Fact("Interfaces", "Network interfaces of it, with commas", names=Name.INTERFACE)]
     node: Annotated[int | None, Metric("NUMA node", "NUMA node that the card is near to", exact=True)]
-    node_by: Annotated[str | None, Fact("Known by", "firmware, bridge (above it), or cpus", export=False)]
+    node_by: Annotated[str | None, Fact("Known by", "firmware, bridge (above it), or cpus", export=False, plain=True)]
     irqs: Annotated[int, Metric("Interrupts", "Message interrupts that it has")]
-    cpus: Annotated[str | None, Fact("CPUs", "CPUs that take them, as 0-7,16-23", export=False)]
+    cpus: Annotated[str | None, Fact("CPUs", "CPUs that take them, as 0-7,16-23", export=False, plain=True)]
     far: Annotated[int | None, Metric("Far", "Interrupts that only CPUs of other nodes take")]
     first_far: Annotated[int | None, Metric("First far", "Number of the first of those", export=False)] = None
 
@@ -75,15 +75,15 @@ def _card(host: Host, address: str, kind: str, irqs: list[int], nodes: Mapping[i
     known = {irq: cpus for irq, cpus in taken.items() if cpus}
     far = [irq for irq, cpus in known.items() if near and not cpus & near] if near else None
     return CardInterrupts(
-        address,
-        kind,
-        ",".join(host.names(f"{PCI}/{address}/net")) if kind == "network" else None,
-        node,
-        by,
-        len(irqs),
-        cpulist(cpu for cpus in known.values() for cpu in cpus) if known else None,
-        len(far) if far is not None and known else None,
-        far[0] if far else None,
+        card=address,
+        kind=kind,
+        interfaces=",".join(host.names(f"{PCI}/{address}/net")) if kind == "network" else None,
+        node=node,
+        node_by=by,
+        irqs=len(irqs),
+        cpus=cpulist(cpu for cpus in known.values() for cpu in cpus) if known else None,
+        far=len(far) if far is not None and known else None,
+        first_far=far[0] if far else None,
     )
 
 

@@ -11,7 +11,7 @@ from sdstop.collectors.fabric.place import is_function
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, files
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, files
 
 NODES = "/sys/devices/system/node"
 NET = "/sys/class/net"
@@ -38,9 +38,11 @@ class NumaNode(Reading, frozen=True):
         "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
     }
 
-    node: Annotated[str, Label("Node", "nodeN")]
-    cpus: Annotated[str | None, Fact("CPUs", "CPUs of the node, as 0-7,16-23; empty: none")]
-    distance: Annotated[str | None, Fact("Distance", "To each node, by the firmware: 10 is local", export=False)]
+    node: Annotated[str, Label("Node", "nodeN", plain=True)]
+    cpus: Annotated[str | None, Fact("CPUs", "CPUs of the node, as 0-7,16-23; empty: none", plain=True)]
+    distance: Annotated[
+        str | None, Fact("Distance", "To each node, by the firmware: 10 is local", export=False, plain=True)
+    ]
     memory: Annotated[int | None, Metric("Memory", "Memory of the node", "bytes")]
     free: Annotated[int | None, Metric("Free", "Memory that nothing uses", "bytes")]
     local: Annotated[int | None, Metric("Local", "Pages that tasks running here got here", kind=Kind.COUNTER)] = None
@@ -69,7 +71,7 @@ class NumaActivity(Reading, frozen=True):
         "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA),
     }
 
-    node: Annotated[str, Label("Node", "nodeN")]
+    node: Annotated[str, Label("Node", "nodeN", plain=True)]
     pages_per_second: Annotated[float, Metric("Pages/s", "Pages got from this node", "per_second")]
     missed_per_second: Annotated[float | None, Metric("Missed/s", "Of these, that belong elsewhere", "per_second")]
     foreign_per_second: Annotated[
@@ -92,10 +94,10 @@ class InterfaceNode(Reading, frozen=True):
     }
     joins = (Join("interface", "node", Relation.LOCATED),)
 
-    interface: Annotated[str, Label("Interface", "Kernel name")]
+    interface: Annotated[str, Label("Interface", "Kernel name", names=Name.INTERFACE)]
     node: Annotated[int | None, Metric("NUMA node", "None: the firmware does not say", exact=True)]
     node_by: Annotated[
-        str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False)
+        str | None, Fact("Known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True)
     ] = None
 
 

@@ -30,7 +30,7 @@ from sdstop.collectors.fabric.place import PciePath, enclosure_of, parse_place
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, State, files
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, State, files
 
 PHYS = "/sys/class/sas_phy"
 PORTS = "/sys/class/sas_port"
@@ -61,12 +61,16 @@ class SasPhy(Reading, frozen=True):
         Join("phy", "owner", Relation.PART),
     )
 
-    phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander")]
-    owner: Annotated[str, Fact("Of", "The host (hostN) or expander (expander-H:N) that it belongs to")]
+    phy: Annotated[str, Label("Phy", "phy-HOST:NUMBER of an HBA, phy-HOST:EXPANDER:NUMBER of an expander", plain=True)]
+    owner: Annotated[str, Fact("Of", "The host (hostN) or expander (expander-H:N) that it belongs to", plain=True)]
     number: Annotated[int | None, Metric("Number", "Number of the phy at its owner", export=False)]
-    port: Annotated[str | None, Fact("Port", "The port that it is part of, as long as something is attached")]
-    attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end")]
-    address: Annotated[str | None, Fact("Address", "SAS address of what is at the other end", export=False)]
+    port: Annotated[
+        str | None, Fact("Port", "The port that it is part of, as long as something is attached", plain=True)
+    ]
+    attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end", plain=True)]
+    address: Annotated[
+        str | None, Fact("Address", "SAS address of what is at the other end", export=False, names=Name.IDENTIFIER)
+    ]
     state: Annotated[
         str | None, State("State", "up, vacant, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")
     ]
@@ -85,7 +89,9 @@ class SasPhy(Reading, frozen=True):
     reset_problems: Annotated[
         int | None, Metric("Reset problems", "Times the link did not come up after a reset", kind=Kind.COUNTER)
     ] = None
-    told: Annotated[str | None, Fact("Told by", "Evidence of the counters, if not sysfs", export=False)] = None
+    told: Annotated[
+        str | None, Fact("Told by", "Evidence of the counters, if not sysfs", export=False, names=Name.EVIDENCE)
+    ] = None
 
     def source(self, field: str = "") -> Source | None:
         """Return the attribute that holds the field (the state, if not named), or the command that told it."""
@@ -109,7 +115,7 @@ class SasPhyActivity(Reading, frozen=True):
         "phy": Identity(ThingKind.PHY, Naming.SCSI),
     }
 
-    phy: Annotated[str, Label("Phy", "Name of the phy")]
+    phy: Annotated[str, Label("Phy", "Name of the phy", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
     invalid_dwords_per_second: Annotated[float | None, Metric("Invalid dwords/s", "Dwords of no code", "per_second")]
     disparity_errors_per_second: Annotated[float | None, Metric("Disparity/s", "Of wrong disparity", "per_second")]
@@ -124,7 +130,7 @@ class SasPort(Reading, frozen=True):
     title: ClassVar[str] = "SAS ports"
     rows_of = Source(f"{PORTS}/{{port}}/num_phys")
 
-    port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER")]
+    port: Annotated[str, Label("Port", "port-HOST:NUMBER, or port-HOST:EXPANDER:NUMBER", plain=True)]
     phys: Annotated[int | None, Metric("Phys", "How many phys it has: a wide port has several")]
 
 
@@ -157,15 +163,17 @@ class SasDevice(Reading, frozen=True):
         Join("bay", "enclosure", Relation.PART),
     )
 
-    device: Annotated[str, Label("Device", "expander-H:N or end_device-...")]
-    kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander")]
-    address: Annotated[str | None, Fact("Address", "SAS address", export=False)]
-    host: Annotated[str | None, Fact("Host", "SCSI host that it is reached through")]
-    port: Annotated[str | None, Fact("Port", "Port that leads to it")]
-    above: Annotated[str | None, Fact("Above", "Expander or host that the port belongs to")]
-    enclosure: Annotated[str | None, Fact("Enclosure", "Identifier of the enclosure", export=False)]
+    device: Annotated[str, Label("Device", "expander-H:N or end_device-...", plain=True)]
+    kind: Annotated[str | None, Fact("Kind", "end device, edge expander, fanout expander", plain=True)]
+    address: Annotated[str | None, Fact("Address", "SAS address", export=False, names=Name.IDENTIFIER)]
+    host: Annotated[str | None, Fact("Host", "SCSI host that it is reached through", plain=True)]
+    port: Annotated[str | None, Fact("Port", "Port that leads to it", plain=True)]
+    above: Annotated[str | None, Fact("Above", "Expander or host that the port belongs to", plain=True)]
+    enclosure: Annotated[
+        str | None, Fact("Enclosure", "Identifier of the enclosure", export=False, names=Name.IDENTIFIER)
+    ]
     bay: Annotated[int | None, Metric("Bay", "Number of the bay in the enclosure", export=False)]
-    product: Annotated[str | None, Fact("Product", "Vendor and product of an expander")]
+    product: Annotated[str | None, Fact("Product", "Vendor and product of an expander", plain=True)]
 
 
 _RATE = re.compile(r"(\d{1,3}(?:\.\d{1,2})?) Gbit")

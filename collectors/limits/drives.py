@@ -58,6 +58,12 @@ def parse_domain(text: str) -> list[QemuDrive]:
 
     Raises Malformed.
     """
+    domain = _domain(text)
+    return [_disk(domain.findtext("name") or "", disk) for disk in domain.findall("devices/disk")]
+
+
+def _domain(text: str) -> ET.Element:
+    """Return a domain of libvirt that has a name. Raises Malformed."""
     if "<!DOCTYPE" in text or "<!ENTITY" in text:  # libvirt writes none; entities could grow without bound
         raise Malformed("a domain of libvirt with a document type")
     import xml.etree.ElementTree as ET  # noqa: PLC0415  # few nodes have any, and it takes time to import
@@ -67,10 +73,35 @@ def parse_domain(text: str) -> list[QemuDrive]:
     except (ET.ParseError, ValueError) as error:
         raise Malformed(f"a domain of libvirt: {error}") from error
     domain = root if root.tag == "domain" else root.find("domain")
-    name = domain.findtext("name") if domain is not None else None
-    if domain is None or not name:
+    if domain is None or not domain.findtext("name"):
         raise Malformed("no domain of libvirt with a name")
-    return [_disk(name, disk) for disk in domain.findall("devices/disk")]
+    return domain
+
+
+_SOURCE = ("dev", "file", "protocol", "name", "pool", "volume")
+
+
+def kept_domain(data: bytes) -> bytes:
+    """Return what `parse_domain` reads of a domain; b"" for none. Others of its parts hold passwords of consoles."""
+    try:
+        domain = _domain(data.decode("utf-8", "replace"))
+    except Malformed:
+        return b""
+    import xml.etree.ElementTree as ET  # noqa: PLC0415
+
+    made = ET.Element("domain")
+    ET.SubElement(made, "name").text = domain.findtext("name")
+    devices = ET.SubElement(made, "devices")
+    for disk in domain.findall("devices/disk"):
+        kept = ET.SubElement(devices, "disk")
+        for name, attributes in (("source", _SOURCE), ("target", ("dev",))):
+            if (item := disk.find(name)) is not None:
+                ET.SubElement(kept, name, {key: item.get(key, "") for key in attributes if key in item.attrib})
+        if (tune := disk.find("iotune")) is not None:
+            limits = ET.SubElement(kept, "iotune")
+            for item in tune:
+                ET.SubElement(limits, item.tag).text = item.text
+    return ET.tostring(made, encoding="utf-8")
 
 
 def _disk(machine: str, disk: ET.Element) -> QemuDrive:

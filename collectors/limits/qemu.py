@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sdstop.collectors.limits.drives import QemuDrive, limits_of, parse_domain
+from sdstop.collectors.limits.drives import QemuDrive, kept_domain, limits_of, parse_domain
 from sdstop.collectors.limits.machines import QUESTION, drives
 from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
@@ -84,7 +84,7 @@ QEMU = Collector(
     (Limit,),
     (
         Question(QUESTION, "limits of the drives of running machines", "root, for libvirt's state", drives),
-        *(Need(path, "the same, where somebody recorded libvirt's files") for path in FILES),
+        *(Need(path, "the same, where somebody recorded libvirt's files", keep=kept_domain) for path in FILES),
         *(Need(f"list:{path.rpartition('/')[0]}", "which machines those are of") for path in FILES),
         Need("link:/dev/*", "the device's name"),
     ),

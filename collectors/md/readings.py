@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State, files
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 from sdstop.readings.rebuild import MDSTAT
 
 
@@ -32,14 +32,16 @@ class Array(Reading, frozen=True):
         "array": Identity(ThingKind.ARRAY, Naming.DEV),
     }
 
-    array: Annotated[str, Label("Array", "Kernel name of the array")]
+    array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
     state: Annotated[
         str,
         State("State", "array_state of sysfs (clean, active, inactive, broken ...), else what mdstat says"),
     ]
-    level: Annotated[str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container")]
-    layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...")]
-    metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none")]
+    level: Annotated[
+        str | None, Fact("Level", "raid0, raid1, raid4, raid5, raid6, raid10, linear, container", plain=True)
+    ]
+    layout: Annotated[str | None, Fact("Layout", "How data is laid out: near=2, left-symmetric ...", plain=True)]
+    metadata: Annotated[str | None, Fact("Metadata", "Superblock: 0.90, 1.2, external:imsm, none", plain=True)]
     size: Annotated[int | None, Metric("Size", "Usable size of the array", "bytes")]
     chunk: Annotated[int | None, Metric("Chunk", "Bytes that stand together on one member", "bytes")]
     near_copies: Annotated[
@@ -60,18 +62,18 @@ class Array(Reading, frozen=True):
     ]
     spares: Annotated[int | None, Metric("Spares", "Members that hold no slot; None while it does not run")]
     failed: Annotated[int, Metric("Failed", "Members marked faulty that are still listed")]
-    slots: Annotated[str | None, Fact("Slots", "One letter a slot: U in sync, _ not", export=False)]
+    slots: Annotated[str | None, Fact("Slots", "One letter a slot: U in sync, _ not", export=False, plain=True)]
     action: Annotated[
         str | None,
         State("Action", "What md does: idle, recover, resync, check, repair, reshape, frozen"),
     ]
-    last_action: Annotated[str | None, Fact("Last action", "What md did last", export=False)]
+    last_action: Annotated[str | None, Fact("Last action", "What md did last", export=False, plain=True)]
     mismatch: Annotated[
         int | None,
         Metric("Mismatch", "What the last check found to differ (over-counts)", "bytes", scale=512),
     ]
-    policy: Annotated[str | None, Fact("Policy", "How it stays consistent: resync, bitmap, journal, ppl")]
-    bitmap: Annotated[str | None, Fact("Bitmap", "Where its write-intent bitmap is, None without one")]
+    policy: Annotated[str | None, Fact("Policy", "How it stays consistent: resync, bitmap, journal, ppl", plain=True)]
+    bitmap: Annotated[str | None, Fact("Bitmap", "Where its write-intent bitmap is, None without one", names=Name.PATH)]
     bitmap_chunk: Annotated[
         int | None,
         Metric("Bitmap chunk", "Bytes of the device that one bit stands for", "bytes", export=False),
@@ -106,13 +108,13 @@ class Member(Reading, frozen=True):
     }
     joins = (Join("array", "device", Relation.MEMBER),)
 
-    array: Annotated[str, Label("Array", "Kernel name of the array")]
-    device: Annotated[str, Label("Device", "Kernel name of the member")]
+    array: Annotated[str, Label("Array", "Kernel name of the array", names=Name.DEVICE)]
+    device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
     slot: Annotated[int | None, Metric("Slot", "Place in the array; None for spares, journals, failed")]
     state: Annotated[
         str, State("State", "in_sync, rebuilding, spare, faulty, journal, replacement; unknown if not told")
     ]
-    flags: Annotated[str | None, Fact("Flags", "All words of the kernel's state", export=False)]
+    flags: Annotated[str | None, Fact("Flags", "All words of the kernel's state", export=False, plain=True)]
     errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected", kind=Kind.COUNTER)]
     bad_blocks: Annotated[int | None, Metric("Bad ranges", "Ranges in the member's bad block list")]
     size: Annotated[int | None, Metric("Size", "Bytes of the member that the array uses", "bytes")]

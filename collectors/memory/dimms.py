@@ -15,7 +15,7 @@ from sdstop.collectors.memory.smbios import MemoryDevice, Processor, Table
 from sdstop.core.collector import ONCE, Collector, Need
 from sdstop.core.host import Absent, Host, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 TABLE = "/sys/firmware/dmi/tables/DMI"
 CPUINFO = "/proc/cpuinfo"
@@ -24,7 +24,7 @@ _BUS = 8
 """Bytes of one transfer of a module; the two halves of DDR5's make as many."""
 
 
-class Dimm(Reading, frozen=True):
+class Dimm(Reading, frozen=True, kw_only=True):
     """A slot for a memory module, one row each, empty ones as well; read once, as a module changes with the power off.
 
     Speeds are in transfers a second, of 8 bytes each.
@@ -43,9 +43,15 @@ class Dimm(Reading, frozen=True):
         Join("channel", "socket", Relation.PART),
     )
 
-    slot: Annotated[str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart")]
-    socket: Annotated[str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it")]
-    channel: Annotated[str | None, Fact("Channel", "Channel of that processor, where the slots' names prove it")]
+    slot: Annotated[
+        str, Label("Slot", "Name on the board, with the bank's where that is needed to tell slots apart", plain=True)
+    ]
+    socket: Annotated[
+        str | None, Fact("Socket", "Processor that it is at, from 0, where the slots' names prove it", plain=True)
+    ]
+    channel: Annotated[
+        str | None, Fact("Channel", "Channel of that processor, where the slots' names prove it", plain=True)
+    ]
     size: Annotated[int | None, Metric("Size", "Bytes of the module, 0 of an empty slot", "bytes")]
     speed: Annotated[
         int | None, Metric("Rated", "Transfers per second that the module is made for", "per_second", scale=_TRANSFERS)
@@ -53,15 +59,15 @@ class Dimm(Reading, frozen=True):
     configured: Annotated[
         int | None, Metric("Runs at", "Transfers per second that it is set to", "per_second", scale=_TRANSFERS)
     ]
-    type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...")]
+    type: Annotated[str | None, Fact("Type", "DDR3, DDR4, DDR5 ...", plain=True)]
     rank: Annotated[int | None, Metric("Ranks", "Ranks of the module")]
-    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it")]
-    part: Annotated[str | None, Fact("Part", "Part number")]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
-    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
+    maker: Annotated[str | None, Fact("Maker", "Manufacturer, as the firmware has it", plain=True)]
+    part: Annotated[str | None, Fact("Part", "Part number", plain=True)]
+    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
-class MemorySocket(Reading, frozen=True):
+class MemorySocket(Reading, frozen=True, kw_only=True):
     """A populated processor socket and its memory, one row each.
 
     What is not known of the slots (whose they are) is None. `used` counts channels with a module; with `at_most` it is
@@ -75,9 +81,11 @@ class MemorySocket(Reading, frozen=True):
         "socket": Identity(ThingKind.SOCKET, Naming.SOCKET),
     }
 
-    socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware")]
-    cpu: Annotated[str | None, Fact("Processor", "Model")]
-    basis: Annotated[str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)")]
+    socket: Annotated[str, Label("Socket", "Processor socket, from 0, in the order of the firmware", plain=True)]
+    cpu: Annotated[str | None, Fact("Processor", "Model", plain=True)]
+    basis: Annotated[
+        str | None, Fact("Known by", "How the channels are known: cpu, or slots (their names)", plain=True)
+    ]
     virtual: Annotated[bool, Metric("Virtual", "1 if the firmware is that of a virtual machine", export=False)]
     channels: Annotated[int | None, Metric("Channels", "Memory channels that can be filled")]
     used: Annotated[int | None, Metric("Used", "Memory channels that have a module, at most")]
@@ -95,8 +103,8 @@ class MemorySocket(Reading, frozen=True):
     possible: Annotated[
         float | None, Metric("Possible", "The same with all channels in use, at this speed", "bytes_per_second")
     ]
-    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False)] = TABLE
-    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False)] = ""
+    where: Annotated[str, Fact("Where", "Evidence that tells it", export=False, names=Name.EVIDENCE)] = TABLE
+    needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -148,9 +156,19 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
     for name, device, place in zip(_names(devices), devices, found, strict=True):
         socket = None if place.socket is None else str(place.socket)
         yield Dimm(
-            name, socket, place.channel, device.size, device.speed, device.configured, device.type, device.rank,
-            device.manufacturer, device.part, where, device.locator or device.bank or "",
-        )  # fmt: skip
+            slot=name,
+            socket=socket,
+            channel=place.channel,
+            size=device.size,
+            speed=device.speed,
+            configured=device.configured,
+            type=device.type,
+            rank=device.rank,
+            maker=device.manufacturer,
+            part=device.part,
+            where=where,
+            needle=device.locator or device.bank or "",
+        )
     # Of a slot whose socket is unknown it matters whether a module is in it.
     certain = all(p.socket is not None for p, d in zip(found, devices, strict=True) if d.size != 0)
     whole = all(place.socket is not None for place in found)
@@ -212,11 +230,22 @@ def _socket(
     speeds = [d.configured or d.speed for d in devices if d.size]
     speed = min((s for s in speeds if s is not None), default=None) if None not in speeds else None
     return MemorySocket(
-        str(n), model, basis, virtual, channels, used, at_most, slots, dimms, capacity, kind.fastest if kind else None,
-        None if speed is None or used is None else used * speed * _TRANSFERS * _BUS,
-        None if speed is None or channels is None else channels * speed * _TRANSFERS * _BUS,
-        where, (processor.version or processor.designation or ""),
-    )  # fmt: skip
+        socket=str(n),
+        cpu=model,
+        basis=basis,
+        virtual=virtual,
+        channels=channels,
+        used=used,
+        at_most=at_most,
+        slots=slots,
+        dimms=dimms,
+        capacity=capacity,
+        fastest=kind.fastest if kind else None,
+        peak=None if speed is None or used is None else used * speed * _TRANSFERS * _BUS,
+        possible=None if speed is None or channels is None else channels * speed * _TRANSFERS * _BUS,
+        where=where,
+        needle=(processor.version or processor.designation or ""),
+    )
 
 
 DIMMS = Collector(
@@ -225,9 +254,18 @@ DIMMS = Collector(
     read,
     (Dimm, MemorySocket),
     (
-        Need(TABLE, "slots, modules, processors, as the firmware has them, serial numbers included", "root"),
+        Need(
+            TABLE,
+            "slots, modules, processors, as the firmware has them, serial numbers included",
+            "root",
+            redact=smbios.without_serials,
+        ),
         Need(CPUINFO, "the processors' model, where the firmware does not have it"),
-        Need("cmd:dmidecode*", "the same as text, where somebody recorded it; never run"),
+        Need(
+            "cmd:dmidecode*",
+            "the same as text, where somebody recorded it; never run",
+            redact=dmidecode.without_serials,
+        ),
     ),
     ONCE,
     deadline=5.0,

@@ -35,8 +35,8 @@ class MemoryController(Reading, frozen=True):
         "controller": Identity(ThingKind.CONTROLLER, Naming.EDAC),
     }
 
-    controller: Annotated[str, Label("Controller", "mcN")]
-    name: Annotated[str | None, Fact("Name", "What its driver calls it")]
+    controller: Annotated[str, Label("Controller", "mcN", plain=True)]
+    name: Annotated[str | None, Fact("Name", "What its driver calls it", plain=True)]
     size: Annotated[int | None, Metric("Memory", "Memory behind it", "bytes")]
     counted_for: Annotated[float | None, Metric("Counted for", "Time since the counts began", "seconds")]
     corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
@@ -60,10 +60,12 @@ class MemoryErrors(Reading, frozen=True):
     }
     joins = (Join("place", "controller", Relation.ATTACHED),)
 
-    place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN")]
-    controller: Annotated[str, Fact("Controller", "mcN")]
-    label: Annotated[str | None, Fact("Name", "Name of the slot, by the driver or by who labelled it")]
-    location: Annotated[str | None, Fact("Location", "As the hardware counts: channel 1 slot 0", export=False)]
+    place: Annotated[str, Label("Place", "mcN/dimmN, mcN/rankN; of old kernels mcN/csrowN/chN", plain=True)]
+    controller: Annotated[str, Fact("Controller", "mcN", plain=True)]
+    label: Annotated[str | None, Fact("Name", "Name of the slot, by the driver or by who labelled it", plain=True)]
+    location: Annotated[
+        str | None, Fact("Location", "As the hardware counts: channel 1 slot 0", export=False, plain=True)
+    ]
     size: Annotated[int | None, Metric("Memory", "Memory of it", "bytes")]
     corrected: Annotated[int | None, Metric("Corrected", "Errors that were corrected", kind=Kind.COUNTER)]
     uncorrected: Annotated[int | None, Metric("Uncorrected", "Errors that were not", kind=Kind.COUNTER)]
@@ -91,7 +93,7 @@ class MemoryErrorActivity(Reading, frozen=True):
         "place": Identity(None, Naming.EDAC),
     }
 
-    place: Annotated[str, Label("Place", "As in the other tables")]
+    place: Annotated[str, Label("Place", "As in the other tables", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
     corrected: Annotated[int, Metric("Corrected", "New errors that were corrected")]
     uncorrected: Annotated[int, Metric("Uncorrected", "New errors that were not")]

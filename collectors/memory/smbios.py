@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -48,7 +48,7 @@ class MemoryArray(Struct, frozen=True):
     devices: int
 
 
-class MemoryDevice(Struct, frozen=True):
+class MemoryDevice(Struct, frozen=True, kw_only=True):
     """A slot and what is in it (type 17).
 
     `size` in bytes, 0 of an empty slot, None if the firmware does not know; speeds in MT/s; `dram` is false of
@@ -156,6 +156,45 @@ def structures(data: bytes) -> Iterator[Structure]:
     raise Malformed(f"SMBIOS table: no end after {count} structures" if count else "SMBIOS table: empty")
 
 
+_READ: Mapping[int, frozenset[int]] = {
+    0: frozenset({0x04, 0x05}), 1: frozenset({0x04, 0x05}), 4: frozenset({0x04, 0x07, 0x10}), 16: frozenset(),
+    17: frozenset({0x10, 0x11, 0x17, 0x1A}), 19: frozenset(), 20: frozenset(),
+}  # fmt: skip
+"""Where the numbers of strings stand that are read, by the structure's type."""
+_UUID = slice(0x08, 0x18)
+"""The system's UUID in a structure of type 1 (DSP0134 7.2.1)."""
+
+
+def without_serials(data: bytes) -> bytes:
+    """Return a table of the same length with `x` for all strings that are not read: serial numbers, asset tags, names.
+
+    The system's UUID is all zeros then. What stands behind the end of the table is zeros, too.
+    """
+    made = bytearray(data)
+    at = 0
+    while at + 4 <= len(data):
+        kind, length = data[at], data[at + 1]
+        end = data.find(b"\0\0", at + length) if length >= 4 else -1
+        if end < 0:
+            at += length if kind == 127 else 0
+            break
+        fields = {offset for offset in _READ.get(kind, ()) if offset < length}
+        kept = {data[at + offset] for offset in fields}
+        if kind == 1:
+            there = range(at + _UUID.start, min(at + _UUID.stop, at + length))
+            made[there.start : there.stop] = bytes(len(there))
+        start = at + length
+        for number, text in enumerate(data[start:end].split(b"\0") if end > start else (), 1):
+            if number not in kept:
+                made[start : start + len(text)] = b"x" * len(text)
+            start += len(text) + 1
+        at = max(end, at + length) + 2
+        if kind == 127:
+            break
+    made[at:] = bytes(len(data) - at)
+    return bytes(made)
+
+
 def table(found: Sequence[Structure]) -> Table:
     """Return what structures tell of processors and memory."""
     return Table(
@@ -189,17 +228,17 @@ def _device(s: Structure) -> MemoryDevice:
     kind = s.number(0x12, 1) or 0
     technology = s.number(0x28, 1)
     return MemoryDevice(
-        s.handle,
-        s.number(0x04, 2),
-        _size(s),
-        s.string(0x10),
-        s.string(0x11),
-        _TYPES.get(kind),
-        _speed(s, 0x15, 0x54),
-        _speed(s, 0x20, 0x58),
-        (s.number(0x1B, 1) or 0) & 0x0F or None,
-        s.string(0x17),
-        s.string(0x1A),
+        handle=s.handle,
+        array=s.number(0x04, 2),
+        size=_size(s),
+        locator=s.string(0x10),
+        bank=s.string(0x11),
+        type=_TYPES.get(kind),
+        speed=_speed(s, 0x15, 0x54),
+        configured=_speed(s, 0x20, 0x58),
+        rank=(s.number(0x1B, 1) or 0) & 0x0F or None,
+        manufacturer=s.string(0x17),
+        part=s.string(0x1A),
         dram=kind not in _FLASH | {0x1F} and technology not in _PERSISTENT,
     )
 

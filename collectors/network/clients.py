@@ -13,7 +13,7 @@ from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Failed, Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Unplaced
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.core.text import whole_total
 
 PORTS = {2049: "nfs", 445: "smb", 139: "smb", 3260: "iscsi", 10809: "nbd", 4420: "nvme-tcp"}
@@ -41,10 +41,10 @@ class StorageClient(Reading, frozen=True):
     }
     joins = (Join("client", "interface", Relation.CARRIED),)
 
-    client: Annotated[str, Label("Client", "Address of the client")]
-    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp; by the port of this node")]
-    address: Annotated[str, Label("Address", "Address of this node that it talks to")]
-    interface: Annotated[str | None, Fact("Interface", "Interface by which answers leave")]
+    client: Annotated[str, Label("Client", "Address of the client", names=Name.IDENTIFIER)]
+    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp; by the port of this node", plain=True)]
+    address: Annotated[str, Label("Address", "Address of this node that it talks to", names=Name.IDENTIFIER)]
+    interface: Annotated[str | None, Fact("Interface", "Interface by which answers leave", names=Name.INTERFACE)]
     connections: Annotated[int, Metric("Connections", "Connections that it has open")]
     received: Annotated[int | None, Metric("Received", "Bytes that it sent here", "bytes", Kind.COUNTER)]
     sent: Annotated[int | None, Metric("Sent", "Bytes that it took from here", "bytes", Kind.COUNTER)]
@@ -63,9 +63,9 @@ class StorageClientActivity(Reading, frozen=True):
     exported: ClassVar[bool] = False
     rows_of = Unplaced("it follows from two readings of a client's connections")
 
-    client: Annotated[str, Label("Client", "Address of the client")]
-    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp")]
-    address: Annotated[str, Label("Address", "Address of this node")]
+    client: Annotated[str, Label("Client", "Address of the client", names=Name.IDENTIFIER)]
+    service: Annotated[str, Label("Service", "nfs, smb, iscsi, nbd, nvme-tcp", plain=True)]
+    address: Annotated[str, Label("Address", "Address of this node", names=Name.IDENTIFIER)]
     received_per_second: Annotated[float, Metric("Received/s", "Bytes that it sent here", "bytes_per_second")]
     sent_per_second: Annotated[float, Metric("Sent/s", "Bytes that it took from here", "bytes_per_second")]
 

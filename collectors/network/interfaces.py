@@ -10,7 +10,7 @@ from sdstop.collectors.network import netclass
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, Stated, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, files
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, files
 from sdstop.core.text import is_whole
 
 PROC_DEV = "/proc/net/dev"
@@ -53,10 +53,12 @@ class Interface(Reading, frozen=True):
         ),
     }
 
-    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     kind: Annotated[
         str,
-        Fact("Kind", "physical, bond, bridge, vlan, veth, macvlan, vxlan, tun, team, loopback, virtual ..."),
+        Fact(
+            "Kind", "physical, bond, bridge, vlan, veth, macvlan, vxlan, tun, team, loopback, virtual ...", plain=True
+        ),
     ]
     operstate: Annotated[str | None, State("State", "up, down, unknown, dormant, lowerlayerdown, notpresent, testing")]
     up: Annotated[bool | None, Metric("Up", "1 when the administrator has it up", export=True)]
@@ -64,11 +66,11 @@ class Interface(Reading, frozen=True):
     carrier_changes: Annotated[int | None, Metric("Carrier changes", "Times the link came or went", kind=Kind.COUNTER)]
     mtu: Annotated[int | None, Metric("MTU", "Largest payload of a frame", "bytes", exact=True)]
     speed: Annotated[int | None, Metric("Speed", "Line speed in one direction", "bytes_per_second")]
-    duplex: Annotated[str | None, Fact("Duplex", "full or half")]
-    master: Annotated[str | None, Fact("Master", "Bond, bridge or team that it is part of")]
-    parent: Annotated[str | None, Fact("Parent", "Interface that it is made on (vlan, macvlan)")]
-    driver: Annotated[str | None, Fact("Driver", "Kernel driver of a physical interface")]
-    mac: Annotated[str | None, Fact("Address", "Hardware address", export=False)]
+    duplex: Annotated[str | None, Fact("Duplex", "full or half", plain=True)]
+    master: Annotated[str | None, Fact("Master", "Bond, bridge or team that it is part of", names=Name.INTERFACE)]
+    parent: Annotated[str | None, Fact("Parent", "Interface that it is made on (vlan, macvlan)", names=Name.INTERFACE)]
+    driver: Annotated[str | None, Fact("Driver", "Kernel driver of a physical interface", plain=True)]
+    mac: Annotated[str | None, Fact("Address", "Hardware address", export=False, names=Name.IDENTIFIER)]
     ifindex: Annotated[int | None, Metric("Index", "Interface number", export=False)]
     rx_errors: Annotated[int | None, Metric("RX errors", "Frames received badly, of any kind", kind=Kind.COUNTER)]
     rx_dropped: Annotated[
@@ -120,7 +122,7 @@ class Traffic(Reading, frozen=True):
         "interface": Identity(None, Naming.NET),
     }
 
-    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     rx_bytes: Annotated[int, Metric("RX", "Bytes received", "bytes", kind=Kind.COUNTER)]
     rx_packets: Annotated[int, Metric("RX packets", "Packets received", kind=Kind.COUNTER)]
     rx_errors: Annotated[int, Metric("RX errors", "Packets received badly", kind=Kind.COUNTER, export=False)]
@@ -158,7 +160,7 @@ class InterfaceActivity(Reading, frozen=True):
         "interface": Identity(None, Naming.NET),
     }
 
-    interface: Annotated[str, Label("Interface", "Kernel name of the interface")]
+    interface: Annotated[str, Label("Interface", "Kernel name of the interface", names=Name.INTERFACE)]
     rx_bytes_per_second: Annotated[float, Metric("RX", "Bytes received per second", "bytes_per_second")]
     tx_bytes_per_second: Annotated[float, Metric("TX", "Bytes sent per second", "bytes_per_second")]
     rx_packets_per_second: Annotated[float, Metric("RX pkt/s", "Packets received per second", "per_second")]

@@ -10,7 +10,8 @@ from sdstop.collectors.network import netclass
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Host, TimedOut, Unreadable
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State, files
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State, files
+from sdstop.core.retention import json_texts
 
 CLASS = netclass.CLASS
 
@@ -40,9 +41,11 @@ class InterfaceLink(Reading, frozen=True):
         ),
     )
 
-    interface: Annotated[str, Label("Interface", "The lower interface, or one end of a veth pair")]
-    upper: Annotated[str, Label("Upper", "What is built upon it, or the other end")]
-    relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...")]
+    interface: Annotated[
+        str, Label("Interface", "The lower interface, or one end of a veth pair", names=Name.INTERFACE)
+    ]
+    upper: Annotated[str, Label("Upper", "What is built upon it, or the other end", names=Name.INTERFACE)]
+    relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...", plain=True)]
 
     def source(self, field: str = "") -> Source | None:
         """Return the entry in the lower interface's folder."""
@@ -70,10 +73,14 @@ class Bond(Reading, frozen=True):
         "interface": Identity(ThingKind.BOND, Naming.NET),
     }
 
-    interface: Annotated[str, Label("Bond", "Kernel name of the bond")]
-    mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...")]
-    hash_policy: Annotated[str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...")]
-    active_slave: Annotated[str | None, Fact("Active", "The slave in use, where only one is", export=False)]
+    interface: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
+    mode: Annotated[str | None, Fact("Mode", "balance-rr, active-backup, 802.3ad ...", plain=True)]
+    hash_policy: Annotated[
+        str | None, Fact("Hash", "What spreads frames over the slaves: layer2, layer3+4 ...", plain=True)
+    ]
+    active_slave: Annotated[
+        str | None, Fact("Active", "The slave in use, where only one is", export=False, names=Name.INTERFACE)
+    ]
     link: Annotated[str | None, State("Link", "mii_status of the bond: up, down")]
     slaves: Annotated[int | None, Metric("Slaves", "Interfaces in the bond")]
     miimon: Annotated[float | None, Metric("Link check", "Time between link checks, 0: none", "seconds")]
@@ -98,8 +105,8 @@ class BondSlave(Reading, frozen=True):
     }
     joins = (Join("bond", "interface", Relation.MEMBER),)
 
-    bond: Annotated[str, Label("Bond", "Kernel name of the bond")]
-    interface: Annotated[str, Label("Slave", "Kernel name of the slave")]
+    bond: Annotated[str, Label("Bond", "Kernel name of the bond", names=Name.INTERFACE)]
+    interface: Annotated[str, Label("Slave", "Kernel name of the slave", names=Name.INTERFACE)]
     state: Annotated[str | None, State("State", "active or backup")]
     link: Annotated[str | None, State("Link", "mii_status of the slave: up, down, going down, going back")]
     link_failures: Annotated[int | None, Metric("Failures", "Times its link failed", kind=Kind.COUNTER)]
@@ -231,6 +238,7 @@ LINKS = Collector(
         Need(f"{CLASS}/*/bonding/*", "mode, slaves and link of a bond"),
         Need(f"{CLASS}/*/bonding_slave/*", "state and link failures of a slave"),
         Command(LINK_COMMAND, "which ends of veth pairs belong together"),
+        Need("cmd:ip -j -d link*", "the same, as others recorded it", redact=json_texts("ifname", "link", "info_kind")),
     ),
     10.0,
     deadline=5.0,

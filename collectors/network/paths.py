@@ -13,7 +13,7 @@ from msgspec import Struct
 from sdstop.core.collector import LIVE, SLOW, Collector, Command, Need
 from sdstop.core.host import Failed, Host, Malformed
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source
 
 NETSTAT = "/proc/net/netstat"
 SNMP = "/proc/net/snmp"
@@ -95,7 +95,7 @@ class Softnet(Reading, frozen=True):
     title: ClassVar[str] = "Receive queues of the CPUs"
     rows_of = Source(SOFTNET)
 
-    cpu: Annotated[str, Label("CPU", "Number of the CPU")]
+    cpu: Annotated[str, Label("CPU", "Number of the CPU", plain=True)]
     processed: Annotated[int, Metric("Processed", "Packets handled", kind=Kind.COUNTER)]
     dropped: Annotated[int, Metric("Dropped", "Packets dropped because the queue was full", kind=Kind.COUNTER)]
     squeezed: Annotated[int, Metric("Squeezed", "Times the CPU ran out of budget with packets left", kind=Kind.COUNTER)]
@@ -116,9 +116,9 @@ class PathMtu(Reading, frozen=True):
     }
     joins = (Join("destination", "interface", Relation.CARRIED),)
 
-    destination: Annotated[str, Label("Destination", "Address that the exception is for")]
-    interface: Annotated[str | None, Fact("Interface", "Interface that the path leaves by")]
-    gateway: Annotated[str | None, Fact("Gateway", "First router of the path")]
+    destination: Annotated[str, Label("Destination", "Address that the exception is for", names=Name.IDENTIFIER)]
+    interface: Annotated[str | None, Fact("Interface", "Interface that the path leaves by", names=Name.INTERFACE)]
+    gateway: Annotated[str | None, Fact("Gateway", "First router of the path", names=Name.IDENTIFIER)]
     mtu: Annotated[int, Metric("Path MTU", "Largest packet that passes", "bytes", exact=True)]
     interface_mtu: Annotated[int | None, Metric("Interface MTU", "MTU of that interface", "bytes", exact=True)]
     expires: Annotated[float | None, Metric("Expires", "Time until it is forgotten", "seconds", export=False)]

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from sdstop.core.collector import Collector, Need
 from sdstop.core.host import Host
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 from sdstop.readings.disk import sysfs_name
 
 BLOCK = "/sys/block"
@@ -43,11 +43,13 @@ class StorageSession(Reading, frozen=True):
         Join("target|session", "peer", Relation.SERVED),
     )
 
-    session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0, nbd0")]
-    transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma, nvme-fc or nbd")]
-    devices: Annotated[str | None, Fact("Devices", "Kernel names of the disks it brings, with commas")]
-    peer: Annotated[str | None, Fact("Peer", "Address and port of the other end")]
-    target: Annotated[str | None, Fact("Target", "What is asked for there: an IQN, an NQN")]
+    session: Annotated[str, Label("Session", "Its name in sysfs: session1, nvme0, nbd0", plain=True)]
+    transport: Annotated[str, Fact("Transport", "iscsi, nvme-tcp, nvme-rdma, nvme-fc or nbd", plain=True)]
+    devices: Annotated[
+        str | None, Fact("Devices", "Kernel names of the disks it brings, with commas", names=Name.DEVICE)
+    ]
+    peer: Annotated[str | None, Fact("Peer", "Address and port of the other end", names=Name.HOST)]
+    target: Annotated[str | None, Fact("Target", "What is asked for there: an IQN, an NQN", names=Name.IDENTIFIER)]
     state: Annotated[
         str | None, State("State", "LOGGED_IN, FAILED ... (iSCSI), live, connecting ... (NVMe), connected")
     ]

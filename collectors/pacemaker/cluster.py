@@ -14,11 +14,13 @@ from sdstop.collectors.pacemaker.crm_mon import (
     nodes_of,
     parse_name,
     parse_status,
+    without_reasons,
 )
 from sdstop.core.collector import SLOW, Collector, Command, Need
 from sdstop.core.evidence import command_key
 from sdstop.core.host import Absent, Denied, Failed, Host, Output
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
+from sdstop.core.retention import lines_of
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 KIND = "pacemaker"
@@ -27,7 +29,7 @@ _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon where Pacemaker does not run: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
 
-class ClusterResource(Reading, frozen=True):
+class ClusterResource(Reading, frozen=True, kw_only=True):
     """What a high-availability cluster starts and moves, one row each; a clone's instances are one."""
 
     family: ClassVar[str] = "cluster_resource"
@@ -35,18 +37,18 @@ class ClusterResource(Reading, frozen=True):
     rows_of = Source("{origin}", 'id="{resource}"')
     fields_of: ClassVar = {"failures": Source("{origin}", '"{resource}_')}
 
-    cluster: Annotated[str, Label("Cluster", "Name of the cluster")]
-    resource: Annotated[str, Label("Resource", "Its name")]
-    agent: Annotated[str, Fact("Agent", "What starts and watches it")]
+    cluster: Annotated[str, Label("Cluster", "Name of the cluster", names=Name.VOLUME)]
+    resource: Annotated[str, Label("Resource", "Its name", names=Name.VOLUME)]
+    agent: Annotated[str, Fact("Agent", "What starts and watches it", plain=True)]
     state: Annotated[
         str, State("State", "blocked, failed, stopped, unmanaged, disabled or running, the worst one first")
     ]
-    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False)]
+    where: Annotated[str, Fact("Where", "Nodes that it runs on, and as what", export=False, names=Name.EVIDENCE)]
     instances: Annotated[int, Metric("Instances", "Instances that it may have")]
     running: Annotated[int, Metric("Running", "Instances that are active")]
     failures: Annotated[int, Metric("Failures", "Failed actions that nobody cleaned up")]
-    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False)] = None
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    said: Annotated[str | None, Fact("Said", "What its last failed action said", export=False, names=Name.TEXT)] = None
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
 def read(host: Host) -> Iterable[Reading]:
@@ -138,9 +140,24 @@ def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> Cl
     # A remote node may be a container that is stopped as it should be.
     healthy = int(up and not member.pending) if member.kind == "member" or up else None
     return ClusterNode(
-        cluster, member.kind, member.name, None, None, None, member.name, state, healthy, away, member.leads,
-        None, None, None, None, here is not None and here == member.name, key,
-    )  # fmt: skip
+        cluster=cluster,
+        role=member.kind,
+        node=member.name,
+        ident=None,
+        address=None,
+        area=None,
+        domain=member.name,
+        state=state,
+        healthy=healthy,
+        maintenance=away,
+        leads=member.leads,
+        devices=None,
+        capacity=None,
+        used=None,
+        version=None,
+        local=here is not None and here == member.name,
+        origin=key,
+    )
 
 
 def _resource(known: Managed, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
@@ -155,9 +172,17 @@ def _resource(known: Managed, failures: Iterable[Failure], cluster: str, key: st
         else "stopped"
     )  # fmt: skip
     return ClusterResource(
-        cluster, known.name, known.agent, state, nodes_of(known.running), known.instances, len(known.running),
-        len(own), _words(last) if last is not None else None, key,
-    )  # fmt: skip
+        cluster=cluster,
+        resource=known.name,
+        agent=known.agent,
+        state=state,
+        where=nodes_of(known.running),
+        instances=known.instances,
+        running=len(known.running),
+        failures=len(own),
+        said=_words(last) if last is not None else None,
+        origin=key,
+    )
 
 
 def _words(failure: Failure) -> str:
@@ -173,8 +198,8 @@ PACEMAKER = Collector(
     (Cluster, ClusterNode, ClusterResource),
     (
         Command(MON, "nodes, quorum and resources", "root, or the group haclient"),
-        Need("cmd:crm_mon*", "the same, as others recorded it"),
-        Need(COROSYNC, "the cluster's name"),
+        Need("cmd:crm_mon*", "the same, as others recorded it", redact=without_reasons),
+        Need(COROSYNC, "the cluster's name", keep=lines_of(r"\s*cluster_name\s*:")),
         Need("/proc/sys/kernel/hostname", "this node's name"),
     ),
     SLOW,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from sdstop.core.host import Malformed
+from sdstop.core.wording import own_words
 
 if TYPE_CHECKING:
     import xml.etree.ElementTree as ET
@@ -61,7 +62,7 @@ class Failure(Struct, frozen=True):
     when: str
 
 
-class PacemakerStatus(Struct, frozen=True):
+class PacemakerStatus(Struct, frozen=True, kw_only=True):
     """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
 
     version: str | None
@@ -112,16 +113,46 @@ def parse_status(text: str) -> PacemakerStatus:
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
     present = leader is not None and leader.get("present") == "true"
     return PacemakerStatus(
-        leader.get("version") or None if leader is not None else None,
-        leader.get("name") if leader is not None and present else None,
-        _told(leader, "with_quorum") if present else None,
-        _told(options, "maintenance-mode") is True,
-        _first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
-        options.get("no-quorum-policy") if options is not None else None,
-        tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
-        tuple(_managed(root.find("resources"))),
-        tuple(_failure(item) for item in root.findall("failures/failure")),
+        version=leader.get("version") or None if leader is not None else None,
+        leader=leader.get("name") if leader is not None and present else None,
+        quorum=_told(leader, "with_quorum") if present else None,
+        maintenance=_told(options, "maintenance-mode") is True,
+        fencing=_first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
+        policy=options.get("no-quorum-policy") if options is not None else None,
+        members=tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
+        resources=tuple(_managed(root.find("resources"))),
+        failures=tuple(_failure(item) for item in root.findall("failures/failure")),
     )
+
+
+_READ = frozenset({
+    "active", "blocked", "disabled", "exitreason", "exitstatus", "failed", "failure_ignored", "fencing-enabled",
+    "is_dc", "last-rc-change", "maintenance", "maintenance-mode", "managed", "name", "no-quorum-policy", "node",
+    "online", "op_key", "pending", "present", "resource_agent", "role", "standby", "standby_onfail", "stonith-enabled",
+    "target_role", "task", "type", "unclean", "version", "with_quorum",
+})  # fmt: skip
+"""Attributes that are read, and `id` of resources and failures."""
+
+
+def without_reasons(data: bytes) -> bytes:
+    """Return what `parse_status` reads of a status, without what failed actions said; b"" for text in another form."""
+    text = data.decode("utf-8", "surrogateescape")
+    try:
+        parse_status(text)
+    except Malformed:
+        return b""
+    import xml.etree.ElementTree as ET  # noqa: PLC0415
+
+    root = ET.fromstring(text)  # noqa: S314  # as `parse_status` read it
+    for section in [section for section in root if section.tag not in {"summary", "nodes", "resources", "failures"}]:
+        root.remove(section)
+    for item in root.iter():
+        own = _READ | {"id"} if item.tag in {"resource", "failure"} else _READ
+        for name in [name for name in item.attrib if name not in own]:
+            del item.attrib[name]
+        if "exitreason" in item.attrib:
+            item.set("exitreason", own_words(item.attrib["exitreason"]))
+    return ET.tostring(root, encoding="utf-8")
 
 
 def parse_name(text: str) -> str | None:

@@ -19,6 +19,7 @@ from sdstop.collectors.powerflex.objects import (
     statistics,
     text,
     whole,
+    without_texts,
 )
 from sdstop.collectors.powerflex.pools import Here, System, pool_rows
 from sdstop.collectors.powerflex.readings import INSTANCES, STATISTICS, Gateway, ScaleioPool
@@ -28,6 +29,7 @@ from sdstop.core.collector import Collector, Need, Question
 from sdstop.core.evidence import GATEWAY, http_key
 from sdstop.core.host import Absent, Failed, Host, Reply, TimedOut, Unreadable
 from sdstop.core.model import Reading
+from sdstop.core.retention import lines_of
 from sdstop.readings.cluster import (
     Cluster,
     ClusterClient,
@@ -143,10 +145,17 @@ def _gateway(host: Host) -> Gateway | None:
     dropped = said.get("dropped")
     names = ", ".join(str(name) for name in dropped) if isinstance(dropped, list) else ""
     return Gateway(
-        str(said["gateway"]), text(said.get("state")) or "ok", number(said.get("age")), text(said.get("version")),
-        text(said.get("login")), text(said.get("verified")), whole(said.get("gateways")),
-        whole(said.get("failures")), names or None, text(said.get("trouble")),
-    )  # fmt: skip
+        gateway=str(said["gateway"]),
+        state=text(said.get("state")) or "ok",
+        age=number(said.get("age")),
+        version=text(said.get("version")),
+        login=text(said.get("login")),
+        verified=text(said.get("verified")),
+        gateways=whole(said.get("gateways")),
+        failures=whole(said.get("failures")),
+        dropped=names or None,
+        trouble=text(said.get("trouble")),
+    )
 
 
 def _here(host: Host) -> Here:
@@ -173,34 +182,41 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
         state, error = text(row.get("deviceState")), text(row.get("errorState"))
         bad = [word for word, good in ((error, "None"), (state, "Normal")) if word not in {None, good}]
         found = ClusterDevice(
-            system.cluster,
-            system.objects.name("Sds", node) or "?",
-            path or original or text(row.get("name")) or ident,
-            ident,
-            system.pool(text(row.get("storagePoolId"))),
-            text(row.get("name")),
-            path,
-            original,
-            ", ".join(bad) or state,
-            None if state is None and error is None else int(not bad),
-            text(row.get("mediaType")) or text(row.get("autoDetectMediaType")),
-            " ".join(filter(None, (text(row.get("vendorName")), text(row.get("modelName"))))) or None,
-            text(row.get("serialNumber")),
-            size(row, "capacityLimitInKb", "maxCapacityInKb") or size(numbers, "maxCapacityInKb"),
-            size(numbers, "capacityInUseInKb"),
-            microseconds(numbers, "avgReadLatencyInMicrosec"),
-            microseconds(numbers, "avgWriteLatencyInMicrosec"),
-            _kernel_name(host, path) if node in mine and path else None,
-            system.origin,
+            cluster=system.cluster,
+            node=system.objects.name("Sds", node) or "?",
+            device=path or original or text(row.get("name")) or ident,
+            ident=ident,
+            pool=system.pool(text(row.get("storagePoolId"))),
+            name=text(row.get("name")),
+            path=path,
+            original=original,
+            state=", ".join(bad) or state,
+            healthy=None if state is None and error is None else int(not bad),
+            media=text(row.get("mediaType")) or text(row.get("autoDetectMediaType")),
+            model=" ".join(filter(None, (text(row.get("vendorName")), text(row.get("modelName"))))) or None,
+            serial=text(row.get("serialNumber")),
+            capacity=size(row, "capacityLimitInKb", "maxCapacityInKb") or size(numbers, "maxCapacityInKb"),
+            used=size(numbers, "capacityInUseInKb"),
+            read_wait=microseconds(numbers, "avgReadLatencyInMicrosec"),
+            write_wait=microseconds(numbers, "avgWriteLatencyInMicrosec"),
+            local=_kernel_name(host, path) if node in mine and path else None,
+            origin=system.origin,
         )
         yield found
         if original or path:
             source = found.source()
             needle = source.needle if source is not None else ident
             yield DevicePath(
-                system.cluster, found.node, original or path or "", "powerflex", path, found.healthy, found.local,
-                system.origin, needle,
-            )  # fmt: skip
+                holder=system.cluster,
+                place=found.node,
+                path=original or path or "",
+                kind="powerflex",
+                now=path,
+                healthy=found.healthy,
+                device=found.local,
+                origin=system.origin,
+                needle=needle,
+            )
 
 
 def _kernel_name(host: Host, path: str) -> str | None:
@@ -232,10 +248,11 @@ SCALEIO = Collector(
              "config file"),
         Need(f"http:POST {STATISTICS}*", "all numbers of the system, in one question that only reads"),
         Need("http:GET /api/types/*/instances", "the same by type, where that is what was recorded"),
+        Need("http*:*api*instances*", "the same, under another name", redact=without_texts),
         Question(GATEWAY, "which gateway answered, and how old the answer is"),
         Need(f"{BY_ID}/emc-vol-*", "which volumes this node has, and as which devices"),
         Need(ADDRESSES, "which SDS and SDC this node is"),
-        Need(DRIVER, "which SDC this node is", "root"),
+        Need(DRIVER, "which SDC this node is", "root", lines_of(r"ini_guid\s")),
         Need("cmd:scli *", "recorded output of scli, where nobody asked a gateway"),
     ),
     PACE,

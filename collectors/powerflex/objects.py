@@ -17,6 +17,7 @@ from typing import Any
 from msgspec import Struct
 
 from sdstop.core.host import Malformed
+from sdstop.core.retention import json_texts
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 LISTS: Mapping[str, str] = {
@@ -58,6 +59,16 @@ QUERY: Mapping[str, Any] = {
 }
 """What is asked for in every sample, of a version that knows it all."""
 
+without_texts = json_texts(
+    "autoDetectMediaType", "clusterMode", "clusterState", "deviceCurrentPathName", "deviceIdList",
+    "deviceOriginalPathName", "deviceState", "errorState", "faultSetId", "id", "ip", "ips", "isMaster",
+    "maintenanceState", "mappedSdcIdList", "master", "mdmClusterState", "mdmConnectionState", "mdmMode", "mediaType",
+    "modelName", "name", "managementIPs", "perfProfile", "protectionDomainId", "rebalanceIoPriorityPolicy",
+    "rebuildIoPriorityPolicy", "role", "sdcApproved", "sdcGuid", "sdcId", "sdcIp", "sdcName", "sdsId", "serialNumber",
+    "softwareVersionInfo", "status",
+    "storagePoolId", "systemVersionName", "vendorName", "versionInfo", "volumeType",
+)  # fmt: skip
+"""What redaction leaves of the objects: the texts that are read."""
 Object = Mapping[str, Any]
 
 

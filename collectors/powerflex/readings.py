@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar
 
 from sdstop.core.evidence import GATEWAY
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 INSTANCES = "/api/instances"
 """All objects of a system in one answer (GET)."""
@@ -23,7 +23,7 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-class ScaleioPool(Reading, frozen=True):
+class ScaleioPool(Reading, frozen=True, kw_only=True):
     """Settings of a storage pool that decide what is safe and how fast it is.
 
     Rebuild is what restores copies after a failure, rebalance what fills new devices. A limit is of each device, on top
@@ -38,10 +38,10 @@ class ScaleioPool(Reading, frozen=True):
         "pool": Identity(ThingKind.POOL, Naming.CLUSTER, "{cluster}/{pool}"),
     }
 
-    cluster: Annotated[str, Label("Cluster", "Name of the system, or its id")]
-    pool: Annotated[str, Label("Pool", "Its name")]
-    ident: Annotated[str | None, Fact("Id", "Its id")]
-    media: Annotated[str | None, Fact("Media", "SSD or HDD if all devices are of one kind, else mixed")]
+    cluster: Annotated[str, Label("Cluster", "Name of the system, or its id", names=Name.VOLUME)]
+    pool: Annotated[str, Label("Pool", "Its name", names=Name.VOLUME)]
+    ident: Annotated[str | None, Fact("Id", "Its id", names=Name.IDENTIFIER)]
+    media: Annotated[str | None, Fact("Media", "SSD or HDD if all devices are of one kind, else mixed", plain=True)]
     zero_padding: Annotated[str | None, State("Zero padding", "on or off: whether space is zeroed before it is given")]
     checksum: Annotated[str | None, State("Checksum", "on or off")]
     rmcache: Annotated[str | None, State("RAM cache", "on or off: whether it uses the read cache in its nodes' RAM")]
@@ -50,12 +50,14 @@ class ScaleioPool(Reading, frozen=True):
     thin_volumes: Annotated[int | None, Metric("Thin", "Thin volumes and snapshots in it")]
     devices: Annotated[int | None, Metric("Devices", "Devices in it")]
     rebuild: Annotated[str | None, State("Rebuild", "on or off")]
-    rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Policy of rebuilds in the system's word")]
+    rebuild_policy: Annotated[str | None, Fact("Rebuild by", "Policy of rebuilds in the system's word", plain=True)]
     rebuild_ios: Annotated[int | None, Metric("Rebuild I/Os", "Concurrent rebuild I/Os of a device")]
     rebuild_limit: Annotated[int | None, Metric("Rebuild limit", "Rebuild bandwidth of a device", "bytes_per_second")]
     rebuild_throttle: Annotated[int | None, Metric("Rebuild throttle", "Of each SDS, by domain", "bytes_per_second")]
     rebalance: Annotated[str | None, State("Rebalance", "on or off")]
-    rebalance_policy: Annotated[str | None, Fact("Rebalance by", "Policy of rebalancing in the system's word")]
+    rebalance_policy: Annotated[
+        str | None, Fact("Rebalance by", "Policy of rebalancing in the system's word", plain=True)
+    ]
     rebalance_ios: Annotated[int | None, Metric("Rebalance I/Os", "Concurrent rebalance I/Os of a device")]
     rebalance_limit: Annotated[
         int | None, Metric("Rebalance limit", "Rebalance bandwidth of a device", "bytes_per_second")
@@ -64,7 +66,7 @@ class ScaleioPool(Reading, frozen=True):
         int | None, Metric("Rebalance throttle", "Of each SDS, by domain", "bytes_per_second")
     ]
     jobs: Annotated[int | None, Metric("Jobs", "Rebuild and rebalance jobs of a device at a time")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def name(self) -> str:
@@ -72,7 +74,7 @@ class ScaleioPool(Reading, frozen=True):
         return f"{self.cluster}/{self.pool}"
 
 
-class Gateway(Reading, frozen=True):
+class Gateway(Reading, frozen=True, kw_only=True):
     """How the cluster's gateway was reached, of those configured; no row where a capture was made without one.
 
     `state`: ok; stale (what is shown is `age` seconds old: no gateway answers, `trouble` says why). What it was asked
@@ -83,13 +85,15 @@ class Gateway(Reading, frozen=True):
     title: ClassVar[str] = "Gateways"
     rows_of = Source(f"answer:{GATEWAY}")
 
-    gateway: Annotated[str, Label("Gateway", "Host and port of the one that answered last")]
+    gateway: Annotated[str, Label("Gateway", "Host and port of the one that answered last", names=Name.HOST)]
     state: Annotated[str, State("State", "ok or stale")]
     age: Annotated[float | None, Metric("Age", "Since its last answer", "seconds")]
-    version: Annotated[str | None, Fact("Version", "What it says its version is")]
-    login: Annotated[str | None, Fact("Login", "token (1.x to 3.x) or bearer (4.x)")]
-    verified: Annotated[str | None, Fact("Verified", "By system, ca, fingerprint; NOT VERIFIED; or none: plain HTTP")]
+    version: Annotated[str | None, Fact("Version", "What it says its version is", plain=True)]
+    login: Annotated[str | None, Fact("Login", "token (1.x to 3.x) or bearer (4.x)", plain=True)]
+    verified: Annotated[
+        str | None, Fact("Verified", "By system, ca, fingerprint; NOT VERIFIED; or none: plain HTTP", plain=True)
+    ]
     gateways: Annotated[int | None, Metric("Configured", "Gateways that are configured")]
     failures: Annotated[int | None, Metric("Failures", "Attempts that failed since the last answer")]
-    dropped: Annotated[str | None, Fact("Not known", "Properties it does not know", export=False)]
-    trouble: Annotated[str | None, Fact("Trouble", "Why it does not answer", export=False)]
+    dropped: Annotated[str | None, Fact("Not known", "Properties it does not know", export=False, plain=True)]
+    trouble: Annotated[str | None, Fact("Trouble", "Why it does not answer", export=False, names=Name.TEXT)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, ClassVar
 
@@ -9,7 +10,7 @@ from msgspec import Struct
 
 from sdstop.core.collector import LIVE, Collector, Need
 from sdstop.core.host import Absent, Denied, Host, Malformed, TimedOut, Unreadable
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, Sources, Unplaced
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, Sources, Unplaced
 from sdstop.core.text import is_whole
 
 _COUNTER = Kind.COUNTER
@@ -50,8 +51,8 @@ class Node(Reading, frozen=True):
     rows_of = Unplaced("each field has a file of its own")
     fields_of = _SOURCES
 
-    hostname: Annotated[str | None, Fact("Host", "Host name")] = None
-    kernel: Annotated[str | None, Fact("Kernel", "Kernel release")] = None
+    hostname: Annotated[str | None, Fact("Host", "Host name", names=Name.HOST)] = None
+    kernel: Annotated[str | None, Fact("Kernel", "Kernel release", plain=True)] = None
     boot_time: Annotated[
         int | None,
         Metric("Booted", "Unix time of boot, seconds (btime)", "seconds", name="sdstop_node_boot_time_seconds"),
@@ -91,7 +92,7 @@ class Cpu(Reading, frozen=True):
     title: ClassVar[str] = "Processor time"
     exported: ClassVar[bool] = False  # node_exporter has it, and the row of all beside its parts would count twice
 
-    cpu: Annotated[str, Label("CPU", "Number of the processor, or all")]
+    cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
     user: Annotated[int, Metric("User", f"{_SPENT} in programs", "seconds", _COUNTER, _TICK)]
     nice: Annotated[int, Metric("Nice", f"{_SPENT} in programs of low priority", "seconds", _COUNTER, _TICK)]
     system: Annotated[int, Metric("System", f"{_SPENT} in the kernel, without interrupts", "seconds", _COUNTER, _TICK)]
@@ -116,7 +117,7 @@ class CpuActivity(Reading, frozen=True):
     title: ClassVar[str] = "Processors"
     exported: ClassVar[bool] = False
 
-    cpu: Annotated[str, Label("CPU", "Number of the processor, or all")]
+    cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
     busy: Annotated[float, Metric("Busy", f"{_SHARE} neither idle nor waiting for I/O", "ratio")]
     user: Annotated[float, Metric("User", f"{_SHARE} in programs, low priority included", "ratio")]
     system: Annotated[float, Metric("System", f"{_SHARE} in the kernel, interrupts included", "ratio")]
@@ -146,7 +147,7 @@ class Pressure(Reading, frozen=True):
         for span in ("avg10", "avg60", "avg300", "total")
     }
 
-    resource: Annotated[str, Label("Resource", "io, memory, cpu or irq")]
+    resource: Annotated[str, Label("Resource", "io, memory, cpu or irq", plain=True)]
     some_avg10: Annotated[
         float | None, Metric("Some, 10 s", f"Share of time, 0 to 1, fading mean of 10 s, {_SOME} (avg10)", "ratio")
     ] = None
@@ -376,6 +377,11 @@ def read_pressure(host: Host) -> Iterable[Reading]:
     raise Absent(f"{PRESSURES}/io", "the kernel does not account for pressure (boot with psi=1)")
 
 
+def without_builder(data: bytes) -> bytes:
+    """Return /proc/version without the user and host that built the kernel."""
+    return re.sub(rb"\([^()\s]+@[^()\s]+\)", b"(builder)", data)
+
+
 NODE = Collector(
     "node",
     "Node: name, kernel, memory, load, processors",
@@ -388,7 +394,7 @@ NODE = Collector(
         Need(UPTIME, "time since boot"),
         Need(HOSTNAME, "the node's name"),
         Need(RELEASE, "the kernel: what its counters mean depends on it"),
-        Need(VERSION, "the same, where a capture has only that"),
+        Need(VERSION, "the same, where a capture has only that", redact=without_builder),
     ),
     LIVE,
     derives=(Derivation(Cpu, CpuActivity, spent),),

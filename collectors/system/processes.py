@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.core.collector import Collector, Question
+from sdstop.core.commandline import kept_text
 from sdstop.core.host import Host, Malformed
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Rows, Source, Unplaced
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Rows, Source, Unplaced
 from sdstop.core.text import json_text, json_whole
 
 QUESTION = "psutil.processes"
@@ -30,9 +33,9 @@ class ProcessIo(Reading, frozen=True):
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began: tells reused numbers apart")]
-    name: Annotated[str, Fact("Name", "Name of the program")]
-    user: Annotated[str | None, Fact("User", "Owner")]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut")]
+    name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
+    user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
+    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
     read_bytes: Annotated[int, Metric("Read", "Bytes fetched from storage", "bytes", Kind.COUNTER)]
     write_bytes: Annotated[int, Metric("Written", "Bytes sent to storage", "bytes", Kind.COUNTER)]
 
@@ -51,9 +54,9 @@ class ProcessActivity(Reading, frozen=True):
 
     pid: Annotated[int, Label("PID", "Process")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
-    name: Annotated[str, Fact("Name", "Name of the program")]
-    user: Annotated[str | None, Fact("User", "Owner")]
-    cmdline: Annotated[str | None, Fact("Command", "Command line, cut")]
+    name: Annotated[str, Fact("Name", "Name of the program", plain=True)]
+    user: Annotated[str | None, Fact("User", "Owner", names=Name.USER)]
+    cmdline: Annotated[str | None, Fact("Command", "Command line, cut", names=Name.PATHS)]
     read_bytes_per_second: Annotated[float, Metric("Read", "Bytes fetched from storage", "bytes_per_second")]
     write_bytes_per_second: Annotated[float, Metric("Write", "Bytes sent to storage", "bytes_per_second")]
 
@@ -85,7 +88,7 @@ class StorageThread(Reading, frozen=True):
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
-    name: Annotated[str, Fact("Name", "Name of the thread")]
+    name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     cpu: Annotated[float, Metric("CPU", "Processor time it spent", "seconds", Kind.COUNTER)]
 
 
@@ -103,7 +106,7 @@ class StorageThreadActivity(Reading, frozen=True):
 
     pid: Annotated[int, Label("PID", "Thread")]
     started: Annotated[float | None, Label("Started", "Unix time it began")]
-    name: Annotated[str, Fact("Name", "Name of the thread")]
+    name: Annotated[str, Fact("Name", "Name of the thread", plain=True)]
     busy: Annotated[float, Metric("CPU", "Share of one processor's time", "ratio")]
 
 
@@ -134,6 +137,21 @@ def _seconds(value: Any) -> float | None:
 
 def _moment(value: Any) -> float | None:
     return float(value) if isinstance(value, int | float) and abs(value) < 1e12 else None
+
+
+_COMMAND = re.compile(rb'("cmdline":\s*)("(?:[^"\\]|\\.)*")')
+
+
+def kept_answer(data: bytes) -> bytes:
+    """Return psutil's answer with what is kept of command lines; live ones are shortened before they get here."""
+    return _COMMAND.sub(lambda found: found[1] + json.dumps(_shortened(found[2])).encode(), data)
+
+
+def _shortened(text: bytes) -> str:
+    try:
+        return kept_text(json.loads(text))
+    except ValueError:
+        return ""
 
 
 def parse(said: Any) -> list[Reading]:
@@ -202,7 +220,7 @@ PROCESSES = Collector(
     "Processes' I/O",
     read,
     (ProcessIo, StorageThread, ProcessSummary),
-    (Question(QUESTION, "which processes do the I/O", "root, for other users' processes"),),
+    (Question(QUESTION, "which processes do the I/O", "root, for other users' processes", keep=kept_answer),),
     PACE,
     deadline=10.0,
     derives=(Derivation(ProcessIo, ProcessActivity, rate), Derivation(StorageThread, StorageThreadActivity, at_work)),

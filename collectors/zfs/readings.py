@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from sdstop.core.evidence import command_key
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, Sources, State, Unplaced, files
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, Sources, State, Unplaced, files
 
 KSTATS = "/proc/spl/kstat/zfs"
 PARAMETERS = "/sys/module/zfs/parameters"
@@ -64,12 +64,14 @@ class PoolState(Reading, frozen=True):
         "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
     }
 
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL, REMOVED, OFFLINE")]
-    where: Annotated[str, Fact("Where", "The command that said it, if not the kernel", export=False)] = ""
+    where: Annotated[
+        str, Fact("Where", "The command that said it, if not the kernel", export=False, names=Name.EVIDENCE)
+    ] = ""
 
 
-class Pool(Reading, frozen=True):
+class Pool(Reading, frozen=True, kw_only=True):
     """A ZFS pool, one row each, from `zpool status` and `zpool list`.
 
     Sizes are of the vdevs, parity and all, as `zpool list` has them. `status` is the first sentence of what ZFS says
@@ -88,7 +90,7 @@ class Pool(Reading, frozen=True):
         "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
     }
 
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, SUSPENDED, UNAVAIL", export=False)]
     size: Annotated[int | None, Metric("Size", "Size of its vdevs", "bytes")] = None
     allocated: Annotated[int | None, Metric("Allocated", "Of that, what is in use", "bytes")] = None
@@ -97,13 +99,15 @@ class Pool(Reading, frozen=True):
     data_errors: Annotated[
         int | None, Metric("Data errors", "Blocks or files that are lost: no copy of them was good")
     ] = None
-    status: Annotated[str | None, Fact("Status", "What ZFS says is wrong", export=False)] = None
-    errors: Annotated[str | None, Fact("Errors", "What ZFS says of lost data", export=False)] = None
-    last_scan: Annotated[str | None, Fact("Last scan", "The last scrub or resilver that ended", export=False)] = None
+    status: Annotated[str | None, Fact("Status", "What ZFS says is wrong", export=False, plain=True)] = None
+    errors: Annotated[str | None, Fact("Errors", "What ZFS says of lost data", export=False, names=Name.TEXT)] = None
+    last_scan: Annotated[
+        str | None, Fact("Last scan", "The last scrub or resilver that ended", export=False, plain=True)
+    ] = None
     scan_errors: Annotated[
         int | None, Metric("Scan errors", "Errors that the last scrub or resilver could not repair", export=False)
     ] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def used(self) -> float | None:
@@ -111,7 +115,7 @@ class Pool(Reading, frozen=True):
         return self.allocated / self.size if self.allocated is not None and self.size else None
 
 
-class Vdev(Reading, frozen=True):
+class Vdev(Reading, frozen=True, kw_only=True):
     """A vdev, one row each, inner ones, leaves, and log, cache, special, dedup and spare devices.
 
     Errors are counted since the pool was imported or they were cleared. A leaf's `device` is the kernel's name, a disk
@@ -141,13 +145,20 @@ class Vdev(Reading, frozen=True):
         Join("vdev", "device", Relation.STORED),
     )
 
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
-    vdev: Annotated[str, Label("Vdev", "raidz2-0, draid2:8d:60c:2s-0/spare-3, a leaf's name; spares/NAME for a spare")]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    vdev: Annotated[
+        str,
+        Label(
+            "Vdev", "raidz2-0, draid2:8d:60c:2s-0/spare-3, a leaf's name; spares/NAME for a spare", names=Name.DEVICE
+        ),
+    ]
     state: Annotated[str, State("State", "ONLINE, DEGRADED, FAULTED, OFFLINE, UNAVAIL, REMOVED, AVAIL, INUSE")]
-    kind: Annotated[str, Fact("Kind", "disk, file, mirror, raidz1, draid2, draid-spare, spare, replacing ...")]
-    group: Annotated[str, Fact("Group", "data, logs, cache, special, dedup, spares")]
-    parent: Annotated[str | None, Fact("In", "The vdev it is a child of")] = None
-    device: Annotated[str | None, Fact("Device", "Kernel name of the device, of leaves")] = None
+    kind: Annotated[
+        str, Fact("Kind", "disk, file, mirror, raidz1, draid2, draid-spare, spare, replacing ...", plain=True)
+    ]
+    group: Annotated[str, Fact("Group", "data, logs, cache, special, dedup, spares", plain=True)]
+    parent: Annotated[str | None, Fact("In", "The vdev it is a child of", names=Name.DEVICE)] = None
+    device: Annotated[str | None, Fact("Device", "Kernel name of the device, of leaves", names=Name.DEVICE)] = None
     read_errors: Annotated[int | None, Metric("Read", "Reads that failed", kind=_COUNTER)] = None
     write_errors: Annotated[int | None, Metric("Write", "Writes that failed", kind=_COUNTER)] = None
     checksum_errors: Annotated[
@@ -157,14 +168,17 @@ class Vdev(Reading, frozen=True):
         int | None, Metric("Slow", "I/Os that took longer than zio_slow_io_ms, 30 s", kind=_COUNTER)
     ] = None
     note: Annotated[
-        str | None, Fact("Note", "What zpool status adds: too many errors, was /dev/sdx1", export=False)
+        str | None,
+        Fact("Note", "What zpool status adds: too many errors, was /dev/sdx1", export=False, names=Name.PATHS),
     ] = None
-    path: Annotated[str | None, Fact("Path", "The leaf's device as the pool knows it", export=False)] = None
+    path: Annotated[
+        str | None, Fact("Path", "The leaf's device as the pool knows it", export=False, names=Name.PATH)
+    ] = None
     place: Annotated[int, Metric("Place", "Line of the tree", export=False)] = 0
     depth: Annotated[int, Metric("Depth", "Vdevs above it", export=False)] = 0
     leaf: Annotated[int, Metric("Leaf", "1 if it is a device", export=False)] = 0
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
-    line: Annotated[str, Fact("Line", "Its line there", export=False)] = ""
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    line: Annotated[str, Fact("Line", "Its line there", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def short(self) -> str:
@@ -201,8 +215,8 @@ class Dataset(Reading, frozen=True):
     }
     joins = (Join("dataset", "pool", Relation.PART),)
 
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
-    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume", names=Name.VOLUME)]
     reads: Annotated[int | None, Metric("Reads", "Reads that came", kind=_COUNTER)] = None
     writes: Annotated[int | None, Metric("Writes", "Writes that came", kind=_COUNTER)] = None
     read_bytes: Annotated[int | None, Metric("Read", "Bytes read", "bytes", kind=_COUNTER)] = None
@@ -216,7 +230,7 @@ class Dataset(Reading, frozen=True):
     slog_bytes: Annotated[
         int | None, Metric("Logged apart", "Bytes of the intent log on log devices", "bytes", kind=_COUNTER)
     ] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
 
 
 class DatasetActivity(Reading, frozen=True):
@@ -230,8 +244,8 @@ class DatasetActivity(Reading, frozen=True):
         "dataset": Identity(None, Naming.ZFS),
     }
 
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
-    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume", names=Name.VOLUME)]
     reads: Annotated[float | None, Metric("Reads", "Reads", "per_second")]
     writes: Annotated[float | None, Metric("Writes", "Writes", "per_second")]
     read_bytes: Annotated[float | None, Metric("Read", "Bytes read", "bytes_per_second")]
@@ -268,7 +282,7 @@ class IntentLog(Reading, frozen=True):
     fields_of = kstat_lines(f"{KSTATS}/zil", _ZIL)
     rows_of = fields_of["commits"]
 
-    log: Annotated[str, Label("Log", "zil")]
+    log: Annotated[str, Label("Log", "zil", plain=True)]
     commits: Annotated[int | None, Metric("Commits", "Times that somebody waited for it", kind=_COUNTER)]
     log_writes: Annotated[
         int | None, Metric("Log writes", "Records of it written to the pools' own disks", kind=_COUNTER)
@@ -281,7 +295,7 @@ class IntentLog(Reading, frozen=True):
 _SET = ("sync", "logbias", "compression", "primarycache", "recordsize", "volblocksize", "volsize", "used")
 
 
-class DatasetSettings(Reading, frozen=True):
+class DatasetSettings(Reading, frozen=True, kw_only=True):
     """What is set for a dataset that decides how fast it can be, one row each (`zfs get`); None: it has none of it."""
 
     family: ClassVar[str] = "dataset_settings"
@@ -301,19 +315,19 @@ class DatasetSettings(Reading, frozen=True):
     }
     joins = (Join("dataset", "pool", Relation.PART),)
 
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
-    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume")]
-    kind: Annotated[str, Fact("Kind", "filesystem or volume")]
-    sync: Annotated[str | None, Fact("Sync", "standard, always, disabled")] = None
-    logbias: Annotated[str | None, Fact("Log bias", "latency or throughput")] = None
-    compression: Annotated[str | None, Fact("Compression", "Algorithm or off")] = None
-    primarycache: Annotated[str | None, Fact("Cached", "all, metadata, none", export=False)] = None
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    dataset: Annotated[str, Label("Dataset", "Name of the file system or volume", names=Name.VOLUME)]
+    kind: Annotated[str, Fact("Kind", "filesystem or volume", plain=True)]
+    sync: Annotated[str | None, Fact("Sync", "standard, always, disabled", plain=True)] = None
+    logbias: Annotated[str | None, Fact("Log bias", "latency or throughput", plain=True)] = None
+    compression: Annotated[str | None, Fact("Compression", "Algorithm or off", plain=True)] = None
+    primarycache: Annotated[str | None, Fact("Cached", "all, metadata, none", export=False, plain=True)] = None
     recordsize: Annotated[int | None, Metric("Record", "Largest block of a file in it", "bytes", exact=True)] = None
     volblocksize: Annotated[int | None, Metric("Block", "Block of a volume", "bytes", exact=True)] = None
     volsize: Annotated[int | None, Metric("Size", "Size of a volume", "bytes")] = None
     used: Annotated[int | None, Metric("Used", "Space it takes, with its children", "bytes")] = None
-    device: Annotated[str | None, Fact("Device", "Kernel name of a volume's device, as zd16")] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
+    device: Annotated[str | None, Fact("Device", "Kernel name of a volume's device, as zd16", names=Name.DEVICE)] = None
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
 
 
 TUNABLES = {
@@ -336,8 +350,8 @@ class Tuning(Reading, frozen=True):
     rows_of = Source(f"{PARAMETERS}/{TUNABLES['resilver_min_time']}")
     fields_of = files(PARAMETERS, **TUNABLES) | dict.fromkeys(("module", "version"), Source("/sys/module/zfs/version"))
 
-    module: Annotated[str, Label("Module", "zfs")]
-    version: Annotated[str | None, Fact("Version", "Version of the module")]
+    module: Annotated[str, Label("Module", "zfs", plain=True)]
+    version: Annotated[str | None, Fact("Version", "Version of the module", plain=True)]
     resilver_min_time: Annotated[
         int | None,
         Metric("Resilver time", "Least time of each transaction group for a resilver", "seconds", scale=0.001),
@@ -360,7 +374,7 @@ class Tuning(Reading, frozen=True):
     ]
 
 
-class VdevLoad(Reading, frozen=True):
+class VdevLoad(Reading, frozen=True, kw_only=True):
     """What waits in ZFS's queues for a vdev at the moment, and how long I/Os took on average since the import.
 
     From `zpool iostat -v -l -q`, one row each in its order: it prints no tree. Of a queue, what is pending and active
@@ -374,8 +388,8 @@ class VdevLoad(Reading, frozen=True):
         "vdev": Identity(None, Naming.VDEV, "{pool}/{vdev}"),
     }
 
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
-    vdev: Annotated[str, Label("Vdev", "The pool itself, or a vdev as zpool iostat calls it")]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    vdev: Annotated[str, Label("Vdev", "The pool itself, or a vdev as zpool iostat calls it", names=Name.DEVICE)]
     read_wait: Annotated[
         int | None, Metric("Read wait", "Mean time of a read, queued and on the disk", "seconds", scale=1e-9)
     ]

@@ -17,7 +17,7 @@ from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.history import Moment, Window
-from sdstop.core.model import Kind, Label, Metric, Reading, Source, Unplaced
+from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
 
@@ -41,7 +41,7 @@ class DiskSaturation(Reading, frozen=True):
     title: ClassVar[str] = "Saturated disks"
     rows_of = Source(DISKSTATS, " {device} ")
 
-    device: Annotated[str, Label("Device", "Kernel name")]
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     seconds: Annotated[
         float,
         Metric("Saturated", "Time in which it was busy all along and more requests waited than it takes at once",
@@ -56,7 +56,7 @@ class ArrayHeat(Reading, frozen=True):
     title: ClassVar[str] = "Crowded arrays"
     rows_of = Source(DISKSTATS)
 
-    array: Annotated[str, Label("Array", "Name of the array's device")]
+    array: Annotated[str, Label("Array", "Name of the array's device", names=Name.DEVICE)]
     seconds: Annotated[
         float,
         Metric("Hot", "Time in which its requests stood before one member while others had nothing to do",
@@ -71,8 +71,8 @@ class MemberHeat(Reading, frozen=True):
     title: ClassVar[str] = "Hot members"
     rows_of = Source(DISKSTATS, " {device} ")
 
-    array: Annotated[str, Label("Array", "Name of the array's device")]
-    device: Annotated[str, Label("Device", "Kernel name of the member")]
+    array: Annotated[str, Label("Array", "Name of the array's device", names=Name.DEVICE)]
+    device: Annotated[str, Label("Device", "Kernel name of the member", names=Name.DEVICE)]
     seconds: Annotated[
         float,
         Metric("Hot", "Time in which the array's requests stood before this member",
@@ -87,10 +87,10 @@ class LimitSaturation(Reading, frozen=True):
     title: ClassVar[str] = "Limits that were reached"
     rows_of = Unplaced("it adds up over the exporter's own readings of limits")
 
-    volume: Annotated[str, Label("Volume", "What is limited")]
-    owner: Annotated[str, Label("Owner", "Who is held to it")]
-    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd")]
-    direction: Annotated[str, Label("Direction", "What it counts: total, read, write")]
+    volume: Annotated[str, Label("Volume", "What is limited", names=Name.VOLUME)]
+    owner: Annotated[str, Label("Owner", "Who is held to it", names=Name.HOST)]
+    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd", plain=True)]
+    direction: Annotated[str, Label("Direction", "What it counts: total, read, write", plain=True)]
     seconds: Annotated[
         float,
         Metric("At limit", "Time in which 95 % or more of the requests or bytes it lets through were used",

@@ -53,7 +53,14 @@ def _checked(redactor: Redactor, path: str) -> str:
     from sdstop.cli.redacting import look_through, write_map
 
     look_through(redactor, path)
-    return f"; no name was left in it; what stands for what is in {safe(write_map(redactor, path))}, which stays here"
+    mapped = write_map(redactor, path)
+    count = sum(len(names) for names in redactor.map().values())
+    told = f"; replaced {plural(count, 'name')} from {plural(len(redactor.sources), 'source')}"
+    if redactor.kept:
+        told += f"; kept {', '.join(map(safe, sorted(redactor.kept)))}, which parsers need"
+    if redactor.changed:
+        told += f"; changed readings of {', '.join(sorted(redactor.changed))}"
+    return f"{told}; the map is in {safe(mapped)}, which stays here"
 
 
 _AT_ONCE, _TOGETHER = 3, 30

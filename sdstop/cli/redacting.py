@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sdstop.cli.problem import Problem
+from sdstop.collectors import BUILTIN
 from sdstop.core.format import safe
 from sdstop.core.output_file import OutputFile
 
@@ -20,15 +21,17 @@ if TYPE_CHECKING:
 _SHORTEST_KEY = 16
 
 
-def redactor(keyfile: str) -> Redactor:
+def redactor(keyfile: str, known: frozenset[str] | None) -> Redactor:
     """Return a redactor with the key of a file, which is made if it is not there; "" is a key for this run alone.
+
+    `known` are the collectors that read the node.
 
     Raises Problem.
     """
     from sdstop.redaction.pseudonym import Pseudonyms
     from sdstop.redaction.redactor import Redactor
 
-    return Redactor(Pseudonyms(_key(keyfile) if keyfile else os.urandom(32)))
+    return Redactor(Pseudonyms(_key(keyfile) if keyfile else os.urandom(32)), BUILTIN, known)
 
 
 def _key(path: str) -> bytes:

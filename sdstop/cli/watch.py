@@ -19,6 +19,7 @@ from sdstop.core.collector import Collector
 from sdstop.core.config_error import ConfigError
 from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
+from sdstop.core.retention import Retention
 
 if TYPE_CHECKING:
     from sdstop.core.diagnosis import Judgement
@@ -62,9 +63,9 @@ class Watch:
     def redact(self, redactor: Redactor) -> None:
         """Have names replaced in all that is told of the node from now on."""
         self.redactor = redactor
-        redactor.learn((), self.origin.name)
+        redactor.learn_host(self.origin.name)
         for frame in self._recorded:
-            redactor.learn(frame.evidence)
+            redactor.learn(frame)
         self.origin = redactor.origin(self.origin)
 
     def __enter__(self) -> Self:
@@ -111,7 +112,8 @@ class Watch:
             yield from self._plain(seconds, enough)
             return
         for frame in self._plain(seconds, enough):
-            self.redactor.learn(frame.evidence)
+            if self.sampler is not None:
+                self.redactor.learn(frame)
             self._held.append(frame)
             if self.sampler is None or frame.monotonic - self._held[0].monotonic >= HELD or self._streams:
                 self._streams = True
@@ -150,7 +152,7 @@ def begin(options: argparse.Namespace) -> Watch:
         from sdstop.cli.redacting import redactor
 
         try:
-            watch.redact(redactor(keyfile))
+            watch.redact(redactor(keyfile, watch.origin.collectors))
         except BaseException:
             watch.close()
             raise
@@ -174,7 +176,7 @@ def _begin(options: argparse.Namespace) -> Watch:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials
 
-        frames = credentials.frames(frames)  # of what others made nobody knows what is in it
+        frames = credentials.frames(Retention(BUILTIN).frames(frames))  # it may hold anything
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"

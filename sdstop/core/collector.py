@@ -27,11 +27,16 @@ class Need(Struct, frozen=True):
     """One kind of evidence that a collector reads: `what` is a pattern of its keys, `why` one line.
 
     Of `cmd:` patterns the collector reads what others recorded; a live node runs nothing for them (see Command).
+    `keep` returns the part of the data that is recorded, where the rest may hold secrets: on a live node as it is read,
+    and of what others recorded. `redact` returns what redaction leaves of it before it replaces names: without free
+    text, and names that no field of a reading holds. Neither raises, and twice is like once.
     """
 
     what: str
     why: str
     privilege: str = ""
+    keep: Callable[[bytes], bytes] | None = None
+    redact: Callable[[bytes], bytes] | None = None
 
 
 class Command(Struct, frozen=True):
@@ -72,7 +77,7 @@ class Question(Struct, frozen=True):
     For files that hold secrets, and for trees that are too large to keep. `answer` runs in the sampler's worker over
     the live host and returns JSON data; nothing of what it reads is recorded, so its result must hold no secret.
     Without `answer`, the question is one of those that sdstop.node.answers knows. An answer stands for `holds` seconds
-    before it is looked for again.
+    before it is looked for again. `keep` and `redact` are those of a need, for answers that others recorded.
     """
 
     name: str
@@ -80,6 +85,8 @@ class Question(Struct, frozen=True):
     privilege: str = ""
     answer: Callable[[Host], Any] | None = None
     holds: float = 0.0
+    keep: Callable[[bytes], bytes] | None = None
+    redact: Callable[[bytes], bytes] | None = None
 
     @property
     def what(self) -> str:

@@ -6,11 +6,14 @@ A reading is a frozen msgspec.Struct, one row of its family. The type of each fi
         family: ClassVar[str] = "array_member"
         title: ClassVar[str] = "Array members"
 
-        array: Annotated[str, Label("Array", "md array")]
+        array: Annotated[str, Label("Array", "md array", names=Name.DEVICE)]
         errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected",
         kind=Kind.COUNTER)]
 
 `None` means "the node does not say", never 0.
+
+Families with many fields take keywords only. Those that are made a thousand times a second are made by position: 16
+fields take 0.2 us so, and 2.9 us by keywords.
 """
 
 from __future__ import annotations
@@ -34,11 +37,46 @@ class Kind(enum.Enum):
     COUNTER = "counter"
 
 
+class Name(enum.Enum):
+    """What a text field names, where that belongs to the node's owner. Redaction learns names from these fields alone.
+
+    Names that the kernel, a standard or every distribution gives (`sda`, `eth0`, `/var/lib`, `root`) stay as they are.
+    """
+
+    HOST = "host"
+    """A host, or the name of a node or client in its cluster; in full, with a port, or several parted by blanks."""
+    USER = "user"
+    VOLUME = "volume"
+    """A volume, pool, dataset, cluster, resource, machine or failure domain; `/`, `@` and commas part names in it."""
+    MAPPING = "mapping"
+    """A device mapper name: `group-volume`, a hyphen of either doubled."""
+    DEVICE = "device"
+    """A block device by its kernel name, its path below /dev, its link there, or an alias; several with commas."""
+    INTERFACE = "interface"
+    """A network interface; several with commas."""
+    PATH = "path"
+    """A file or a folder."""
+    SERIAL = "serial"
+    IDENTIFIER = "identifier"
+    """An address, WWN, IQN, UUID or id, known by its form wherever it stands."""
+    PATHS = "paths"
+    """A text that is not a name, as a command line: devices and paths that stand in it are."""
+    TEXT = "text"
+    """Free text of the source, in which any name may stand: redaction drops it."""
+    EVIDENCE = "evidence"
+    """The key of evidence, a part that marks a line of it, or a text made of names that other fields hold."""
+
+
 class Label(Struct, frozen=True):
-    """Part of a row's identity; a Prometheus label."""
+    """Part of a row's identity; a Prometheus label.
+
+    A text says what it `names`, or that it is `plain`: a word of the kernel, of a format or of a product.
+    """
 
     title: str
     help: str = ""
+    names: Name | None = None
+    plain: bool = False
 
 
 class Metric(Struct, frozen=True):
@@ -61,7 +99,7 @@ class Metric(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """One word out of a known set; in Prometheus a gauge with a `state` label."""
+    """One word out of a known set, so nobody's name; in Prometheus a gauge with a `state` label."""
 
     title: str
     help: str
@@ -69,11 +107,13 @@ class State(Struct, frozen=True):
 
 
 class Fact(Struct, frozen=True):
-    """Text that describes the row; in Prometheus a label of the family's `_info` metric."""
+    """Text that describes the row; in Prometheus a label of the family's `_info` metric. Names are those of Label."""
 
     title: str
     help: str
     export: bool = True
+    names: Name | None = None
+    plain: bool = False
 
 
 class Buckets(Struct, frozen=True):
@@ -177,6 +217,7 @@ class Column(Struct, frozen=True):
     name: str
     mark: Mark
     optional: bool
+    is_text: bool = False
 
     @property
     def title(self) -> str:
@@ -192,6 +233,11 @@ class Column(Struct, frozen=True):
     def exported(self) -> bool:
         """Whether the field becomes a metric (labels always take part)."""
         return True if isinstance(self.mark, Label) else self.mark.export
+
+    @property
+    def names(self) -> Name | None:
+        """What its text names; None for numbers, words of a known set, and plain text."""
+        return self.mark.names if isinstance(self.mark, Label | Fact) else None
 
     def base(self, value: Any) -> Any:
         """Turn a stored value into base units; enums become their word."""
@@ -252,7 +298,8 @@ def _read_declaration(reading: type[Reading]) -> Schema:
         if len(marks) != 1:
             raise TypeError(f"{reading.__name__}.{name} needs one Label, Metric, State, Fact or Buckets")
         inner = typing.get_args(hint)[0]
-        columns.append(Column(name, marks[0], type(None) in typing.get_args(inner)))
+        kinds = typing.get_args(inner) or (inner,)
+        columns.append(Column(name, marks[0], type(None) in kinds, str in kinds))
     labels = tuple(c.name for c in columns if isinstance(c.mark, Label))
     key: Callable[[Reading], Hashable] = operator.attrgetter(*labels) if labels else lambda _: ()
     doc = (reading.__doc__ or "").strip()

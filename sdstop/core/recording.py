@@ -35,13 +35,16 @@ class RecordingHost(Host):
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         listed: Listed | None = None,
+        keep: Callable[[str, bytes], bytes] | None = None,
     ) -> None:
         """Start with no evidence; `clock` gives monotonic, `wall` Unix seconds.
 
         `listed` is what others listed at this moment: it is not listed again, and what is listed here is added.
+        `keep` returns the part of a file that is kept, and given to who asks, so that a replay reads the same.
         """
         self._host = host
         self._listed = listed
+        self._keep = keep
         self._clock = clock
         self._wall = wall
         self.evidence: dict[str, Evidence] = {}
@@ -56,7 +59,7 @@ class RecordingHost(Host):
 
     def read(self, path: str) -> bytes:
         """Return a file's content."""
-        return self._ask(path, lambda: self._host.read(path), lambda data: data)
+        return self._ask(path, lambda: self._read(path), lambda data: data)
 
     def entries(self, path: str) -> list[str]:
         """Return a folder's names, without those that hold a line break: a list of lines cannot keep them."""
@@ -112,6 +115,10 @@ class RecordingHost(Host):
         """Return the output of one of them; a name that may be a slug is kept as one."""
         key = f"slug:{name}" if slug(name) == name else f"cmd:{name}"
         return self._ask(key, lambda: self._host.recorded_output(name), lambda output: output.stdout)
+
+    def _read(self, path: str) -> bytes:
+        data = self._host.read(path)
+        return data if self._keep is None else self._keep(path, data)
 
     def _entries(self, path: str) -> list[str]:
         if self._listed is not None and path in self._listed:

@@ -98,11 +98,13 @@ class EvidenceHost(Host):
     def entries(self, path: str) -> list[str]:
         """Return a recorded folder, or what the recorded paths below it imply."""
         key = f"list:{path}"
+        self.touched.add(key)  # it may be recorded later
         if key in self.state:
             return self._take(key).data.decode("utf-8", "surrogateescape").split("\n") if self._take(key).data else []
-        self.touched.add(_TREE)
+        real = self._resolve(path)
+        self.touched.update((_TREE, f"list:{real}"))
         folders = self._tree()
-        names = folders.get(path, set()) | folders.get(self._resolve(path), set())
+        names = folders.get(path, set()) | folders.get(real, set())
         if not names:
             raise Absent(path, "not recorded", recorded=False)
         return sorted(names)

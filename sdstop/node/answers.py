@@ -9,12 +9,13 @@ import contextlib
 import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
 
+from sdstop.core.commandline import kept
 from sdstop.core.host import Absent
 
 PROCESSES = "psutil.processes"
@@ -82,7 +83,7 @@ class Processes(Struct):
             known.moved = moved
             known.name = known.process.name()
             with contextlib.suppress(psutil.AccessDenied):
-                known.cmdline = shortened(known.process.cmdline())
+                known.cmdline = kept(known.process.cmdline())
             known.works = not known.cmdline and _WORKER.match(known.name) is not None
         fetched, sent = moved or (None, None)
         spent = {}
@@ -104,35 +105,6 @@ class Processes(Struct):
 _WORKER = re.compile(
     r"(?:md[^ /]*|z|txg|dp|dbuf|dbu|arc|l2arc|zvol|drbd|bcache|kcopyd|kcryptd|dmcrypt)_|bcache|kcopyd|zvol"
 )
-
-
-_SECRET = re.compile(r"(pass(w(or)?d|phrase)?|pwd?|secret|token|credentials?|api[_-]?key|auth)(?![a-z])", re.IGNORECASE)
-_ACCOUNT = re.compile(r"(?<=//)[^/@\s]+@")
-
-
-def shortened(argv: Sequence[str], limit: int = 200) -> str:
-    """Return a command line of at most `limit` characters, without what looks like a password.
-
-    `--password=x`, `--token x` and `https://name:x@host` keep their place, not their value: what is shown
-    may end up in a capture that is given away.
-    """
-    words = []
-    hidden = False
-    for word in argv:
-        option, equals, _ = word.partition("=")
-        if hidden and not word.startswith("-"):
-            words.append("***")
-            hidden = False
-            continue
-        hidden = False
-        if _SECRET.search(option):
-            words.append(f"{option}=***" if equals else _ACCOUNT.sub("***@", word))
-            hidden = not equals and option.startswith("-")
-        else:
-            words.append(_ACCOUNT.sub("***@", word))
-        if sum(map(len, words)) > limit:
-            break
-    return " ".join(words)[:limit]
 
 
 def _users() -> dict[int, str]:

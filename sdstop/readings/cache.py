@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source, State
 from sdstop.core.text import total
 
 _COUNTER = Kind.COUNTER
@@ -41,17 +41,28 @@ class Cache(Reading, frozen=True):
         Join("cache", "slow", Relation.STORED),
     )
 
-    cache: Annotated[str, Label("Cache", "Its name as an operator reads it: vg/volume, a mapping, bcache0, arc, l2arc")]
-    kind: Annotated[str, Label("Kind", "flashcache, dm-cache, dm-writecache, bcache, arc or l2arc")]
-    device: Annotated[str | None, Fact("Device", "Kernel name of the device that is cached, as dm-3 or bcache0")] = None
-    fast: Annotated[str | None, Fact("Fast", "Kernel names of what it caches on, with commas")] = None
-    slow: Annotated[str | None, Fact("Slow", "Kernel name of what it caches")] = None
-    counts: Annotated[str, Fact("Counts", "What its counters count: requests, or blocks")] = "requests"
+    cache: Annotated[
+        str,
+        Label(
+            "Cache", "Its name as an operator reads it: vg/volume, a mapping, bcache0, arc, l2arc", names=Name.VOLUME
+        ),
+    ]
+    kind: Annotated[str, Label("Kind", "flashcache, dm-cache, dm-writecache, bcache, arc or l2arc", plain=True)]
+    device: Annotated[
+        str | None, Fact("Device", "Kernel name of the device that is cached, as dm-3 or bcache0", names=Name.DEVICE)
+    ] = None
+    fast: Annotated[str | None, Fact("Fast", "Kernel names of what it caches on, with commas", names=Name.DEVICE)] = (
+        None
+    )
+    slow: Annotated[str | None, Fact("Slow", "Kernel name of what it caches", names=Name.DEVICE)] = None
+    counts: Annotated[str, Fact("Counts", "What its counters count: requests, or blocks", plain=True)] = "requests"
     mode: Annotated[str | None, State("Mode", "writeback, writethrough, writearound, passthrough, none")] = None
     state: Annotated[str | None, State("State", "ok, clean, dirty, no cache, read-only, needs check, failed ...")] = (
         None
     )
-    policy: Annotated[str | None, Fact("Policy", "What decides what is cached: smq, mq, fifo, lru ...")] = None
+    policy: Annotated[str | None, Fact("Policy", "What decides what is cached: smq, mq, fifo, lru ...", plain=True)] = (
+        None
+    )
     size: Annotated[int | None, Metric("Size", "Room for data", "bytes")] = None
     used: Annotated[int | None, Metric("Used", "Data that is cached", "bytes")] = None
     dirty: Annotated[int | None, Metric("Dirty", "Data that is nowhere but in the cache yet", "bytes")] = None
@@ -95,11 +106,11 @@ class Cache(Reading, frozen=True):
     needs_whole_blocks: Annotated[
         int | None, Metric("Whole blocks", "1 if only requests of exactly a block can be cached", export=False)
     ] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
-    settings: Annotated[str, Fact("Settings", "The evidence its settings were read from, if another", export=False)] = (
-        ""
-    )
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
+    settings: Annotated[
+        str, Fact("Settings", "The evidence its settings were read from, if another", export=False, names=Name.EVIDENCE)
+    ] = ""
 
     def source(self, field: str = "") -> Source | None:
         """Return the file or command that said it, or `field` of it."""
@@ -146,7 +157,7 @@ _PRINTED = {
 """How a source calls a field that it prints as it is."""
 
 
-class CacheActivity(Reading, frozen=True):
+class CacheActivity(Reading, frozen=True, kw_only=True):
     """What a cache did between two readings, one row each; a share is None when nothing came that it could be of."""
 
     family: ClassVar[str] = "cache_activity"
@@ -158,8 +169,8 @@ class CacheActivity(Reading, frozen=True):
         "cache": Identity(ThingKind.CACHE, Naming.LINK, aliases=(("mapper/{cache}", Naming.LINK),)),
     }
 
-    cache: Annotated[str, Label("Cache", "As of the cache")]
-    kind: Annotated[str, Label("Kind", "As of the cache")]
+    cache: Annotated[str, Label("Cache", "As of the cache", names=Name.VOLUME)]
+    kind: Annotated[str, Label("Kind", "As of the cache", plain=True)]
     reads: Annotated[float | None, Metric("Reads", "Reads that came", "per_second")]
     writes: Annotated[float | None, Metric("Writes", "Writes that came", "per_second")]
     hits: Annotated[float | None, Metric("Hits", "Requests that hit", "per_second")]
@@ -176,8 +187,8 @@ class CacheActivity(Reading, frozen=True):
     cleaned: Annotated[float | None, Metric("Cleaned", "Dirty blocks written back", "per_second")]
     no_room: Annotated[float | None, Metric("No room", "Requests that found no room", "per_second")]
     errors: Annotated[float | None, Metric("Errors", "I/O errors of both sides", "per_second")]
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
 
 
 def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | None:
@@ -194,26 +205,26 @@ def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | Non
     came = total((steps["reads"], steps["writes"]))
     rate = {name: None if step is None else step / seconds for name, step in steps.items()}
     return CacheActivity(
-        after.cache,
-        after.kind,
-        rate["reads"],
-        rate["writes"],
-        total((rate["read_hits"], rate["write_hits"])),
-        total((rate["read_misses"], rate["write_misses"])),
-        total((rate["bypassed_reads"], rate["bypassed_writes"])),
-        share(hits, came),
-        share(steps["read_hits"], steps["reads"]),
-        share(steps["write_hits"], steps["writes"]),
-        share(hits, hits + misses) if hits is not None and misses is not None else None,
-        share(bypassed, came),
-        rate["evicted_by_bypass"],
-        rate["promotions"],
-        rate["demotions"],
-        rate["cleaned"],
-        rate["no_room"],
-        total((rate["fast_errors"], rate["slow_errors"])),
-        after.where,
-        after.needle,
+        cache=after.cache,
+        kind=after.kind,
+        reads=rate["reads"],
+        writes=rate["writes"],
+        hits=total((rate["read_hits"], rate["write_hits"])),
+        misses=total((rate["read_misses"], rate["write_misses"])),
+        bypassed=total((rate["bypassed_reads"], rate["bypassed_writes"])),
+        hit_share=share(hits, came),
+        read_hit_share=share(steps["read_hits"], steps["reads"]),
+        write_hit_share=share(steps["write_hits"], steps["writes"]),
+        cacheable_hit_share=share(hits, hits + misses) if hits is not None and misses is not None else None,
+        bypass_share=share(bypassed, came),
+        evicted=rate["evicted_by_bypass"],
+        promotions=rate["promotions"],
+        demotions=rate["demotions"],
+        cleaned=rate["cleaned"],
+        no_room=rate["no_room"],
+        errors=total((rate["fast_errors"], rate["slow_errors"])),
+        where=after.where,
+        needle=after.needle,
     )
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
-_KIND = Fact("Kind", "powerflex, ceph or drbd")
-_CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none")
+_KIND = Fact("Kind", "powerflex, ceph or drbd", plain=True)
+_CLUSTER = Label("Cluster", "Name of the cluster, or its id where it has none", names=Name.VOLUME)
 _HEALTHY = Metric("Healthy", "1 where its state is the good one, 0 where it is not")
-_ORIGIN = Fact("Source", "Key of the evidence", export=False)
-_IDENT = Fact("Id", "Its id")
+_ORIGIN = Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)
+_IDENT = Fact("Id", "Its id", names=Name.IDENTIFIER)
 
 _READS = Metric("r/s", "Reads of clients, as the cluster counted them over its last seconds", "per_second")
 _WRITES = Metric("w/s", "Writes of clients, as the cluster counted them over its last seconds", "per_second")
@@ -26,7 +26,7 @@ _READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "se
 _WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
 
 
-class Cluster(Reading, frozen=True):
+class Cluster(Reading, frozen=True, kw_only=True):
     """A cluster, one row each: whether its managers agree, and whether all data has its copies.
 
     `managers` vote on who leads: MDMs and tie-breakers, Ceph's monitors. `degraded` is data that has fewer copies than
@@ -44,10 +44,10 @@ class Cluster(Reading, frozen=True):
     cluster: Annotated[str, _CLUSTER]
     kind: Annotated[str, _KIND]
     ident: Annotated[str | None, _IDENT]
-    version: Annotated[str | None, Fact("Version", "Software of the cluster")]
+    version: Annotated[str | None, Fact("Version", "Software of the cluster", plain=True)]
     state: Annotated[str | None, State("State", "ClusteredNormal, HEALTH_WARN ...: the cluster's own word")]
     healthy: Annotated[int | None, _HEALTHY]
-    leader: Annotated[str | None, Fact("Leader", "Who leads: master MDM, first monitor")]
+    leader: Annotated[str | None, Fact("Leader", "Who leads: master MDM, first monitor", names=Name.HOST)]
     managers: Annotated[int | None, Metric("Managers", "Managers that a whole cluster has")]
     managers_up: Annotated[int | None, Metric("Managers up", "Managers that are there")]
     replicas: Annotated[int | None, Metric("Replicas", "Copies of its own records that a whole cluster has")]
@@ -67,12 +67,14 @@ class Cluster(Reading, frozen=True):
     read: Annotated[float | None, _READ] = None
     write: Annotated[float | None, _WRITE] = None
     epoch: Annotated[int | None, Metric("Epoch", "Grows with each new leader or map", exact=True)] = None
-    says: Annotated[str | None, Fact("Says", "What the cluster itself finds wrong", export=False)] = None
+    says: Annotated[str | None, Fact("Says", "What the cluster itself finds wrong", export=False, names=Name.TEXT)] = (
+        None
+    )
     origin: Annotated[str, _ORIGIN] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
-class ClusterNode(Reading, frozen=True):
+class ClusterNode(Reading, frozen=True, kw_only=True):
     """A node's part in a cluster, one row for each role it has.
 
     `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer (of
@@ -98,20 +100,22 @@ class ClusterNode(Reading, frozen=True):
     )
 
     cluster: Annotated[str, _CLUSTER]
-    role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer")]
-    node: Annotated[str, Label("Node", "Its name in the cluster, or its id")]
+    role: Annotated[str, Label("Role", "mdm, tiebreaker, standby, sds, mon, osd, peer", plain=True)]
+    node: Annotated[str, Label("Node", "Its name in the cluster, or its id", names=Name.HOST)]
     ident: Annotated[str | None, _IDENT]
-    address: Annotated[str | None, Fact("Address", "Its addresses, parted by blanks")]
-    area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root")]
-    domain: Annotated[str | None, Fact("Domain", "What fails together with it: fault set, rack, or itself")]
+    address: Annotated[str | None, Fact("Address", "Its addresses, parted by blanks", names=Name.IDENTIFIER)]
+    area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root", names=Name.VOLUME)]
+    domain: Annotated[
+        str | None, Fact("Domain", "What fails together with it: fault set, rack, or itself", names=Name.VOLUME)
+    ]
     state: Annotated[str | None, State("State", "In the cluster's words, what is not good first")]
     healthy: Annotated[int | None, _HEALTHY]
-    maintenance: Annotated[str | None, Fact("Maintenance", "Maintenance it is in, None without")]
+    maintenance: Annotated[str | None, Fact("Maintenance", "Maintenance it is in, None without", plain=True)]
     leads: Annotated[bool, Fact("Leads", "Whether it is the one that leads", export=False)]
     devices: Annotated[int | None, Metric("Devices", "Devices it brings")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
-    version: Annotated[str | None, Fact("Version", "Its software")]
+    version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
     local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
 
@@ -122,7 +126,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-class ClusterPool(Reading, frozen=True):
+class ClusterPool(Reading, frozen=True, kw_only=True):
     """A pool of a cluster's devices, one row each: how full, and whether it would survive its largest failure domain.
 
     `filled` is what its alerts are held against: of ScaleIO the share in use of all that is not spare. `domains` are
@@ -143,10 +147,12 @@ class ClusterPool(Reading, frozen=True):
     joins = (Join("pool", "cluster", Relation.PART),)
 
     cluster: Annotated[str, _CLUSTER]
-    pool: Annotated[str, Label("Pool", "Its name, with its protection domain in front if there are several")]
+    pool: Annotated[
+        str, Label("Pool", "Its name, with its protection domain in front if there are several", names=Name.VOLUME)
+    ]
     kind: Annotated[str, _KIND]
     ident: Annotated[str | None, _IDENT]
-    area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root")]
+    area: Annotated[str | None, Fact("Area", "Protection domain, CRUSH root", names=Name.VOLUME)]
     copies: Annotated[int | None, Metric("Copies", "Copies of all data; None for erasure codes")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of its devices", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use", "bytes")]
@@ -159,7 +165,7 @@ class ClusterPool(Reading, frozen=True):
     full: Annotated[float | None, Metric("Full", "Share filled from which it alarms, or refuses writes", "ratio")]
     domains: Annotated[int | None, Metric("Domains", "Failure domains that it lies on")]
     largest: Annotated[int | None, Metric("Largest", "Raw capacity of its largest failure domain", "bytes")]
-    largest_domain: Annotated[str | None, Fact("Largest domain", "Which that is")]
+    largest_domain: Annotated[str | None, Fact("Largest domain", "Which that is", names=Name.VOLUME)]
     degraded: Annotated[int | None, Metric("Degraded", "Data with fewer copies than it should have", "bytes")]
     failed: Annotated[int | None, Metric("Failed", "Data that no copy can be reached of", "bytes")]
     reads: Annotated[float | None, _READS] = None
@@ -167,7 +173,9 @@ class ClusterPool(Reading, frozen=True):
     read: Annotated[float | None, _READ] = None
     write: Annotated[float | None, _WRITE] = None
     origin: Annotated[str, _ORIGIN] = ""
-    statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
+    statistics: Annotated[
+        str, Fact("Statistics", "Key of the evidence of its numbers", export=False, names=Name.EVIDENCE)
+    ] = ""
 
     @property
     def name(self) -> str:
@@ -175,7 +183,7 @@ class ClusterPool(Reading, frozen=True):
         return f"{self.cluster}/{self.pool}"
 
 
-class FailureDomain(Reading, frozen=True):
+class FailureDomain(Reading, frozen=True, kw_only=True):
     """What fails as one, by pool: a fault set, or a node that is in none; of Ceph a host or rack."""
 
     family: ClassVar[str] = "failure_domain"
@@ -189,19 +197,19 @@ class FailureDomain(Reading, frozen=True):
     joins = (Join("pool", "domain", Relation.MEMBER),)
 
     cluster: Annotated[str, _CLUSTER]
-    pool: Annotated[str, Label("Pool", "Name of the pool")]
-    domain: Annotated[str, Label("Domain", "Fault set, node, host or rack")]
-    of: Annotated[str, Fact("Is a", "fault set, node, host, rack")]
+    pool: Annotated[str, Label("Pool", "Name of the pool", names=Name.VOLUME)]
+    domain: Annotated[str, Label("Domain", "Fault set, node, host or rack", names=Name.HOST)]
+    of: Annotated[str, Fact("Is a", "fault set, node, host, rack", plain=True)]
     nodes: Annotated[int | None, Metric("Nodes", "Nodes in it that have devices in this pool")]
     devices: Annotated[int | None, Metric("Devices", "Devices in it that belong to this pool")]
     capacity: Annotated[int | None, Metric("Capacity", "Raw capacity of these", "bytes")]
     used: Annotated[int | None, Metric("Used", "Raw capacity in use of these", "bytes")]
     nodes_down: Annotated[int | None, Metric("Down", "Nodes of these that are not well")]
     origin: Annotated[str, _ORIGIN] = ""
-    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False)] = ""
+    needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
-class ClusterDevice(Reading, frozen=True):
+class ClusterDevice(Reading, frozen=True, kw_only=True):
     """A device that a node gives to a cluster: an SDS device, an OSD, the disk below a DRBD resource."""
 
     family: ClassVar[str] = "cluster_device"
@@ -226,27 +234,29 @@ class ClusterDevice(Reading, frozen=True):
     )
 
     cluster: Annotated[str, _CLUSTER]
-    node: Annotated[str, Label("Node", "The node it is in, by its name in the cluster")]
-    device: Annotated[str, Label("Device", "Its path as the cluster has it, or its name")]
+    node: Annotated[str, Label("Node", "The node it is in, by its name in the cluster", names=Name.HOST)]
+    device: Annotated[str, Label("Device", "Its path as the cluster has it, or its name", names=Name.PATH)]
     ident: Annotated[str | None, _IDENT]
-    pool: Annotated[str | None, Fact("Pool", "Pool that it belongs to")]
-    name: Annotated[str | None, Fact("Name", "Name that somebody gave it")]
-    path: Annotated[str | None, Fact("Path now", "Where its node found it last")]
-    original: Annotated[str | None, Fact("Path added", "Path under which it was added")]
+    pool: Annotated[str | None, Fact("Pool", "Pool that it belongs to", names=Name.VOLUME)]
+    name: Annotated[str | None, Fact("Name", "Name that somebody gave it", names=Name.VOLUME)]
+    path: Annotated[str | None, Fact("Path now", "Where its node found it last", names=Name.PATH)]
+    original: Annotated[str | None, Fact("Path added", "Path under which it was added", names=Name.PATH)]
     state: Annotated[str | None, State("State", "In the cluster's words, what is not good first")]
     healthy: Annotated[int | None, _HEALTHY]
-    media: Annotated[str | None, Fact("Media", "HDD, SSD, NVMe ...")]
-    model: Annotated[str | None, Fact("Model", "Model, as the cluster was told")]
-    serial: Annotated[str | None, Fact("Serial", "Serial number, as the cluster was told")]
+    media: Annotated[str | None, Fact("Media", "HDD, SSD, NVMe ...", plain=True)]
+    model: Annotated[str | None, Fact("Model", "Model, as the cluster was told", plain=True)]
+    serial: Annotated[str | None, Fact("Serial", "Serial number, as the cluster was told", names=Name.SERIAL)]
     capacity: Annotated[int | None, Metric("Capacity", "Bytes that the cluster may use of it", "bytes")]
     used: Annotated[int | None, Metric("Used", "Bytes in use of it", "bytes")]
     read_wait: Annotated[float | None, Metric("r_await", "Mean time of a read of it", "seconds")]
     write_wait: Annotated[float | None, Metric("w_await", "Mean time of a write to it", "seconds")]
-    local: Annotated[str | None, Fact("Here", "Kernel name, if it is in the node that was read", export=False)] = None
+    local: Annotated[
+        str | None, Fact("Here", "Kernel name, if it is in the node that was read", export=False, names=Name.DEVICE)
+    ] = None
     origin: Annotated[str, _ORIGIN] = ""
 
 
-class ClusterVolume(Reading, frozen=True):
+class ClusterVolume(Reading, frozen=True, kw_only=True):
     """A volume of a cluster, one row each: a ScaleIO volume, an rbd image; numbers are of all its clients together."""
 
     family: ClassVar[str] = "cluster_volume"
@@ -266,24 +276,26 @@ class ClusterVolume(Reading, frozen=True):
     joins = (Join("volume", "pool|cluster", Relation.STORED),)
 
     cluster: Annotated[str, _CLUSTER]
-    volume: Annotated[str, Label("Volume", "Its name, or its id where it has none")]
+    volume: Annotated[str, Label("Volume", "Its name, or its id where it has none", names=Name.VOLUME)]
     ident: Annotated[str | None, _IDENT]
-    pool: Annotated[str | None, Fact("Pool", "Pool that it lies in")]
-    provisioning: Annotated[str | None, Fact("Kind", "thin, thick or snapshot")]
+    pool: Annotated[str | None, Fact("Pool", "Pool that it lies in", names=Name.VOLUME)]
+    provisioning: Annotated[str | None, Fact("Kind", "thin, thick or snapshot", plain=True)]
     size: Annotated[int | None, Metric("Size", "Size that its clients see", "bytes")]
     clients: Annotated[int | None, Metric("Clients", "Clients that it is mapped to")]
-    mapped: Annotated[str | None, Fact("Mapped to", "Names of the first of these", export=False)]
+    mapped: Annotated[str | None, Fact("Mapped to", "Names of the first of these", export=False, names=Name.EVIDENCE)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
     read: Annotated[float | None, _READ] = None
     write: Annotated[float | None, _WRITE] = None
     read_wait: Annotated[float | None, _READ_WAIT] = None
     write_wait: Annotated[float | None, _WRITE_WAIT] = None
-    local: Annotated[str | None, Fact("Here", "Kernel name, if the node that was read has it", export=False)] = None
+    local: Annotated[
+        str | None, Fact("Here", "Kernel name, if the node that was read has it", export=False, names=Name.DEVICE)
+    ] = None
     origin: Annotated[str, _ORIGIN] = ""
 
 
-class ClusterClient(Reading, frozen=True):
+class ClusterClient(Reading, frozen=True, kw_only=True):
     """A client of a cluster, one row each: an SDC. Numbers are of all its volumes together."""
 
     family: ClassVar[str] = "cluster_client"
@@ -304,13 +316,13 @@ class ClusterClient(Reading, frozen=True):
     }
 
     cluster: Annotated[str, _CLUSTER]
-    client: Annotated[str, Label("Client", "Its name, or its address, or its id")]
+    client: Annotated[str, Label("Client", "Its name, or its address, or its id", names=Name.HOST)]
     ident: Annotated[str | None, _IDENT]
-    address: Annotated[str | None, Fact("Address", "Its address")]
+    address: Annotated[str | None, Fact("Address", "Its address", names=Name.IDENTIFIER)]
     state: Annotated[str | None, State("State", "In the cluster's words")]
     healthy: Annotated[int | None, _HEALTHY]
     volumes: Annotated[int | None, Metric("Volumes", "Volumes mapped to it")]
-    version: Annotated[str | None, Fact("Version", "Its software")]
+    version: Annotated[str | None, Fact("Version", "Its software", plain=True)]
     reads: Annotated[float | None, _READS] = None
     writes: Annotated[float | None, _WRITES] = None
     read: Annotated[float | None, _READ] = None
@@ -319,4 +331,6 @@ class ClusterClient(Reading, frozen=True):
     write_wait: Annotated[float | None, _WRITE_WAIT] = None
     local: Annotated[bool, Fact("Here", "Whether it is the node that was read", export=False)] = False
     origin: Annotated[str, _ORIGIN] = ""
-    statistics: Annotated[str, Fact("Statistics", "Key of the evidence of its numbers", export=False)] = ""
+    statistics: Annotated[
+        str, Fact("Statistics", "Key of the evidence of its numbers", export=False, names=Name.EVIDENCE)
+    ] = ""

@@ -6,13 +6,13 @@ import re
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
 
 
-class DevicePath(Reading, frozen=True):
+class DevicePath(Reading, frozen=True, kw_only=True):
     """A device by the name under which somebody will look for it, one row for each place.
 
     `holder` is who does: a configuration file of this node, a cluster; `place` is what for: a mount point, an array, a
@@ -28,15 +28,15 @@ class DevicePath(Reading, frozen=True):
         "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{local_path:dev}", Naming.LINK),)),
     }
 
-    holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool")]
-    place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev")]
-    path: Annotated[str, Label("Name", "The device as it is looked for")]
-    kind: Annotated[str, Fact("Kind", "file, powerflex or zfs")]
-    now: Annotated[str | None, Fact("Name now", "Where it was found last, if that is told")] = None
+    holder: Annotated[str, Label("Holder", "Configuration file, cluster or pool", names=Name.VOLUME)]
+    place: Annotated[str, Label("For", "Mount point, array, node of the cluster, or vdev", names=Name.VOLUME)]
+    path: Annotated[str, Label("Name", "The device as it is looked for", names=Name.PATH)]
+    kind: Annotated[str, Fact("Kind", "file, powerflex or zfs", plain=True)]
+    now: Annotated[str | None, Fact("Name now", "Where it was found last, if that is told", names=Name.PATH)] = None
     healthy: Annotated[int | None, Metric("Healthy", "1 where it is well, 0 where it is not")] = None
-    device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node")] = None
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+    device: Annotated[str | None, Fact("Here", "Kernel name, if it is a device of this node", names=Name.DEVICE)] = None
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def local_path(self) -> str | None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar
 from msgspec.structs import replace
 
 from sdstop.core.joins import Identity, Naming, ThingKind
-from sdstop.core.model import Fact, Kind, Label, Metric, Reading, Source
+from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source
 
 DISKSTATS = "/proc/diskstats"
 
@@ -50,7 +50,7 @@ class Disk(Reading, frozen=True):
         "device": Identity(ThingKind.DEVICE, Naming.DEV, aliases=(("{major}:{minor}", Naming.NUMBER),)),
     }
 
-    device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats")]
+    device: Annotated[str, Label("Device", "Kernel name, `/` as in /proc/diskstats", names=Name.DEVICE)]
     major: Annotated[int, Metric("Major", "Major number", export=False)]
     minor: Annotated[int, Metric("Minor", "Minor number", export=False)]
     reads: Annotated[int, Metric("Reads", "Reads completed", kind=_COUNTER, name="sdstop_disk_reads_total")]
@@ -115,7 +115,7 @@ class DiskActivity(Reading, frozen=True):
         "device": Identity(ThingKind.DEVICE, Naming.DEV),
     }
 
-    device: Annotated[str, Label("Device", "Kernel name")]
+    device: Annotated[str, Label("Device", "Kernel name", names=Name.DEVICE)]
     reads_per_second: Annotated[float, Metric("r/s", "Reads completed", "per_second")]
     read_bytes_per_second: Annotated[float, Metric("Read", "Bytes read", "bytes_per_second")]
     reads_merged_per_second: Annotated[float, Metric("rrqm/s", "Reads merged into another", "per_second")]
@@ -152,7 +152,7 @@ class DiskActivity(Reading, frozen=True):
     wait: Annotated[float | None, Metric("await", "Mean time of reads, writes and discards", "seconds")]
     size: Annotated[float | None, Metric("areq-sz", "Mean size of reads, writes and discards", "bytes")]
     in_flight: Annotated[int | None, Metric("In flight", "Requests in flight at the second reading")]
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = DISKSTATS
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = DISKSTATS
 
     def source(self, field: str = "") -> Source | None:
         """Return the device's line of /proc/diskstats, or of the recorded iostat."""

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
-from sdstop.core.model import Buckets, Fact, Label, Metric, Reading, Source
+from sdstop.core.model import Buckets, Fact, Label, Metric, Name, Reading, Source
 
 EXPORTED = (512, 1024, 2048, 3584, *(1 << power for power in range(12, 23)))
 """Bounds of the exported histogram where every size is known: with 3584, what is below a block of 4 KiB is seen.
@@ -16,7 +16,7 @@ A bound for each size that there was would be another set for each device, and g
 """
 
 
-class RequestSizes(Reading, frozen=True):
+class RequestSizes(Reading, frozen=True, kw_only=True):
     """Requests by size since `counter` began to count, one row for each device (or whole module) and direction.
 
     `sizes` is `{bytes: requests of at most so many}`, cumulative; `exact` is 1 where each bound is a size that requests
@@ -30,10 +30,12 @@ class RequestSizes(Reading, frozen=True):
     rows_of = Source("{where}", "{needle}")
 
     counter: Annotated[
-        str, Label("Counter", "flashcache, issue or queue (tracefs: to the driver, or as they came), zpool")
+        str, Label("Counter", "flashcache, issue or queue (tracefs: to the driver, or as they came), zpool", plain=True)
     ]
-    device: Annotated[str, Label("Device", "Kernel name; empty: all caches of the module; zpool: the vdev")]
-    direction: Annotated[str, Label("Direction", "read, write, discard or flush; empty: all together")]
+    device: Annotated[
+        str, Label("Device", "Kernel name; empty: all caches of the module; zpool: the vdev", names=Name.DEVICE)
+    ]
+    direction: Annotated[str, Label("Direction", "read, write, discard or flush; empty: all together", plain=True)]
     sizes: Annotated[
         Mapping[int, int],
         Buckets("Requests", "Requests by size", "bytes", name="sdstop_request_size_bytes", shown="histogram"),
@@ -41,8 +43,8 @@ class RequestSizes(Reading, frozen=True):
     larger: Annotated[int | None, Metric("Larger", "Requests above the largest bound", export=False)] = None
     exact: Annotated[int, Metric("Exact", "1 if bounds are the sizes that requests had", export=False)] = 1
     lost: Annotated[int | None, Metric("Lost", "Requests that found the counter's table full", export=False)] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+    where: Annotated[str, Fact("Where", "The evidence it was read from", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def counts(self) -> dict[int, int]:

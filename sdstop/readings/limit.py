@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 from msgspec import Struct
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
-from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Reading, Source, State, Unplaced
+from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
 """Who enforces a limit."""
@@ -42,10 +42,14 @@ class Limit(Reading, frozen=True):
     }
     joins = (Join("owner", "volume", Relation.USED),)
 
-    volume: Annotated[str, Label("Volume", "Volume, image, drive of a machine, or block device that is limited")]
-    owner: Annotated[str, Label("Owner", "Who is held to it: SDC, control group, machine; empty: whoever uses it")]
-    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd")]
-    direction: Annotated[str, Label("Direction", "What it counts: total, read, write")]
+    volume: Annotated[
+        str, Label("Volume", "Volume, image, drive of a machine, or block device that is limited", names=Name.VOLUME)
+    ]
+    owner: Annotated[
+        str, Label("Owner", "Who is held to it: SDC, control group, machine; empty: whoever uses it", names=Name.HOST)
+    ]
+    kind: Annotated[str, Label("Kind", "Who enforces it: powerflex, cgroup, qemu, rbd", plain=True)]
+    direction: Annotated[str, Label("Direction", "What it counts: total, read, write", plain=True)]
     limited: Annotated[str | None, State("Limited", "both, iops, bandwidth, none")]
     iops: Annotated[
         float | None,
@@ -81,9 +85,13 @@ class Limit(Reading, frozen=True):
     iops_size: Annotated[
         int | None, Metric("IOPS size", "A request counts as many times as it is larger than this", "bytes")
     ] = None
-    group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit")] = None
-    unheld: Annotated[str | None, Fact("Not held", "Why nobody enforces it; None: it is enforced")] = None
-    device: Annotated[str | None, Fact("Device", "Block device of this node that carries what is limited")] = None
+    group: Annotated[str | None, Fact("Group", "Throttle group whose members share the limit", names=Name.VOLUME)] = (
+        None
+    )
+    unheld: Annotated[str | None, Fact("Not held", "Why nobody enforces it; None: it is enforced", plain=True)] = None
+    device: Annotated[
+        str | None, Fact("Device", "Block device of this node that carries what is limited", names=Name.DEVICE)
+    ] = None
     size: Annotated[int | None, Metric("Size", "Size of the volume", "bytes", export=False)] = None
     used_requests: Annotated[int | None, Metric("Requests", "Requests that passed", kind=Kind.COUNTER)] = None
     used_bytes: Annotated[int | None, Metric("Bytes", "Bytes that passed", "bytes", Kind.COUNTER)] = None
@@ -111,9 +119,11 @@ class Limit(Reading, frozen=True):
     disk_wait: Annotated[
         float | None, Metric("Disks' wait", "Mean time of a request below the limit, as the source says", "seconds")
     ] = None
-    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False)] = ""
-    needle: Annotated[str, Fact("Marked by", "Text that marks its line there", export=False)] = ""
-    used_origin: Annotated[str, Fact("Use from", "Key of the evidence of the use", export=False)] = ""
+    origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = ""
+    needle: Annotated[str, Fact("Marked by", "Text that marks its line there", export=False, names=Name.EVIDENCE)] = ""
+    used_origin: Annotated[
+        str, Fact("Use from", "Key of the evidence of the use", export=False, names=Name.EVIDENCE)
+    ] = ""
 
     @property
     def subject(self) -> str:
@@ -169,10 +179,10 @@ class LimitUse(Reading, frozen=True):
         "volume": Identity(ThingKind.VOLUME, Naming.VOLUME, aliases=(("{volume:dev}", Naming.LINK),)),
     }
 
-    volume: Annotated[str, Label("Volume", "What is limited")]
-    owner: Annotated[str, Label("Owner", "Who is held to it")]
-    kind: Annotated[str, Label("Kind", "Who enforces it")]
-    direction: Annotated[str, Label("Direction", "What it counts")]
+    volume: Annotated[str, Label("Volume", "What is limited", names=Name.VOLUME)]
+    owner: Annotated[str, Label("Owner", "Who is held to it", names=Name.HOST)]
+    kind: Annotated[str, Label("Kind", "Who enforces it", plain=True)]
+    direction: Annotated[str, Label("Direction", "What it counts", plain=True)]
     requests_per_second: Annotated[float | None, Metric("IOPS", "Requests that passed", "per_second")]
     bytes_per_second: Annotated[float | None, Metric("Bandwidth", "Bytes that passed", "bytes_per_second")]
     request_size: Annotated[float | None, Metric("Size", "Mean size of a request", "bytes")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, ClassVar
 
 from sdstop.core.joins import Identity, Join, Naming, Relation, Stated, ThingKind
-from sdstop.core.model import Fact, Label, Metric, Reading, Source, State
+from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 MDSTAT = "/proc/mdstat"
 
@@ -39,12 +39,18 @@ class Rebuild(Reading, frozen=True):
 
     array: Annotated[
         str,
-        Label("Array", "What is rebuilt: an array's kernel name, a pool (tank, tank/draid1-0), a resource, a cluster"),
+        Label(
+            "Array",
+            "What is rebuilt: an array's kernel name, a pool (tank, tank/draid1-0), a resource, a cluster",
+            names=Name.DEVICE,
+        ),
     ]
     operation: Annotated[
         str,
         Label(
-            "Operation", "recovery, resync, check, repair, reshape, resilver, scrub, rebuild (sequential), rebalance"
+            "Operation",
+            "recovery, resync, check, repair, reshape, resilver, scrub, rebuild (sequential), rebalance",
+            plain=True,
         ),
     ]
     state: Annotated[
@@ -62,8 +68,8 @@ class Rebuild(Reading, frozen=True):
         None
     )
     speed_max: Annotated[int | None, Metric("Most", "Speed above which it never goes", "bytes_per_second")] = None
-    speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False)] = None
-    speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False)] = None
+    speed_min_set: Annotated[str | None, Fact("Least by", "system or local", export=False, plain=True)] = None
+    speed_max_set: Annotated[str | None, Fact("Most by", "system or local", export=False, plain=True)] = None
     completed: Annotated[
         int | None,
         Metric("Recorded", "Bytes that sync_completed of md admits, in coarse steps", "bytes", export=False),
@@ -72,9 +78,10 @@ class Rebuild(Reading, frozen=True):
         int | None,
         Metric("Stops at", "sync_max of md: where it will stop; None: it will not", "bytes", export=False),
     ] = None
-    kind: Annotated[str, Fact("Kind", "What rebuilds: md, zfs, drbd, ceph, powerflex")] = "md"
+    kind: Annotated[str, Fact("Kind", "What rebuilds: md, zfs, drbd, ceph, powerflex", plain=True)] = "md"
     limited_by: Annotated[
-        str | None, Fact("Limited by", "The policy that limits its speed, where the source names one", export=False)
+        str | None,
+        Fact("Limited by", "The policy that limits its speed, where the source names one", export=False, plain=True),
     ] = None
     scanned: Annotated[
         int | None, Metric("Looked at", "Bytes that were looked at ahead of what is done, where that is apart", "bytes")
@@ -88,14 +95,22 @@ class Rebuild(Reading, frozen=True):
     ] = 0
     errors: Annotated[int | None, Metric("Errors", "Errors that it met and could not repair")] = None
     devices: Annotated[
-        str | None, Fact("Devices", "Kernel names of the devices that take part, with commas", export=False)
+        str | None,
+        Fact("Devices", "Kernel names of the devices that take part, with commas", export=False, names=Name.DEVICE),
     ] = None
     carrier: Annotated[
         str | None,
-        Fact("Carrier", "The device whose I/O is what others want of it, not the rebuild's own", export=False),
+        Fact(
+            "Carrier",
+            "The device whose I/O is what others want of it, not the rebuild's own",
+            export=False,
+            names=Name.DEVICE,
+        ),
     ] = None
-    where: Annotated[str, Fact("Where", "The evidence it was read from, if not md's", export=False)] = ""
-    needle: Annotated[str, Fact("Line", "What marks its line there", export=False)] = ""
+    where: Annotated[
+        str, Fact("Where", "The evidence it was read from, if not md's", export=False, names=Name.EVIDENCE)
+    ] = ""
+    needle: Annotated[str, Fact("Line", "What marks its line there", export=False, names=Name.EVIDENCE)] = ""
 
     @property
     def progress(self) -> float | None:

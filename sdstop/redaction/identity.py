@@ -1,7 +1,7 @@
 """Identity: what tells a stranger whose node it is by what it looks like, wherever it stands.
 
 Addresses, WWNs, IQNs, UUIDs and e-mail addresses are known by their form. Host names, serial numbers, users and names
-of volumes look like anything: they are learnt where they are said (learning.py), and then replaced everywhere.
+of volumes look like anything: they are learned from readings (declared.py), and then replaced everywhere.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from collections.abc import Callable
 
 from msgspec import Struct
 
+from sdstop.redaction.ordinary import ACCOUNTS, is_ordinary
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
-from sdstop.redaction.vocabulary import ACCOUNTS, ordinary
 
 IPV4 = re.compile(
     r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?![\w.]*\.\d)(?!\d)"
@@ -56,8 +56,8 @@ EMAIL = re.compile(
 )
 _NO_HOST = frozenset({
     "", "localhost", "localhost.localdomain", "(none)", "debian", "ubuntu", "vm", "capture", "localdomain", "local",
-    "lan",
-    "internal", "home.arpa", "pasted text", "ip6-localhost", "ip6-loopback", "ip6-allnodes", "ip6-allrouters",
+    "lan", "internal", "home.arpa", "pasted text", "this node", "ip6-localhost", "ip6-loopback", "ip6-allnodes",
+    "ip6-allrouters",
 })  # fmt: skip
 _NO_SERIAL = re.compile(
     r"(?:0+|x+|f+|none|n/?a|unknown|default string|to be filled.*|not (?:specified|provided|available).*|no asset.*"
@@ -137,12 +137,12 @@ def usable(kind: Kind, value: str) -> bool:
     """Whether a value tells anything of anybody, and can be told from other text."""
     if kind is Kind.SERIAL and value.isascii() and value.isdecimal():
         return len(value) >= _DIGITS and _NO_SERIAL.fullmatch(value) is None
-    if len(value) < SHORTEST or not value.isprintable() or ordinary(value):
+    if len(value) < SHORTEST or not value.isprintable() or is_ordinary(value):
         return False
     if kind is Kind.HOST:
         return is_host(value)
     if kind is Kind.USER:
         return value.lower() not in ACCOUNTS and not value.lower().startswith(("systemd-", "_"))
-    if kind is Kind.VOLUME:
+    if kind in {Kind.VOLUME, Kind.PATH, Kind.INTERFACE}:
         return not value.isdecimal()
     return len(value) > SHORTEST and _NO_SERIAL.fullmatch(value) is None

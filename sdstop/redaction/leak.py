@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from sdstop.redaction.ordinary import is_ordinary
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
-from sdstop.redaction.vocabulary import ordinary
 
 _PIECE = re.compile(rb"[a-z0-9]+")
 _SIGNS = re.compile(r"[^0-9a-z]")
@@ -23,7 +23,9 @@ def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterato
     shapes = {made.lower().encode("utf-8", "surrogateescape") for k in Kind for made in pseudonyms.known[k].values()}
     for kind in Kind:
         for value, made in pseudonyms.known[kind].items():
-            if made == value or ordinary(value):  # a host `sda` is not called so where it says its name, and disks are
+            if made == value or is_ordinary(
+                value
+            ):  # a host `sda` is not called so where it says its name, and disks are
                 continue
             for form in _forms(kind, value.lower()):
                 written = form.encode("utf-8", "surrogateescape")

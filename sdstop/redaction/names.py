@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
@@ -93,6 +93,15 @@ class Names:
         if not any(other[0] == written for other in known):
             known.append((written, written.lower(), name, writing))
             known.sort(key=lambda other: -len(other[0]))
+
+    def without(self, names: Iterable[str]) -> Names:
+        """Return all others."""
+        left_out = set(names)
+        made = Names(self._pseudonyms)
+        for name, kind in self.kinds.items():
+            if name not in left_out:
+                made.add(kind, name)
+        return made
 
     def replaced(self, text: str) -> str:
         """Return a text with all names replaced."""

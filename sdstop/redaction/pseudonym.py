@@ -13,7 +13,7 @@ import ipaddress
 import string
 from collections.abc import Iterator
 
-from sdstop.redaction.vocabulary import ordinary
+from sdstop.redaction.ordinary import is_ordinary
 
 _HEX = "0123456789abcdef"
 _HEXED = frozenset("0123456789abcdefABCDEF")
@@ -32,6 +32,8 @@ class Kind(enum.StrEnum):
     IQN = "iqn"
     UUID = "uuid"
     VOLUME = "volume"
+    PATH = "path"
+    INTERFACE = "interface"
     USER = "user"
     EMAIL = "email"
 
@@ -68,6 +70,10 @@ class Pseudonyms:
         digits = self._digits(kind, value)
         return "".join(_alike(c, next(digits)) for c in value)
 
+    def forget(self, kind: Kind, value: str) -> None:
+        """Take a value out of the map: it is not replaced any more."""
+        self._taken.discard(self.known[kind].pop(value, ""))
+
     def made(self, text: str) -> bool:
         """Whether a text is one of the pseudonyms."""
         return text in self._taken
@@ -100,7 +106,7 @@ class Pseudonyms:
                 made = "".join(_alike(c, number, hexadecimal=plain) for number, c in numbers)
             else:
                 made = "".join(_alike(c, next(digits)) for c in value)
-            if made != value and made not in self._taken and not ordinary(made):
+            if made != value and made not in self._taken and not is_ordinary(made):
                 return made
         return made
 

@@ -1,78 +1,214 @@
-"""Redactor: evidence with every name of it replaced, in keys, texts, links, lists and the firmware's binary table."""
+"""Redactor: evidence with every name of it replaced, in keys, texts, links and lists.
+
+Names are those of fields that are declared as names, in readings that a replay of the evidence gives. A pool may be
+called like a word that a parser needs: so redacted evidence is replayed too, and where its readings are not the same
+but for names, the names to blame are found by trial and kept.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
 
 from msgspec.structs import replace
 
-from sdstop.core.evidence import Evidence, Frame, Origin, Outcome
-from sdstop.redaction import credentials, firmware, identity, learning, sockets
+from sdstop.core.collector import Collector
+from sdstop.core.evidence import Evidence, Frame, Origin, Outcome, RunMark
+from sdstop.core.model import Name, schema
+from sdstop.core.replay import Replay
+from sdstop.core.retention import Retention
+from sdstop.core.snapshot import Derived, Run
+from sdstop.core.wording import own_words
+from sdstop.redaction import credentials, declared, identity, sockets
+from sdstop.redaction.comparison import differing
 from sdstop.redaction.names import Names
-from sdstop.redaction.needed import needed
 from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
-_UNREAD = re.compile(
-    r"/(?:vpd_pg[0-9a-f]+|inquiry|config|eeprom|resource\d+|vpd|rom|nvmem)$"
-    r"|^/proc/(?:\d+/|self/)?net/(?:arp|unix|nf_conntrack|dev_mcast|igmp6?|mcfilter6?|mcast6|ptype|netlink|ip_\w+|rt6_stats)$"
-    r"|^/proc/(?:keys|key-users|kallsyms|kcore|kmsg|\d+/(?:environ|maps|smaps|mountinfo|mem|auxv))$"
-)
-"""What nobody here reads, and holds names in ways of its own."""
 _HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
 _SPACED = re.compile(r"/sys/.*/eui$")
 _STRINGS = re.compile(rb"[\x20-\x7e]{3,}")
 _ESCAPE = re.compile(r"(\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf]))")
 _WIDE = re.compile(rb"(?:[\x20-\x7e]\0){3,}")
-_VENDORS = re.compile(r"^(\s*String \d+: )([^\n]+)$", re.MULTILINE)
 _NVME = re.compile(r"(?<![\w.])nvme\.([0-9a-f]{4})-([0-9a-f]+)-([0-9a-f]+)-([0-9a-f]{8})(?![\w.])")
+_FACTS = frozenset({"kernel"})
+"""Facts about a capture that are not free text."""
 REMOVED = "removed by redaction"
 _CACHED, _REMEMBERED = 4096, 300
 """Short texts (keys, values of sysfs) come again and again; so many, of so many characters, are remembered."""
+_ORDER = {kind: place for place, kind in enumerate((Kind.HOST, Kind.USER, Kind.SERIAL, Kind.VOLUME))}
+"""What a name counts as that several fields hold: the first of these."""
 
 
 class Redactor:
-    """Replaces names as it learns them; what a frame says itself is learnt before it is written."""
+    """Replaces names as it learns them; `learn` comes before `frame`, for each frame in its order."""
 
-    def __init__(self, pseudonyms: Pseudonyms) -> None:
-        """Start with nothing learnt."""
+    def __init__(
+        self, pseudonyms: Pseudonyms, collectors: Sequence[Collector], known: frozenset[str] | None = None
+    ) -> None:
+        """Start with nothing learned. `known` are the collectors that read the node (Origin.collectors)."""
         self.pseudonyms = pseudonyms
+        self.kept: set[str] = set()
+        """Names that were not replaced, because a parser needs them as words of its format."""
+        self.changed: set[str] = set()
+        """Families whose readings redaction changed for another reason."""
+        self.sources: set[str] = set()
+        """Collectors that read something."""
+        self._collectors = tuple(collectors)
+        self._retention = Retention(collectors)
         self._names = Names(pseudonyms)
         self._cached = lru_cache(_CACHED)(self._text)
+        self._known = known
+        self._learning, self._before, self._after = (self._replay() for _ in range(3))
+        self._learned: dict[str, Run] = {}
+        self._read: set[str] = set()
+        """Keys of evidence of which a collector has made readings."""
+        self._asked: set[str] = set()
+        """Keys of evidence that a collector has asked for."""
+        self._left_out = self.kept
+        self._own: set[str] = set()
+        """What stands for a host's name only where the host says its own."""
+        self._seen: set[tuple[Name, str]] = set()
 
     @property
     def names(self) -> Mapping[str, Kind]:
-        """What was learnt."""
+        """What was learned."""
         return self._names.kinds
 
-    def learn(self, items: Iterable[Evidence], host: str = "") -> bool:
-        """Learn what evidence says; return whether there was anything new."""
+    def _replay(self) -> Replay:
+        return Replay(self._collectors, known=self._known)
+
+    def learn(self, frame: Frame) -> None:
+        """Learn the names that a frame's readings hold, and those of devices and machines in paths."""
+        found: list[tuple[Kind, str]] = []
+        for run in self._learning.feed(frame).runs.values():
+            if self._learned.get(run.collector) is not run:
+                self._learned[run.collector] = run
+                self._asked |= run.keys
+                self._read |= run.keys if run.ok else set()
+                found += self._held(run)
+        for item in frame.evidence:
+            key = item.key.removeprefix("link:")
+            if key.startswith("list:"):
+                listed = item.data.decode("utf-8", "replace").split("\n")
+                found += (name for entry in listed for name in declared.in_key(f"{key[5:]}/{entry}"))
+            elif key.startswith("/"):
+                found += declared.in_key(key)
+        self._add(found)
+
+    def learn_host(self, name: str) -> None:
+        """Learn the name of the node."""
+        self._add(declared.host(name))
+
+    def _held(self, run: Run) -> Iterable[tuple[Kind, str]]:
+        """Yield the names that a run's readings hold."""
+        if run.ok:
+            self.sources.add(run.collector)
+        for family, rows in run.tables.items():
+            columns = [column for column in schema(family).columns if column.names is not None]
+            for row in rows.values() if columns and not isinstance(rows, Derived) else ():
+                for column in columns:
+                    value = getattr(row, column.name)
+                    if isinstance(value, str) and column.names is not None and (column.names, value) not in self._seen:
+                        self._seen.add((column.names, value))
+                        yield from declared.names_in(column.names, value)
+
+    def _add(self, found: Iterable[tuple[Kind, str]]) -> None:
         before = len(self._names)
-        for kind, value in learning.host(host):
-            if identity.usable(kind, value):
-                self._names.add(kind, value)
-        for kind, value in learning.learnt(credentials.removed(item) for item in items):
-            self._names.add(kind, value)
-        new = len(self._names) > before
-        if new:
+        for kind, name in sorted(found, key=lambda item: _ORDER.get(item[0], len(_ORDER))):
+            if name not in self.kept and identity.usable(kind, name):
+                self._names.add(kind, name)
+        if len(self._names) > before:
             self._cached.cache_clear()
-        return new
 
     def frame(self, frame: Frame) -> Frame:
-        """Return a frame with all names replaced."""
-        return replace(frame, evidence=tuple(self.evidence(item) for item in frame.evidence))
+        """Return a frame with all names replaced. Its readings are the same but for those."""
+        before = self._before.feed(frame)
+        made = self._frame(frame)
+        if not differing(before, self._after.feed(made), self._shown, self._same):
+            return made
+        self._settle({name: RunMark(0.0, run.duration or 0.0) for name, run in before.runs.items()})
+        return self._frame(frame)
+
+    def _frame(self, frame: Frame) -> Frame:
+        return replace(frame, evidence=self._all(frame.evidence))
+
+    def _all(self, items: Iterable[Evidence]) -> tuple[Evidence, ...]:
+        """Return evidence with all names replaced, without what no collector has read or found in a folder."""
+        return tuple(self.evidence(item) for item in items if self._is_handed_on(item))
+
+    def _is_handed_on(self, item: Evidence) -> bool:
+        if item.key in self._read or (item.key in self._asked and item.outcome is not Outcome.OK):
+            return True
+        return self._is_listed(item.key)
+
+    def _is_listed(self, key: str) -> bool:
+        """Whether a collector looked for the key's path in a folder that is known by what is in it alone."""
+        path = key.removeprefix("link:")
+        while path.startswith("/") and (path := posixpath.dirname(path)) != "/":
+            if f"list:{path}" in self._asked and f"list:{path}" not in self._before.host.state:
+                return True
+        return False
+
+    def _settle(self, ran: Mapping[str, RunMark]) -> None:
+        """Find the names whose replacement changes readings, and keep them; what is left of the change is noted.
+
+        `ran` are the collectors that ran so far.
+        """
+        while self._trial(ran):
+            suspects = [name for name, kind in self._names.kinds.items() if name in self.pseudonyms.known[kind]]
+            if self._trial(ran, suspects):
+                break
+            low, high = 0, len(suspects)  # to replace the first `low` changes nothing, the first `high` does
+            while high - low > 1:
+                middle = (low + high) // 2
+                low, high = (low, middle) if self._trial(ran, suspects[middle:]) else (middle, high)
+            self._keep(suspects[high - 1])
+        self.changed |= self._trial(ran)
+        state = self._all(self._before.host.state.values())
+        self._after = self._replay()
+        self._after.feed(Frame(1, 0.0, 0.0, state, ran))
+
+    def _trial(self, ran: Mapping[str, RunMark], without: Sequence[str] = ()) -> set[str]:
+        """Return the families whose readings differ if all names but some are replaced."""
+        names, cached = self._names, self._cached
+        try:
+            self._left_out = {*self.kept, *without}
+            self._names = names.without(without)
+            self._cached = lru_cache(_CACHED)(self._text)
+            state = tuple(self._before.host.state.values())
+            before = self._replay().feed(Frame(1, 0.0, 0.0, state, ran))
+            after = self._replay().feed(Frame(1, 0.0, 0.0, self._all(state), ran))
+            return differing(before, after, self._shown, self._same)
+        finally:
+            self._names, self._cached, self._left_out = names, cached, self.kept
+
+    def _keep(self, name: str) -> None:
+        self.kept.add(name)
+        self.pseudonyms.forget(self._names.kinds[name], name)
+        self._names = self._names.without([name])
+        self._cached.cache_clear()
+
+    def _shown(self, kind: Name, text: str) -> str:
+        if kind is Name.IDENTIFIER and identity.BARE.fullmatch(text):
+            return identity.BARE.sub(lambda found: identity.mac(found, self.pseudonyms), text)
+        made = self.text(text)
+        return "" if kind is Name.HOST and (made == text or made in self._own) else made
+
+    def _same(self, kind: Name, text: str) -> str:
+        return "" if kind is Name.HOST and (text in self._own or not self.pseudonyms.made(text)) else text
 
     def evidence(self, item: Evidence) -> Evidence:
-        """Return a piece of evidence with all names replaced, and without credentials."""
+        """Return a piece of evidence with all names replaced, without free text and credentials."""
         item = credentials.removed(item)
         key = self.text(item.key)
-        if _UNREAD.search(item.key) or not needed(item.key):
+        if item.key not in self._read and item.outcome is Outcome.OK:
             return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=REMOVED)
-        data = self._of(item.key, item.data)
-        return replace(item, key=key, data=data, stderr=self.data(item.stderr), detail=self.text(item.detail))
+        data = self._of(item.key, self._retention.redacted(item.key, item.data))
+        return replace(item, key=key, data=data, stderr=_said(item), detail=self.text(item.detail))
 
     def origin(self, origin: Origin) -> Origin:
         """Return where frames come from, under another name."""
@@ -80,7 +216,7 @@ class Redactor:
         def plain(text: str) -> str:
             return self.text(credentials.without(text))
 
-        facts = {plain(name): plain(value) for name, value in origin.facts.items()}
+        facts = {name: plain(value) for name, value in origin.facts.items() if name in _FACTS}
         return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts)
 
     def _of(self, key: str, data: bytes) -> bytes:
@@ -89,8 +225,6 @@ class Redactor:
             return data
         if key in _HOSTNAMES:
             return self._host(self.data(data).decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        if key.endswith("/dmi/tables/DMI"):
-            return firmware.replaced(data, self.pseudonyms, self.text)
         if key.endswith(("/cmdline", "/comm")):
             return b"\0".join(self.data(word) for word in data.split(b"\0"))
         if key.startswith("/proc/") and b"\0" not in data:
@@ -109,17 +243,16 @@ class Redactor:
             data = identity.BARE.sub(lambda m: identity.mac(m, self.pseudonyms), plain).encode(
                 "utf-8", "surrogateescape"
             )
-        if "dmidecode" in key and b"String 1:" in data:
-            vendors = firmware.known_alike(self.pseudonyms)
-            text = data.decode("utf-8", "surrogateescape")
-            data = _VENDORS.sub(lambda m: m[1] + vendors(m[2]), text).encode("utf-8", "surrogateescape")
         return self.data(data)
 
     def _host(self, text: str) -> str:
         """Replace a host's name where it can be nothing else, though it is a word that has to stay: `node7`, `sda`."""
         name = text.strip()
-        named = name and not self.pseudonyms.made(name) and identity.is_host(name)
-        return text.replace(name, self.pseudonyms.of(Kind.HOST, name)) if named else text
+        if not name or name in self._left_out or self.pseudonyms.made(name) or not identity.is_host(name):
+            return text
+        made = self.pseudonyms.of(Kind.HOST, name)
+        self._own.add(made)
+        return text.replace(name, made)
 
     def data(self, data: bytes) -> bytes:
         """Return bytes with all names replaced; of what is binary each text within it, in the same length."""
@@ -167,6 +300,13 @@ class Redactor:
         """Return what stands for what, to be kept by the node's owner alone."""
         known = self.pseudonyms.known
         return {kind.value: dict(sorted(known[kind].items())) for kind in Kind if known[kind]}
+
+
+def _said(item: Evidence) -> bytes:
+    """Return what collectors read beside the data: the first line of an error, a reply's type, without free text."""
+    if item.key.startswith("http"):
+        return item.stderr.partition(b";")[0]
+    return own_words(item.stderr.strip().partition(b"\n")[0].decode("utf-8", "replace")).encode()
 
 
 def _split(parts: list[tuple[str, bool]], pattern: re.Pattern[str], made: Any) -> list[tuple[str, bool]]:

@@ -12,6 +12,7 @@ from sdstop.core.collector import LIVE, Collector
 from sdstop.core.evidence import Evidence, Frame, RunMark
 from sdstop.core.host import Host, Unreadable
 from sdstop.core.recording import Listed, RecordingHost
+from sdstop.core.retention import Retention
 
 
 def run(collector: Collector, host: Host) -> None:
@@ -27,11 +28,17 @@ def sample(host: Host, collectors: Sequence[Collector], number: int, taken: floa
     """Run every collector once in this thread, and return all evidence as one frame with one time."""
     evidence: dict[str, Evidence] = {}
     for collector in collectors:
-        recording = RecordingHost(host, lambda: monotonic, lambda: taken)
+        recording = RecordingHost(host, lambda: monotonic, lambda: taken, keep=_part(collector))
         run(collector, recording)
         evidence.update(recording.evidence)
     ran = {collector.name: RunMark(monotonic, 0.0) for collector in collectors}
     return Frame(number, taken, monotonic, tuple(evidence.values()), ran)
+
+
+def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
+    """Return what tells the part of a file that is kept, None where that is all of every file."""
+    retention = Retention((collector,))
+    return retention.part if retention else None
 
 
 class FinishedRun(Struct, frozen=True):
@@ -69,6 +76,7 @@ class CollectorRunner:
         self._done = done
         self._clock = clock
         self._wall = wall
+        self._keep = _part(collector)
         self.recording = self._record()
         self._due = False
         self._listed: Listed = {}
@@ -120,7 +128,7 @@ class CollectorRunner:
         return finished
 
     def _record(self) -> RecordingHost:
-        return RecordingHost(self._host, self._clock, self._wall)
+        return RecordingHost(self._host, self._clock, self._wall, keep=self._keep)
 
     def _ask(self, fingerprint: Callable[[Host], Hashable]) -> Hashable:
         try:

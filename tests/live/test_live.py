@@ -19,11 +19,12 @@ from hypothesis import strategies as st
 
 from sdstop.collectors import BUILTIN
 from sdstop.core.collector import Collector, Question, questions_of
+from sdstop.core.commandline import kept
 from sdstop.core.evidence import GATEWAY
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Unreadable
 from sdstop.core.recording import RecordingHost
 from sdstop.node import answers
-from sdstop.node.answers import Processes, hotplug, shortened
+from sdstop.node.answers import Processes, hotplug
 from sdstop.node.live import LiveHost, unreadable
 
 NODE = LiveHost(collectors=BUILTIN)
@@ -293,7 +294,7 @@ def test_processes_tell_what_they_moved(tmp_path: Path) -> None:
             "name": me.name(),
             "started": before["started"],
             "user": me.username(),
-            "cmdline": shortened(me.cmdline()),
+            "cmdline": kept(me.cmdline()),
             "read_bytes": 0,
             "write_bytes": 0,
         }
@@ -354,36 +355,6 @@ def test_where_the_first_process_is_not_seen_others_hide_too(monkeypatch: pytest
     assert "hidden" not in own
     assert {name: value for name, value in hidden.items() if value is not None} == {"pid": 1, "hidden": True}
     assert own.keys() | {"hidden"} == hidden.keys()
-
-
-@pytest.mark.parametrize(
-    ("argv", "shown"),
-    [
-        (["fio", "job.fio"], "fio job.fio"),
-        (["scli", "--login", "--username", "admin", "--password", "Secret1", "-x"],
-         "scli --login --username admin --password *** -x"),
-        (["a", "--password=Secret1"], "a --password=***"),
-        (["a", "DB_PASSWORD=Secret1", "token=Secret1"], "a DB_PASSWORD=*** token=***"),
-        (["a", "--api-key", "Secret1"], "a --api-key ***"),
-        (["a", "-pw", "Secret1"], "a -pw ***"),
-        (["curl", "https://me:Secret1@host/x"], "curl https://***@host/x"),
-        (["passwd", "root"], "passwd root"),
-        (["a", "--author=me"], "a --author=me"),
-        (["a", "--password", "--force"], "a --password --force"),
-        ([], ""),
-    ],
-)  # fmt: skip
-def test_command_lines_keep_no_secrets(argv: list[str], shown: str) -> None:
-    assert shortened(argv) == shown
-
-
-def test_command_lines_are_cut() -> None:
-    assert shortened(["x" * 150, "y" * 150, "z"]) == "x" * 150 + " " + "y" * 49
-
-
-@given(st.lists(st.text(max_size=60), max_size=9))
-def test_any_command_line_is_short(argv: list[str]) -> None:
-    assert len(shortened(argv)) <= 200
 
 
 class Monitor:

@@ -303,8 +303,8 @@ def _file(key: str, data: bytes) -> bytes:
 
 def planted_origin(origin: Origin) -> Origin:
     """Return where planted frames are from."""
-    facts = {**origin.facts, "made by": EVERYTHING, f"of {HOST}": FQDN}
-    return replace(origin, name=FQDN, note=f"{origin.note} {EVERYTHING}", facts=facts)
+    facts = {**origin.facts, "made by": EVERYTHING, f"of {HOST}": FQDN, "kernel": f"6.1.0 {FQDN}"}
+    return replace(origin, name=FQDN, note=f"{origin.note} {FQDN} {IPV4} {MAIL} {SECRETIVE}", facts=facts)
 
 
 @dataclass(frozen=True, slots=True)

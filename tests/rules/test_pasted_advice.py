@@ -9,13 +9,13 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.system.node import Pressure

@@ -1,18 +1,12 @@
-"""Vocabulary: words that tell nobody who it is, and that must stay: without them evidence could not be read any more.
+"""Ordinary names: those that identify nobody, because a kernel, a distribution or everybody gives them.
 
-A host may be called `node`, a pool `online`. What sdstop itself looks for in evidence, and says in its reports, is
-taken out of its own code, so that a new parser or rule needs no list to be kept.
+That a pool is called `tank` or a user `postgres` tells nothing of who owns the node, and reports stay readable. A name
+that is not here and is needed by a parser, as it is also a word of its format, is found by trial (redactor.py).
 """
 
 from __future__ import annotations
 
-import importlib.util
-import pkgutil
 import re
-from collections.abc import Iterator
-from functools import cache
-from inspect import CO_NEWLOCALS
-from types import CodeType
 
 RESERVED = frozenset({
     "active", "alloc", "array", "auto", "backup", "bond", "boot", "bridge", "btrfs", "bypass", "bytes", "cache",
@@ -30,7 +24,7 @@ RESERVED = frozenset({
     "total", "true", "ubuntu", "unknown", "user", "users", "usr", "value", "var", "vg", "vg0", "virtio", "vm", "vol",
     "volume", "volumes", "write", "writes", "xfs", "yes", "zero", "zfs", "zpool",
 })  # fmt: skip
-"""Words of the formats, or of everybody."""
+"""Words that every node has."""
 ACCOUNTS = frozenset({
     "adm", "admin", "avahi", "backup", "bin", "chrony", "ceph", "daemon", "dbus", "debian", "dnsmasq", "ftp", "games",
     "gdm", "gluster", "haproxy", "irc", "libvirt", "libvirt-qemu", "list", "lp", "lxd", "mail", "man", "messagebus",
@@ -45,49 +39,13 @@ _PLAIN = re.compile(
     r"|mmcblk|ram|zram|cpu|node|host|card|fd|tty\w{0,3}|ttyS|mon|osd\.?|slot|disk|rack|port)\d+(?:p\d+)?"
     r"|(?:eth|en[opsx]|en\w|wlan|wl\w|ib\w{0,2}|bond|br|vlan|veth|virbr|tap|tun|dummy|team)\d+\S*|lo|phy-\S+|expander-\S+"
     r"|\d+(?:[.:x-]\d+)*|(?:draid|raidz)\d?(?::\d+\w)*|\d+(?:\.\d+)?[kmgtp]i?b?|0x[0-9a-f]{1,8}|[a-z]{1,2}\d?"
+    r"|(?:mirror|raidz\d?|draid\d?(?::\w+)*|spare|replacing|logs|cache|special|dedup|indirect|hole|missing)-[\d-]+"
+    r"|zil|arc|l2arc|[hs]dd|(?:docker|usb|wwan|sit|gre|ppp|vnet)\d+"
 )
-"""Names that the kernel gives, and numbers."""
-_SOURCES = ("parsers", "collectors", "readings", "analysis", "rules", "exporters", "redaction")
-_WORDS = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*")
-_PARTS = re.compile(r"[A-Za-z0-9]+")
+"""Names that the kernel and ZFS give, and numbers."""
 
 
-def ordinary(word: str) -> bool:
-    """Whether a word is one of everybody, of a format, or of the kernel, whatever the case of its letters."""
+def is_ordinary(word: str) -> bool:
+    """Whether a word identifies nobody, whatever the case of its letters."""
     lower = word.lower()
-    return lower in RESERVED or _PLAIN.fullmatch(lower) is not None or lower in _read()
-
-
-@cache
-def _read() -> frozenset[str]:
-    """Return the words that the code looks for."""
-    found: set[str] = set()
-    for name in _SOURCES:
-        package = importlib.util.find_spec(f"sdstop.{name}")
-        for module in pkgutil.iter_modules(package.submodule_search_locations if package is not None else ()):
-            spec = importlib.util.find_spec(f"sdstop.{name}.{module.name}")
-            code = getattr(spec.loader, "get_code", lambda _: None)(spec.name) if spec is not None else None
-            for text in _texts(code) if code is not None else ():
-                for word in _WORDS.findall(text):
-                    found.add(word.lower())
-                    found.update(_PARTS.findall(word.lower()))
-    return frozenset(word for word in found if len(word) > 2)
-
-
-def _texts(code: CodeType) -> Iterator[str]:
-    """Yield the texts of a piece of code, but for its docstring, in whose example may be a name."""
-    for constant in _without_docstring(code):
-        if isinstance(constant, CodeType):
-            yield from _texts(constant)
-            continue
-        several = constant if isinstance(constant, tuple | frozenset) else (constant,)
-        yield from (text for text in several if isinstance(text, str))
-
-
-def _without_docstring(code: CodeType) -> tuple[object, ...]:
-    """Return the constants: a function's first one is its docstring or None, that of others is told by its name."""
-    if code.co_flags & CO_NEWLOCALS:
-        return code.co_consts[1:]
-    at = next((at for at, c in enumerate(code.co_consts) if isinstance(c, str) and " " in c), None)
-    documented = "__doc__" in code.co_names and at is not None
-    return code.co_consts[:at] + code.co_consts[at + 1 :] if documented and at is not None else code.co_consts
+    return lower in RESERVED or _PLAIN.fullmatch(lower) is not None

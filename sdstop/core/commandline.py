@@ -1,0 +1,281 @@
+r"""Command lines of processes, without what may be a secret: of a program that moves data, what it moves and how.
+
+A password has no form by which it could be known: `mysql -pX`, `sshpass -p 123456`, JSON in an argument. So a word is
+kept only if GRAMMARS has its program and its option, and if its value is a device, a path, a size or a word of the
+kind that the option takes. Of any other program the name alone is kept:
+
+    fio --filename=/dev/md0 --bs=4k                                    all of it
+    qemu-kvm -m 8G -drive file=/dev/vg/web,key=x -vnc :1,password=x    qemu-kvm -m 8G -drive file=/dev/vg/web ...
+    mysql -pX                                                          mysql ...
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from msgspec import Struct, field
+
+LONGEST = 200
+"""Characters that are kept of a command line."""
+OMITTED = "..."
+"""The end of a command line of which words were left out."""
+_MOST = 400
+"""Words of a command line that are looked at."""
+
+_NUMBER = r"[+-]?\d{1,20}(?:\.\d{1,9})?(?:[kmgtpe]i?b?|b|s|ms|us|ns|%)?"
+_KINDS = {
+    "number": re.compile(rf"{_NUMBER}(?:[:/,-]{_NUMBER}){{0,40}}", re.IGNORECASE),
+    "word": re.compile(r"[A-Za-z][A-Za-z0-9_.,+-]{0,199}"),
+    "path": re.compile(r"(?:/[\w.+:@%~-]{1,200}){1,40}/?"),
+    "file": re.compile(r"/?[\w.][\w.+:@%~-]{0,200}(?:/[\w.+:@%~-]{1,200}){0,40}"),
+    "name": re.compile(r"[A-Za-z0-9_](?:[\w.:@%+-]|/(?!/)){0,200}"),
+    "flag": re.compile(r"on|off|yes|no|true|false|0|1"),
+}
+"""Kinds of values. None has a blank: some command lines come as one text."""
+
+
+class Grammar(Struct, frozen=True):
+    """What is kept of the command lines of a program.
+
+    `options` are those with a value, and its kind: `-o value`, `-o=value`, or `o=value` for a name without a hyphen.
+    `flags` matches those without. `words` are the kinds of other arguments, or the words themselves. `fields` are
+    options with compound values, `a=1,b=2` or JSON: the fields that are kept, and their kinds. Of a program that runs
+    another one, an interpreter, `runs` are the options and arguments (kinds by option, "" for an argument) that name
+    what it runs: nothing is kept after that, nor after what is not known.
+    """
+
+    options: Mapping[str, str] = field(default_factory=dict)
+    flags: re.Pattern[str] | None = None
+    words: tuple[str, ...] = ()
+    fields: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    runs: Mapping[str, str] = field(default_factory=dict)
+
+
+def _grammar(flags: str = "", words: str = "", **options: str) -> Grammar:
+    """Return a grammar of options by the kind of their values, parted by blanks."""
+    kinds = {name: kind for kind, names in options.items() for name in names.split()}
+    return Grammar(kinds, re.compile(flags) if flags else None, tuple(words.split()))
+
+
+def _same(programs: str, grammar: Grammar) -> dict[str, Grammar]:
+    return dict.fromkeys(programs.split(), grammar)
+
+
+_LIMITS = {
+    f"{prefix}{unit}-{way}{burst}": "number"
+    for prefix in ("throttling.", "x-", "limits.")
+    for unit in ("iops", "bps")
+    for way in ("total", "read", "write")
+    for burst in ("", "-max", "-max-length")
+} | {
+    f"{unit}{way}{burst}": "number"
+    for unit in ("iops", "bps")
+    for way in ("", "_rd", "_wr")
+    for burst in ("", "_max", "_max_length")
+}
+_DRIVE = _LIMITS | {
+    "throttling.group": "name", "throttling.iops-size": "number", "iops_size": "number", "throttle-group": "name",
+    "group": "name", "file": "path", "filename": "path", "file.filename": "path", "file.driver": "word", "id": "name",
+    "node-name": "name", "if": "word", "index": "number", "format": "word", "driver": "word", "media": "word",
+    "cache": "word", "cache.direct": "flag", "cache.no-flush": "flag", "aio": "word", "file.aio": "word",
+    "discard": "word", "readonly": "flag", "read-only": "flag", "snapshot": "flag",
+}  # fmt: skip
+_QEMU = Grammar(
+    {"-m": "number", "-smp": "number", "-M": "word", "-machine": "word", "-cpu": "word", "-accel": "word"},
+    re.compile(r"-enable-kvm|-nographic|-daemonize|-S|-no-reboot|-no-shutdown|-nodefaults"),
+    fields={
+        "-name": {"": "name", "guest": "name"}, "-drive": _DRIVE, "-blockdev": _DRIVE,
+        "-object": _LIMITS | {"": "throttle-group", "qom-type": "throttle-group", "id": "name"},
+        "-device": {"": "word", "driver": "word", "drive": "name", "id": "name", "num-queues": "number"},
+    },
+)  # fmt: skip
+_COPY = _grammar(
+    r"-[A-Za-df-z]{1,12}|--(?:archive|recursive|sparse|inplace|delete|progress|partial|whole-file|one-file-system|stats"
+    r"|verbose|checksum|numeric-ids|hard-links|acls|xattrs|append|force|update|preserve)",
+    "path",
+    number="--bwlimit --block-size --max-size --min-size --timeout",
+    word="--sparse --reflink --info",
+)
+_DISK = _grammar(r"-[A-Za-z]{1,4}", "path")
+_VOLUMES = _grammar(
+    r"-[afrtvy]{1,4}|--(?:noheadings|nosuffix|all|yes|force|verbose|readonly|test|thin)",
+    "path name",
+    number="-L --size -l --extents -i --stripes -I --stripesize -m --mirrors -V --virtualsize --chunksize -b",
+    word="--type -o --options --reportformat --units --cachemode --cachepolicy",
+    name="-n --name --thinpool --cachepool --cachevol --poolmetadata",
+)
+_ZFS = _grammar(r"-[A-NP-Za-np-z]{1,8}", "path name")
+_SHELL = Grammar({}, re.compile(r"-[abefhiklmnpstuvx]{1,6}"), runs={"": "path"})
+_PYTHON = Grammar({}, re.compile(r"-[bBdEiIOsSuvqxP]{1,4}"), runs={"": "path", "-m": "word"})
+_SERVER = _grammar(r"--(?:daemon|foreground|no-fork)|-[dfF]", path="-D --datadir --dbpath", number="-i --id")
+_COUNTED = _grammar(r"-[A-Za-z]{1,6}", "number")
+
+GRAMMARS: Mapping[str, Grammar] = {
+    "fio": _grammar(
+        r"--(?:time_based|thread|group_reporting|minimal|norandommap)",
+        "path",
+        path="--filename --directory",
+        number="--bs --blocksize --bsrange --bssplit --blockalign --ba --size --io_size --filesize --offset --runtime"
+        " --ramp_time --iodepth --numjobs --rate --rate_iops --rate_min --rwmixread --rwmixwrite --fsync --fdatasync"
+        " --nrfiles --loops --offset_increment --thinktime --startdelay --latency_target",
+        word="--rw --readwrite --ioengine --verify --random_distribution --output-format",
+        name="--name",
+        flag="--direct --sync --invalidate --buffered --group_reporting --time_based --thread --norandommap",
+    ),
+    "dd": _grammar(file="if of", number="bs ibs obs count skip seek", word="conv iflag oflag status"),
+    "qemu-img": _grammar(
+        r"-[pqnUCcd]{1,4}",
+        "path convert commit create resize rebase check map info snapshot compare dd bench",
+        number="-m -r -s -S", word="-f -F -O -t -T",
+    ),
+    "qemu-nbd": _grammar(
+        r"-[nrsv]{1,4}|--(?:read-only|persistent|fork)", "path", path="-c --connect -d --disconnect",
+        word="-f --format --cache --aio --discard",
+    ),
+    "vblade": _grammar(r"-[dsr]{1,3}", "number path name", number="-b -o"),
+    "mdadm": _grammar(
+        r"-[ACDEFGIQRSUXafirstvw]{1,4}|--(?:create|assemble|grow|detail|examine|add|remove|fail|re-add|replace|stop"
+        r"|run|monitor|scan|wait|manage|query|verbose|force|assume-clean|readonly|readwrite|with|oneshot)",
+        "path",
+        number="--raid-devices -n --spare-devices -x --chunk -c --size -z --array-size --delay -d --bitmap-chunk",
+        word="--level -l --layout -p --bitmap -b --metadata -e --consistency-policy --action",
+    ),
+    "rsync": _COPY, "cp": _COPY, "mv": _COPY, "zpool": _ZFS, "zfs": _ZFS,
+    **_same("lvs vgs pvs lvcreate lvconvert lvextend lvresize lvremove lvchange lvdisplay pvmove pvcreate", _VOLUMES),
+    **_same("pvscan vgcreate vgextend vgchange", _VOLUMES),
+    **_same("ddrescue tar mkfs mkfs.ext4 mkfs.xfs mke2fs fsck fsck.ext4 e2fsck xfs_repair xfs_growfs xfs_fsr", _DISK),
+    **_same("resize2fs badblocks blkdiscard fstrim hdparm smartctl blockdev wipefs shred e4defrag", _DISK),
+    **_same("sh bash dash ksh zsh perl ruby", _SHELL),
+    **_same("sleep iostat vmstat mpstat pidstat", _COUNTED),
+    **_same("systemd-udevd multipathd iscsid tgtd ceph-osd ceph-mon postgres mysqld mariadbd mongod", _SERVER),
+    "python": _PYTHON, "qemu": _QEMU,
+}  # fmt: skip
+"""What is kept of programs that move data, that keep it, or that run others."""
+_FAMILIES = ((re.compile(r"python[\d.]*"), "python"), (re.compile(r"qemu-system-\w+|qemu-kvm|kvm"), "qemu"))
+_SYSTEM = re.compile(r"/(?:usr/|s?bin/|lib(?:64|exec)?/)")
+_PROGRAM = re.compile(r"[A-Za-z0-9_(+][A-Za-z0-9_.+()-]{0,60}")
+_TITLE = re.compile(
+    r"postgres: (?:\d{1,2}/main: )?(?:checkpointer|walwriter|background writer|autovacuum launcher|archiver|startup"
+    r"|logger|stats collector|logical replication launcher)"
+)
+"""What a server calls its own processes; others of it show users and addresses there."""
+
+
+def kept(argv: Sequence[str]) -> str:
+    """Return what is kept of a command line, at most LONGEST characters."""
+    return _kept(tuple(argv[:_MOST]))
+
+
+def kept_text(text: str) -> str:
+    """Return what is kept of a command line that somebody wrote with blanks between its words; twice is like once."""
+    return _kept(tuple(text.split(" ")[:_MOST]))
+
+
+@lru_cache(4096)
+def _kept(argv: tuple[str, ...]) -> str:
+    title = " ".join(argv).strip()
+    if not title or _TITLE.fullmatch(title):
+        return title
+    first, *arguments = argv[0].split(" ")[:1] + [word for word in argv[1:] if word]
+    name = first.rpartition("/")[2].lstrip("-").rstrip(":")
+    if not _PROGRAM.fullmatch(name):
+        return OMITTED
+    grammar = GRAMMARS.get(next((of for pattern, of in _FAMILIES if pattern.fullmatch(name)), name), Grammar())
+    made = [first if _SYSTEM.match(first) and _KINDS["path"].fullmatch(first) else name]
+    left_out = argv[0] != made[0]
+    for words, is_whole in _words(grammar, arguments):
+        made += [" ".join(words)] if words else []
+        left_out = left_out or not is_whole
+    line = " ".join([*made, OMITTED] if left_out else made)
+    while len(line) > LONGEST:
+        del made[-1]
+        line = " ".join([*made, OMITTED])
+    return line
+
+
+def _words(grammar: Grammar, arguments: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
+    """Yield arguments that belong together, as they are kept, and whether nothing of them was left out."""
+    rest = iter(arguments)
+    for word in rest:
+        name, equals, value = word.partition("=")
+        if grammar.flags is not None and grammar.flags.fullmatch(word):
+            yield [word], True
+        elif word in grammar.fields:
+            compound = next(rest, "")
+            made = _fields(grammar.fields[word], compound)
+            yield ([word, made] if made else []), made == compound != ""
+        elif equals and name in grammar.options:
+            known = _is(grammar.options[name], value)
+            yield ([word] if known else []), known
+        elif word in grammar.options:
+            value = next(rest, "")
+            known = _is(grammar.options[word], value)
+            yield ([word, value] if known else []), known
+        elif grammar.runs:
+            yield from _run(grammar.runs, word, rest)
+            return
+        elif word.startswith("-"):  # what follows may be its value
+            if not equals:
+                next(rest, "")
+            yield [], False
+        else:
+            known = any(_is(kind, word) for kind in grammar.words)
+            yield ([word] if known else []), known
+
+
+def _run(runs: Mapping[str, str], word: str, rest: Iterator[str]) -> Iterator[tuple[list[str], bool]]:
+    """Yield what an interpreter runs, and that something follows."""
+    words = [word, next(rest, "")] if word.startswith("-") else [word]
+    known = _is(runs.get(word if word.startswith("-") else "", "nothing"), words[-1])
+    yield (words if known else []), known
+    if known and next(rest, None) is not None:
+        yield [], False
+
+
+def _is(kind: str, value: str) -> bool:
+    pattern = _KINDS.get(kind)
+    return value == kind if pattern is None else pattern.fullmatch(value) is not None
+
+
+_FIRST = ("", "qom-type", "driver")
+"""Fields that say what a compound option makes: of one that is not known nothing is kept."""
+
+
+def _fields(kinds: Mapping[str, str], compound: str) -> str:
+    """Return the fields of a compound option that are kept, as `a=1,b=2`; "" for none."""
+    said = _parsed(compound)
+    if any(name in said and name in kinds and not _is(kinds[name], said[name]) for name in _FIRST):
+        return ""
+    kept = [(name, value) for name, value in said.items() if name in kinds and _is(kinds[name], value)]
+    return ",".join(f"{name}={value}" if name else value for name, value in kept)
+
+
+def _parsed(compound: str) -> dict[str, str]:
+    """Return the fields of `first,a=1,b=2` (two commas are one of a value), or of JSON: inner names have dots."""
+    if compound.startswith("{"):
+        try:
+            return dict(_flat(json.loads(compound), ""))
+        except (ValueError, RecursionError):
+            return {}
+    found: dict[str, str] = {}
+    for place, word in enumerate(compound.replace(",,", "\0").split(",")):
+        name, equals, value = word.partition("=")
+        if equals:
+            found[name] = value
+        elif not place:
+            found[""] = word
+    return found
+
+
+def _flat(said: Any, before: str) -> Iterator[tuple[str, str]]:
+    for name, value in said.items() if isinstance(said, dict) else ():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{name}.")
+        elif isinstance(value, bool):
+            yield f"{before}{name}", "true" if value else "false"
+        elif isinstance(value, str | int):
+            yield f"{before}{name}", str(value)

@@ -1,0 +1,149 @@
+"""Retention: which evidence is kept, and which part of it, by what collectors declare that they read.
+
+A node's files and other people's captures hold secrets and names that no collector needs. On a live node a collector's
+`keep` is applied as it reads; of what others recorded it is applied on opening, and what no collector reads is dropped.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import translate
+from typing import Any
+
+from msgspec.structs import replace
+
+from sdstop.core.collector import Collector, Command
+from sdstop.core.evidence import Evidence, Frame, Outcome, slug
+from sdstop.core.wording import own_words
+
+Keep = Callable[[bytes], bytes]
+DROPPED = "not kept: no collector reads it"
+_OWN_NET = re.compile(r"/proc/(?:self|thread-self|\d+)/net/")
+_TREES = ("/sys/", "/dev/")
+"""Files of these are reached over links by many paths, and each holds one value."""
+_SPOKEN = ("cmd", "slug")
+
+
+class Retention:
+    """What some collectors read, and what of it is kept."""
+
+    def __init__(self, collectors: Iterable[Collector]) -> None:
+        """Take over the collectors' declarations."""
+        needs = [need for collector in collectors for need in collector.needs]
+        plain = [need for need in needs if not isinstance(need, Command)]
+        lines = {need.what: need.kept for need in needs if isinstance(need, Command) and need.keep}
+        self._keeps = _by_pattern(lines | {need.what: need.keep for need in plain if need.keep is not None})
+        self._redacts = _by_pattern({need.what: need.redact for need in plain if need.redact is not None})
+        files = sorted({translate(need.what) for need in needs if need.what.startswith("/")})
+        self._files = re.compile("|".join(files) or "(?!)")
+        called = {need.what[4:].split()[0].rstrip("*") for need in needs if need.what.startswith("cmd:")}
+        self._programs = re.compile(rf"(?:{'|'.join(sorted(map(re.escape, called))) or '(?!)'})(?:[ _].*)?", re.DOTALL)
+
+    def __bool__(self) -> bool:
+        """Whether there is evidence of which a part alone is kept."""
+        return bool(self._keeps)
+
+    def needs(self, key: str) -> bool:
+        """Whether a collector reads such a file, or output of such a program; other kinds of evidence count as read."""
+        kind, colon, rest = key.partition(":")
+        if colon and kind in _SPOKEN:
+            return self._programs.fullmatch(rest) is not None
+        if not key.startswith("/") or key.startswith(_TREES):
+            return True
+        return self._files.fullmatch(_OWN_NET.sub("/proc/net/", key)) is not None
+
+    def part(self, key: str, data: bytes) -> bytes:
+        """Return the part of a file, an output or an answer that is kept; all of it where nobody declared less."""
+        for pattern, keep in self._keeps:
+            if pattern.fullmatch(key):
+                return keep(data)
+        return data
+
+    def redacted(self, key: str, data: bytes) -> bytes:
+        """Return what redaction leaves of a piece of evidence, before names are replaced."""
+        for pattern, redact in self._redacts:
+            if pattern.fullmatch(key):
+                return redact(data)
+        return data
+
+    def evidence(self, item: Evidence) -> Evidence:
+        """Return what is kept of evidence that others recorded; what no collector reads is as if it was denied."""
+        if not self.needs(item.key):
+            return replace(item, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=DROPPED)
+        part = self.part(item.key, item.data)
+        return item if part == item.data else replace(item, data=part)
+
+    def frames(self, frames: Iterable[Frame]) -> list[Frame]:
+        """Return what is kept of the frames that others recorded."""
+        return [replace(frame, evidence=tuple(map(self.evidence, frame.evidence))) for frame in frames]
+
+
+def _by_pattern(parts: Mapping[str, Keep]) -> tuple[tuple[re.Pattern[str], Keep], ...]:
+    return tuple((re.compile(_pattern(what)), part) for what, part in parts.items())
+
+
+def _pattern(what: str) -> str:
+    """Return the pattern of a need's keys; a command may be known by its slug alone."""
+    if not what.startswith("cmd:"):
+        return translate(what)
+    words = what[4:].rstrip("*")
+    end = ".*" if what.endswith("*") else ""
+    return rf"(?s:cmd:{re.escape(words)}{end}|slug:{re.escape(slug(words))}{end})\Z"
+
+
+_USER = re.compile(r"((?:\w+#)?(?:[A-Za-z][\w+.-]*:)?//)\S*@|(\w+#)\S*@|(?![/\w]*=)[^/\s][^/\s]*@(?=[^/\s]+:)")
+"""User and password in front of a host: `//me:x@server/share`, `https://me:x@host`, `me:x@host:/path`."""
+
+
+def mount_table(data: bytes) -> bytes:
+    """Return the device, mount point and type of each line of fstab(5) or /proc/mounts, without user and password.
+
+    Options (`password=x`) and comments are dropped.
+
+        //me:x@server/share /mnt cifs username=me,password=x 0 0        //server/share /mnt cifs
+    """
+    lines = []
+    for line in data.decode("utf-8", "surrogateescape").splitlines():
+        words = line.split()[:3]
+        if words and not words[0].startswith("#"):
+            words[0] = _USER.sub(lambda found: found[1] or found[2] or "", words[0], count=1)
+            lines.append(" ".join(words) + "\n")
+    return "".join(lines).encode("utf-8", "surrogateescape")
+
+
+def json_texts(*fields: str, wording: Sequence[str] = ()) -> Keep:
+    """Return what empties the texts of a JSON document except those of some fields, and drops what is not JSON.
+
+    Numbers stay, as text too. Of the fields in `wording`, messages of a program, its own words stay.
+    """
+
+    def part(data: bytes) -> bytes:
+        try:
+            said = json.loads(data)
+            made = _texts(said, frozenset(fields), frozenset(wording), "")
+        except (ValueError, RecursionError):
+            return b""
+        return data if made == said else json.dumps(made).encode()
+
+    return part
+
+
+def _texts(said: Any, fields: frozenset[str], wording: frozenset[str], name: str) -> Any:
+    if isinstance(said, dict):
+        return {key: _texts(value, fields, wording, key) for key, value in said.items()}
+    if isinstance(said, list):
+        return [_texts(value, fields, wording, name) for value in said]
+    if not isinstance(said, str) or name in fields or _NUMERAL.fullmatch(said):
+        return said
+    return own_words(said) if name in wording else ""
+
+
+_NUMERAL = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[A-Za-z%]{0,3}|-")
+
+
+def lines_of(pattern: str) -> Keep:
+    """Return what keeps the lines alone that begin with a match of a pattern."""
+    known = re.compile(pattern.encode())
+    return lambda data: b"".join(line for line in data.splitlines(keepends=True) if known.match(line))

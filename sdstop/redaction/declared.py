@@ -1,0 +1,188 @@
+"""Declared names: what the text of a field that is declared as a name says: names of hosts, users, volumes, paths."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sdstop.core.model import Name
+from sdstop.redaction.identity import IPV4
+from sdstop.redaction.ordinary import is_ordinary
+from sdstop.redaction.pseudonym import Kind
+
+Names = Iterator[tuple[Kind, str]]
+
+_LABELS = frozenset(
+    {"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"}
+)
+"""Parts of domains that are nobody's; the others may well be the name of who owns the node."""
+_PORT = re.compile(r":\d{1,5}\Z")
+_PARTS = re.compile(r"[/@:,~\[\]()]+")
+_LINKED = re.compile(
+    r"(?:ata|scsi|nvme|usb|mmc|virtio|google)-[\w.+-]{1,120}?_(?P<serial>[A-Za-z0-9-]{5,40})(?:-part\d+|_\d|-0:\d)?\Z"
+)
+_PREFIXED = re.compile(r"(?:ata|scsi|nvme|usb|mmc|virtio|google|wwn|lvm-pv|md-uuid|dm-uuid)-")
+_MACHINE = re.compile(r"machine-(?:qemu|lxc)-\d+-(?P<name>.+)\.scope\Z|user-(?P<user>.+)\.slice\Z")
+_CLUSTER = re.compile(r"ceph-([0-9a-f]{8})")
+"""A cluster of Ceph is called by the first group of its UUID, which has a pseudonym of its own."""
+_KERNEL = re.compile(r"(?:etherd/e\d+\.\d+|cciss/c\d+d\d+|rd/c\d+d\d+|ida/c\d+d\d+)(?:p\d+)?")
+"""Names of the kernel that have a folder in front."""
+_ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
+_FOLDERS = frozenset({
+    "block", "bsg", "bus", "bulk", "cciss", "ceph", "char", "cpu", "disk", "dri", "drm", "etherd", "fd", "hugepages",
+    "ida", "input", "loop", "mqueue", "net", "pts", "raw", "sg", "shm", "snd", "ublk", "usb", "vfio", "vhost",
+})  # fmt: skip
+"""Folders of /dev that are not volume groups."""
+_SYSTEM = frozenset({"bin", "boot", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"})
+"""Folders whose files every node has."""
+_EVERYWHERE = frozenset({
+    "archive", "archives", "backups", "buffer", "cgroup", "clones", "databases", "db", "disk", "export", "exports",
+    "files", "fs", "golden", "images", "iso", "isos", "lost+found", "mysql", "nfs", "postgresql", "public", "samba",
+    "scratch", "scripts", "share", "shared", "shares", "snapshots", "system.slice", "user.slice", "machine.slice",
+    "template", "templates", "tftpboot", "vault", "vms", "work", "www",
+})  # fmt: skip
+"""Folders that are called alike everywhere."""
+_SUFFIX = re.compile(r"(?:\.[A-Za-z0-9]{1,8})+\Z")
+_IN_TEXT = re.compile(r"(?:^|(?<=[\s=,:\"'(]))/[^\s,\"'()]+")
+_ASSIGNED = re.compile(r"(?:-name |guest=)(?!guest=)(?P<name>[^\s,]+)")
+
+
+def names_in(kind: Name, text: str) -> Names:
+    """Yield the names that a field of a kind says, of which some may identify nobody."""
+    match kind:
+        case Name.HOST:
+            yield from _owner(text) if text.startswith("/") else host(_PORT.sub("", text))
+        case Name.USER:
+            yield Kind.USER, text
+        case Name.SERIAL:
+            yield Kind.SERIAL, text
+        case Name.MAPPING:
+            yield from mapping(text)
+        case Name.VOLUME:
+            yield from path(text) if text.startswith("/") else _volume(text)
+        case Name.DEVICE:
+            yield from _devices(text)
+        case Name.INTERFACE:
+            yield from ((Kind.INTERFACE, part) for name in text.split(",") for part in (name, name.partition(".")[0]))
+        case Name.PATH:
+            yield from path(text) if text.startswith("/") else _volume(text)
+        case Name.PATHS:
+            yield from (name for found in _IN_TEXT.finditer(text) for name in path(found[0]))
+            yield from ((Kind.VOLUME, found["name"]) for found in _ASSIGNED.finditer(text))
+
+
+def in_key(key: str) -> Names:
+    """Yield the names in a path of evidence that no reading may hold: of devices, machines, users' control groups."""
+    if key.startswith("/dev/"):
+        yield from device(key.split("/")[2:])
+    elif "/libvirt/" in key and key.endswith(".xml"):
+        yield Kind.VOLUME, key.rpartition("/")[2].removesuffix(".xml")
+    elif key.startswith("/sys/fs/cgroup/"):
+        yield from _owner(key)
+
+
+def host(name: str) -> Names:
+    """Yield a host's name, in full and short, and its domain."""
+    name = name.strip().rstrip(".")
+    if not name or IPV4.fullmatch(name) or ":" in name:
+        return
+    yield Kind.HOST, name
+    short, dot, domain = name.partition(".")
+    if dot and " " not in name:
+        yield Kind.HOST, short
+        yield Kind.HOST, domain
+        yield from ((Kind.HOST, label) for label in domain.split(".")[:-1] if label.lower() not in _LABELS)
+
+
+def mapping(name: str) -> Names:
+    """Yield the volume group and the volume of a mapping's name, or the name; `--` is a hyphen of theirs."""
+    for part in re.split(r"(?<!-)-(?!-)", name):
+        yield Kind.VOLUME, part.replace("--", "-")
+
+
+def path(text: str) -> Names:
+    """Yield the names in a path: of a device the group and the volume, else folders that not every node has."""
+    parts = [part for part in text.split("/") if part]
+    if not parts or parts[0] in _SYSTEM:
+        return
+    if parts[0] == "dev":
+        yield from device(parts[1:])
+        return
+    for part in parts:
+        plain = _SUFFIX.sub("", part)
+        if plain.lower() not in _EVERYWHERE and part not in _EVERYWHERE:
+            yield Kind.PATH, plain
+
+
+def device(parts: list[str]) -> Names:
+    """Yield the names in a path below /dev, given in parts."""
+    if _KERNEL.fullmatch("/".join(parts)):
+        return
+    match parts:
+        case ["disk", by, name, *_]:
+            yield from link(by, name)
+        case ["mapper", name, *_]:
+            yield from mapping(name)
+        case ["zvol" | "rbd", *names]:
+            yield from (found for name in names for found in _volume(name))
+        case ["md", name]:
+            yield from _volume(name)
+        case ["drbd", "by-res", name, *_]:
+            yield Kind.VOLUME, name
+        case [group, volume] if group not in _FOLDERS and not group.startswith(("nvme", "drbd")):
+            yield Kind.VOLUME, group
+            yield Kind.VOLUME, volume
+        case [name]:
+            yield from _devices(name)
+
+
+def link(by: str, name: str) -> Names:
+    """Yield the names in a link of /dev/disk/by-*."""
+    name = re.sub(r"-part\d+\Z", "", name)
+    if by in {"by-label", "by-partlabel"}:
+        yield Kind.VOLUME, unescaped(name)
+    elif by == "by-id" and name.startswith("md-name-"):
+        where, colon, volume = name.removeprefix("md-name-").partition(":")
+        yield from host(where) if colon else ()
+        yield Kind.VOLUME, volume if colon else where
+    elif by == "by-id" and name.startswith("dm-name-"):
+        yield from mapping(name.removeprefix("dm-name-"))
+    elif by == "by-id" and (named := _LINKED.search(name)) is not None:
+        yield Kind.SERIAL, named["serial"]
+
+
+def unescaped(text: str) -> str:
+    """Return a text of udev or systemd with the signs that it writes as numbers."""
+    return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _volume(text: str) -> Names:
+    """Yield the parts of `pool/folder/volume@snapshot`, `domain/pool`, `[lv_meta]`, `rbd:pool/image`, `a,b`."""
+    if (named := _CLUSTER.fullmatch(text)) is not None:
+        yield Kind.UUID, named[1]
+        return
+    for word in text.split("/"):
+        yield from ((Kind.VOLUME, part.strip()) for part in (() if is_ordinary(word) else _PARTS.split(word)))
+
+
+def _devices(text: str) -> Names:
+    """Yield the names of devices: by path, by a link's name, by an alias of theirs; with commas, or in a sentence."""
+    if " " in text:
+        yield from (name for found in _IN_TEXT.finditer(text) for name in path(found[0]))
+        return
+    for word in text.split(","):
+        if is_ordinary(word) or _KERNEL.fullmatch(word):
+            continue
+        if word.startswith("/"):
+            yield from path(word)
+        elif _PREFIXED.match(word) or word.startswith(("md-name-", "dm-name-")):
+            yield from link("by-id", word)
+        else:
+            yield from _volume(re.sub(r"-part\d+\Z", "", word))
+
+
+def _owner(group: str) -> Names:
+    """Yield the machine or the user of a control group, as systemd names it."""
+    for part in unescaped(group).split("/"):
+        if (found := _MACHINE.match(part)) is not None:
+            yield (Kind.VOLUME, found["name"]) if found["name"] else (Kind.USER, found["user"])
