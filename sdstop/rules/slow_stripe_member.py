@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from statistics import median
 
 from sdstop.analysis.laggard import FEWEST, Wait
+from sdstop.analysis.stripe import StripePattern
 from sdstop.analysis.striped import Striped, striped_arrays, thresholds
 from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
