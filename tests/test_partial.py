@@ -123,7 +123,7 @@ def test_doctor_says_what_root_would_add_to_whom_is_not_root() -> None:
 
 @pytest.mark.parametrize(("lacking", "strict", "code"), [(True, False, 0), (True, True, 3), (False, True, 0)])
 def test_check_does_not_call_it_good_where_it_is_strict(*, lacking: bool, strict: bool, code: int) -> None:
-    rule = Rule("any", "Anything", Severity.WARNING, lambda *_: [RuledOut("any", "node", "all 2 good")], ())
+    rule = Rule("any", "Anything", Severity.WARNING, lambda *_: [RuledOut("node", "all 2 good")], ())
     made = Session(Origin("node"), (PROCESSES,), (rule,))
     made.feed(frame(1, processes(5, None if lacking else 5)))
     answer = verdict(made, made.head().judgement, strict=strict)

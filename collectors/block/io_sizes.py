@@ -155,7 +155,17 @@ def _rows(texts: Mapping[tuple[str, str], str], diskstats: str) -> Iterator[Read
             device = known.get((major, minor), f"{major}:{minor}")
             needle = f"dev: {major << 20 | minor:>10},"
             for direction, counts in directions.items():
-                yield RequestSizes(counter, device, direction, cumulative(counts), None, exact, lost, path, needle)
+                yield RequestSizes(
+                    counter=counter,
+                    device=device,
+                    direction=direction,
+                    sizes=cumulative(counts),
+                    larger=None,
+                    exact=exact,
+                    lost=lost,
+                    where=path,
+                    needle=needle,
+                )
 
 
 def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:

@@ -64,7 +64,7 @@ def kept_mdadm(data: bytes) -> bytes:
 
 def _row(file: str, use: str, path: str) -> DevicePath:
     device = path.removeprefix("/dev/") if unstable(path) else None
-    return DevicePath(file, use, path, "file", device=device, origin=file, needle=path)
+    return DevicePath(holder=file, place=use, path=path, kind="file", device=device, origin=file, needle=path)
 
 
 def read(host: Host) -> Iterator[Reading]:

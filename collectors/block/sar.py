@@ -18,7 +18,7 @@ MOST = 200_000
 """Lines of a day that are read."""
 
 
-class DiskDay(Reading, frozen=True):
+class DiskDay(Reading, frozen=True, kw_only=True):
     """What a disk did over the time that sysstat recorded, one row each; each figure is of intervals of minutes.
 
     `from_` and `to` are times of day as they are printed, in the node's own time zone.
@@ -93,18 +93,18 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
     busiest, at = max((row["%util"], at) for at, row in rows)
     known = any(name in rows[0][1] for name in _MOVED)
     return DiskDay(
-        device,
-        count,
-        rows[0][0],
-        rows[-1][0],
-        added(row["%util"] for _, row in rows) / count / 100,
-        busiest / 100,
-        at,
-        added(wait * rate for wait, rate in waits) / requests if waits else None,
-        max((wait for wait, _ in waits), default=None),
-        requests / count,
-        added(moved) / count if known else None,
-        origin,
+        device=device,
+        intervals=count,
+        since=rows[0][0],
+        to=rows[-1][0],
+        busy=added(row["%util"] for _, row in rows) / count / 100,
+        busy_most=busiest / 100,
+        busy_at=at,
+        wait=added(wait * rate for wait, rate in waits) / requests if waits else None,
+        wait_most=max((wait for wait, _ in waits), default=None),
+        requests=requests / count,
+        bytes=added(moved) / count if known else None,
+        origin=origin,
     )
 
 

@@ -190,7 +190,7 @@ def _checks(health: Mapping[str, Any]) -> tuple[Check, ...]:
     return tuple(found)
 
 
-class Osd(Struct, frozen=True):
+class Osd(Struct, frozen=True, kw_only=True):
     """An OSD; sizes in bytes. `root`, `host` and `rack` say where it is in the tree; `up` None: not told."""
 
     number: int

@@ -72,9 +72,24 @@ def _say(check: Check) -> str:
 def _monitors(said: CephStatus, name: str, key: str) -> Iterator[ClusterNode]:
     for place, monitor in enumerate(said.quorum):
         yield ClusterNode(
-            name, "mon", monitor, None, None, None, monitor, "in quorum", 1, None, place == 0,
-            None, None, None, said.release, local=False, origin=key,
-        )  # fmt: skip
+            cluster=name,
+            role="mon",
+            node=monitor,
+            ident=None,
+            address=None,
+            area=None,
+            domain=monitor,
+            state="in quorum",
+            healthy=1,
+            maintenance=None,
+            leads=place == 0,
+            devices=None,
+            capacity=None,
+            used=None,
+            version=said.release,
+            local=False,
+            origin=key,
+        )
 
 
 def _recoveries(said: CephStatus, name: str, key: str) -> Iterator[Rebuild]:

@@ -112,7 +112,19 @@ def _volumes(host: Host, answers: dict[str, str]) -> dict[int, str]:
 def _carried(host: Host, here: dict[tuple[str | None, int], str]) -> Iterator[ClusterDevice]:
     node = host.maybe("/proc/sys/kernel/hostname") or "this node"
     for (fsid, number), disk in sorted(here.items(), key=lambda item: item[0][1]):
-        osd = Osd(number, "", node, None, None, None, None, None, None, None, None)
+        osd = Osd(
+            number=number,
+            root="",
+            host=node,
+            rack=None,
+            media=None,
+            weight=None,
+            reweight=None,
+            size=None,
+            used=None,
+            utilization=None,
+            up=None,
+        )
         yield _device(osd, name_of(fsid) if fsid else KIND, "", None, [], disk)
 
 

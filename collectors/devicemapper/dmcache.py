@@ -117,7 +117,14 @@ def _sizes(tables: Iterable[_Line]) -> Iterator[RequestSizes]:
     for said, segment in tables:
         counts = flashcache.sizes(segment.text) if segment.target == "flashcache" else {}
         if counts:
-            yield RequestSizes("flashcache", "", "", cumulative(counts), where=said.key, needle="Size Hist")
+            yield RequestSizes(
+                counter="flashcache",
+                device="",
+                direction="",
+                sizes=cumulative(counts),
+                where=said.key,
+                needle="Size Hist",
+            )
             return
 
 

@@ -37,7 +37,7 @@ def read(host: Host) -> Iterable[Reading]:
     yield from rows
     for path, counts in sizes:
         if counts:
-            yield RequestSizes("flashcache", "", "", cumulative(counts), where=path)
+            yield RequestSizes(counter="flashcache", device="", direction="", sizes=cumulative(counts), where=path)
 
 
 def _told(host: Host) -> bool:

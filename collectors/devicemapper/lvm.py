@@ -31,7 +31,7 @@ _HIDDEN = re.compile(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig
 """How names of volumes end that are parts of others; LVM lets nothing else be called so (lib/misc/lvm-string.c)."""
 
 
-class LogicalVolume(Reading, frozen=True):
+class LogicalVolume(Reading, frozen=True, kw_only=True):
     """A logical volume, one row each, from the metadata on disks."""
 
     family: ClassVar[str] = "logical_volume"
@@ -114,16 +114,16 @@ def parse(text: str) -> Iterator[LogicalVolume]:
     for volume, parts in found.items():
         first = parts[0]
         yield LogicalVolume(
-            volume,
-            ",".join(dict.fromkeys(str(part["segtype"]) for part in parts if part.get("segtype"))) or None,
-            ",".join(dict.fromkeys(name for part in parts for name in _devices(part.get("devices")))) or None,
-            _word(first.get("pool_lv")),
-            _word(first.get("origin")),
-            len(parts),
-            _number(first.get("lv_size")),
-            _number(first.get("stripes")),
-            _number(first.get("stripe_size")) or None,
-            _number(first.get("chunk_size")) or None,
+            volume=volume,
+            type=",".join(dict.fromkeys(str(part["segtype"]) for part in parts if part.get("segtype"))) or None,
+            devices=",".join(dict.fromkeys(name for part in parts for name in _devices(part.get("devices")))) or None,
+            pool=_word(first.get("pool_lv")),
+            origin=_word(first.get("origin")),
+            segments=len(parts),
+            size=_number(first.get("lv_size")),
+            stripes=_number(first.get("stripes")),
+            stripe_size=_number(first.get("stripe_size")) or None,
+            chunk_size=_number(first.get("chunk_size")) or None,
         )
 
 

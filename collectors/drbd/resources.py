@@ -202,9 +202,24 @@ def _node(
     diskless = bool(volumes) and all(volume.diskless for volume in volumes)
     healthy = None if state is None else int(state in GOOD_DISKS or (diskless and state == "Diskless"))
     return ClusterNode(
-        cluster, "peer", name, None, None, None, name, state, healthy, None, role == "Primary",
-        len(volumes), None, None, None, local, key,
-    )  # fmt: skip
+        cluster=cluster,
+        role="peer",
+        node=name,
+        ident=None,
+        address=None,
+        area=None,
+        domain=name,
+        state=state,
+        healthy=healthy,
+        maintenance=None,
+        leads=role == "Primary",
+        devices=len(volumes),
+        capacity=None,
+        used=None,
+        version=None,
+        local=local,
+        origin=key,
+    )
 
 
 def _devices(host: Host, resource: Resource, here: str, key: str) -> Iterator[Reading]:

@@ -38,7 +38,7 @@ _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 
 
-class SasExpander(Reading, frozen=True):
+class SasExpander(Reading, frozen=True, kw_only=True):
     """An expander as it answers for itself, one row each.
 
     `changes` is a number of 16 bits that it counts up with every link behind it that comes, goes or changes.
@@ -130,15 +130,15 @@ class Talk:
         general = self.general
         first = min((number for number, log in self.logs.items() if log.changes is not None), default=None)
         return SasExpander(
-            self.name,
-            self.state,
-            self.reason or None if self.state != "answers" else None,
-            self.changes,
-            general.phys if general is not None and general.phys is not None else phys,
-            links,
-            len(self.vacant) if self.found or self.logs else None,
-            general.zoning if general is not None else None,
-            self.key(GENERAL) if general is not None or first is None else self.told(first),
+            expander=self.name,
+            state=self.state,
+            reason=self.reason or None if self.state != "answers" else None,
+            changes=self.changes,
+            phys=general.phys if general is not None and general.phys is not None else phys,
+            links=links,
+            vacant=len(self.vacant) if self.found or self.logs else None,
+            zoning=general.zoning if general is not None else None,
+            told=self.key(GENERAL) if general is not None or first is None else self.told(first),
         )
 
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:

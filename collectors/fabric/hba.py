@@ -84,7 +84,7 @@ class Hba(Reading, frozen=True):
     ] = None
 
 
-class DiskPath(Reading, frozen=True):
+class DiskPath(Reading, frozen=True, kw_only=True):
     """The way from a disk to its HBA, one row a disk that hangs on PCI."""
 
     family: ClassVar[str] = "disk_path"
@@ -242,7 +242,18 @@ def _mapped(host: Host) -> Iterable[Reading]:
         for row in rows:
             place = f"host{row.host}"
             model = " ".join(filter(None, (row.vendor, row.model))) or None
-            yield DiskPath(row.device or "", place, place, None, None, None, None, None, model, told)
+            yield DiskPath(
+                device=row.device or "",
+                hba=place,
+                host=place,
+                port=None,
+                expander=None,
+                end_device=None,
+                enclosure=None,
+                bay=None,
+                model=model,
+                told=told,
+            )
         for number in sorted({row.host for row in rows}):
             yield Hba(f"host{number}", "scsi", *(None,) * 12)
         if rows:

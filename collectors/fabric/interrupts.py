@@ -18,7 +18,7 @@ MOST = 128
 _KINDS = {1: "storage", 2: "network"}
 
 
-class CardInterrupts(Reading, frozen=True):
+class CardInterrupts(Reading, frozen=True, kw_only=True):
     """A PCI function of storage or network and its message interrupts, one row each.
 
     Counts are of interrupts, not of how often they came. `far` ones go to CPUs of other nodes alone; None where the
@@ -75,15 +75,15 @@ def _card(host: Host, address: str, kind: str, irqs: list[int], nodes: Mapping[i
     known = {irq: cpus for irq, cpus in taken.items() if cpus}
     far = [irq for irq, cpus in known.items() if near and not cpus & near] if near else None
     return CardInterrupts(
-        address,
-        kind,
-        ",".join(host.names(f"{PCI}/{address}/net")) if kind == "network" else None,
-        node,
-        by,
-        len(irqs),
-        cpulist(cpu for cpus in known.values() for cpu in cpus) if known else None,
-        len(far) if far is not None and known else None,
-        far[0] if far else None,
+        card=address,
+        kind=kind,
+        interfaces=",".join(host.names(f"{PCI}/{address}/net")) if kind == "network" else None,
+        node=node,
+        node_by=by,
+        irqs=len(irqs),
+        cpus=cpulist(cpu for cpus in known.values() for cpu in cpus) if known else None,
+        far=len(far) if far is not None and known else None,
+        first_far=far[0] if far else None,
     )
 
 

@@ -24,7 +24,7 @@ _BUS = 8
 """Bytes of one transfer of a module; the two halves of DDR5's make as many."""
 
 
-class Dimm(Reading, frozen=True):
+class Dimm(Reading, frozen=True, kw_only=True):
     """A slot for a memory module, one row each, empty ones as well; read once, as a module changes with the power off.
 
     Speeds are in transfers a second, of 8 bytes each.
@@ -67,7 +67,7 @@ class Dimm(Reading, frozen=True):
     needle: Annotated[str, Fact("Mark", "Text that marks it there", export=False, names=Name.EVIDENCE)] = ""
 
 
-class MemorySocket(Reading, frozen=True):
+class MemorySocket(Reading, frozen=True, kw_only=True):
     """A populated processor socket and its memory, one row each.
 
     What is not known of the slots (whose they are) is None. `used` counts channels with a module; with `at_most` it is
@@ -156,9 +156,19 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
     for name, device, place in zip(_names(devices), devices, found, strict=True):
         socket = None if place.socket is None else str(place.socket)
         yield Dimm(
-            name, socket, place.channel, device.size, device.speed, device.configured, device.type, device.rank,
-            device.manufacturer, device.part, where, device.locator or device.bank or "",
-        )  # fmt: skip
+            slot=name,
+            socket=socket,
+            channel=place.channel,
+            size=device.size,
+            speed=device.speed,
+            configured=device.configured,
+            type=device.type,
+            rank=device.rank,
+            maker=device.manufacturer,
+            part=device.part,
+            where=where,
+            needle=device.locator or device.bank or "",
+        )
     # Of a slot whose socket is unknown it matters whether a module is in it.
     certain = all(p.socket is not None for p, d in zip(found, devices, strict=True) if d.size != 0)
     whole = all(place.socket is not None for place in found)
@@ -220,11 +230,22 @@ def _socket(
     speeds = [d.configured or d.speed for d in devices if d.size]
     speed = min((s for s in speeds if s is not None), default=None) if None not in speeds else None
     return MemorySocket(
-        str(n), model, basis, virtual, channels, used, at_most, slots, dimms, capacity, kind.fastest if kind else None,
-        None if speed is None or used is None else used * speed * _TRANSFERS * _BUS,
-        None if speed is None or channels is None else channels * speed * _TRANSFERS * _BUS,
-        where, (processor.version or processor.designation or ""),
-    )  # fmt: skip
+        socket=str(n),
+        cpu=model,
+        basis=basis,
+        virtual=virtual,
+        channels=channels,
+        used=used,
+        at_most=at_most,
+        slots=slots,
+        dimms=dimms,
+        capacity=capacity,
+        fastest=kind.fastest if kind else None,
+        peak=None if speed is None or used is None else used * speed * _TRANSFERS * _BUS,
+        possible=None if speed is None or channels is None else channels * speed * _TRANSFERS * _BUS,
+        where=where,
+        needle=(processor.version or processor.designation or ""),
+    )
 
 
 DIMMS = Collector(

@@ -134,17 +134,17 @@ def _device(handle: int | None, fields: Mapping[str, str]) -> MemoryDevice:
     rank = fields.get("Rank", "")
     technology = fields.get("Memory Technology", "")
     return MemoryDevice(
-        handle,
-        _handle(fields.get("Array Handle")),
-        _size(fields.get("Size", "")),
-        said(fields.get("Locator", "")),
-        said(fields.get("Bank Locator", "")),
-        None if kind in _UNTOLD | _FLASH - {"Logical non-volatile device"} else kind,
-        _speed(fields.get("Speed", "")),
-        _speed(fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed", "")),
-        int(rank) or None if is_whole(rank, 2) else None,
-        said(fields.get("Manufacturer", "")),
-        said(fields.get("Part Number", "")),
+        handle=handle,
+        array=_handle(fields.get("Array Handle")),
+        size=_size(fields.get("Size", "")),
+        locator=said(fields.get("Locator", "")),
+        bank=said(fields.get("Bank Locator", "")),
+        type=None if kind in _UNTOLD | _FLASH - {"Logical non-volatile device"} else kind,
+        speed=_speed(fields.get("Speed", "")),
+        configured=_speed(fields.get("Configured Memory Speed") or fields.get("Configured Clock Speed", "")),
+        rank=int(rank) or None if is_whole(rank, 2) else None,
+        manufacturer=said(fields.get("Manufacturer", "")),
+        part=said(fields.get("Part Number", "")),
         dram=kind not in _FLASH
         and not technology.startswith(("NVDIMM-F", "NVDIMM-P", "Intel Optane", "Intel persist")),
     )

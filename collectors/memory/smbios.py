@@ -48,7 +48,7 @@ class MemoryArray(Struct, frozen=True):
     devices: int
 
 
-class MemoryDevice(Struct, frozen=True):
+class MemoryDevice(Struct, frozen=True, kw_only=True):
     """A slot and what is in it (type 17).
 
     `size` in bytes, 0 of an empty slot, None if the firmware does not know; speeds in MT/s; `dram` is false of
@@ -228,17 +228,17 @@ def _device(s: Structure) -> MemoryDevice:
     kind = s.number(0x12, 1) or 0
     technology = s.number(0x28, 1)
     return MemoryDevice(
-        s.handle,
-        s.number(0x04, 2),
-        _size(s),
-        s.string(0x10),
-        s.string(0x11),
-        _TYPES.get(kind),
-        _speed(s, 0x15, 0x54),
-        _speed(s, 0x20, 0x58),
-        (s.number(0x1B, 1) or 0) & 0x0F or None,
-        s.string(0x17),
-        s.string(0x1A),
+        handle=s.handle,
+        array=s.number(0x04, 2),
+        size=_size(s),
+        locator=s.string(0x10),
+        bank=s.string(0x11),
+        type=_TYPES.get(kind),
+        speed=_speed(s, 0x15, 0x54),
+        configured=_speed(s, 0x20, 0x58),
+        rank=(s.number(0x1B, 1) or 0) & 0x0F or None,
+        manufacturer=s.string(0x17),
+        part=s.string(0x1A),
         dram=kind not in _FLASH | {0x1F} and technology not in _PERSISTENT,
     )
 

@@ -29,7 +29,7 @@ _DISCONNECTED = frozenset({102, 107})
 """Exit codes of crm_mon where Pacemaker does not run: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
 
-class ClusterResource(Reading, frozen=True):
+class ClusterResource(Reading, frozen=True, kw_only=True):
     """What a high-availability cluster starts and moves, one row each; a clone's instances are one."""
 
     family: ClassVar[str] = "cluster_resource"
@@ -140,9 +140,24 @@ def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> Cl
     # A remote node may be a container that is stopped as it should be.
     healthy = int(up and not member.pending) if member.kind == "member" or up else None
     return ClusterNode(
-        cluster, member.kind, member.name, None, None, None, member.name, state, healthy, away, member.leads,
-        None, None, None, None, here is not None and here == member.name, key,
-    )  # fmt: skip
+        cluster=cluster,
+        role=member.kind,
+        node=member.name,
+        ident=None,
+        address=None,
+        area=None,
+        domain=member.name,
+        state=state,
+        healthy=healthy,
+        maintenance=away,
+        leads=member.leads,
+        devices=None,
+        capacity=None,
+        used=None,
+        version=None,
+        local=here is not None and here == member.name,
+        origin=key,
+    )
 
 
 def _resource(known: Managed, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
@@ -157,9 +172,17 @@ def _resource(known: Managed, failures: Iterable[Failure], cluster: str, key: st
         else "stopped"
     )  # fmt: skip
     return ClusterResource(
-        cluster, known.name, known.agent, state, nodes_of(known.running), known.instances, len(known.running),
-        len(own), _words(last) if last is not None else None, key,
-    )  # fmt: skip
+        cluster=cluster,
+        resource=known.name,
+        agent=known.agent,
+        state=state,
+        where=nodes_of(known.running),
+        instances=known.instances,
+        running=len(known.running),
+        failures=len(own),
+        said=_words(last) if last is not None else None,
+        origin=key,
+    )
 
 
 def _words(failure: Failure) -> str:

@@ -62,7 +62,7 @@ class Failure(Struct, frozen=True):
     when: str
 
 
-class PacemakerStatus(Struct, frozen=True):
+class PacemakerStatus(Struct, frozen=True, kw_only=True):
     """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
 
     version: str | None
@@ -113,15 +113,15 @@ def parse_status(text: str) -> PacemakerStatus:
     leader, options = root.find("summary/current_dc"), root.find("summary/cluster_options")
     present = leader is not None and leader.get("present") == "true"
     return PacemakerStatus(
-        leader.get("version") or None if leader is not None else None,
-        leader.get("name") if leader is not None and present else None,
-        _told(leader, "with_quorum") if present else None,
-        _told(options, "maintenance-mode") is True,
-        _first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
-        options.get("no-quorum-policy") if options is not None else None,
-        tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
-        tuple(_managed(root.find("resources"))),
-        tuple(_failure(item) for item in root.findall("failures/failure")),
+        version=leader.get("version") or None if leader is not None else None,
+        leader=leader.get("name") if leader is not None and present else None,
+        quorum=_told(leader, "with_quorum") if present else None,
+        maintenance=_told(options, "maintenance-mode") is True,
+        fencing=_first(_told(options, "fencing-enabled"), _told(options, "stonith-enabled")),
+        policy=options.get("no-quorum-policy") if options is not None else None,
+        members=tuple(_member(node) for node in root.findall("nodes/node") if node.get("name")),
+        resources=tuple(_managed(root.find("resources"))),
+        failures=tuple(_failure(item) for item in root.findall("failures/failure")),
     )
 
 
@@ -152,7 +152,8 @@ def without_reasons(data: bytes) -> bytes:
             del item.attrib[name]
         if "exitreason" in item.attrib:
             item.set("exitreason", own_words(item.attrib["exitreason"]))
-    return ET.tostring(root, encoding="utf-8")
+    kept: bytes = ET.tostring(root, encoding="utf-8")
+    return kept
 
 
 def parse_name(text: str) -> str | None:

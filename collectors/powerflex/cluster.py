@@ -145,10 +145,17 @@ def _gateway(host: Host) -> Gateway | None:
     dropped = said.get("dropped")
     names = ", ".join(str(name) for name in dropped) if isinstance(dropped, list) else ""
     return Gateway(
-        str(said["gateway"]), text(said.get("state")) or "ok", number(said.get("age")), text(said.get("version")),
-        text(said.get("login")), text(said.get("verified")), whole(said.get("gateways")),
-        whole(said.get("failures")), names or None, text(said.get("trouble")),
-    )  # fmt: skip
+        gateway=str(said["gateway"]),
+        state=text(said.get("state")) or "ok",
+        age=number(said.get("age")),
+        version=text(said.get("version")),
+        login=text(said.get("login")),
+        verified=text(said.get("verified")),
+        gateways=whole(said.get("gateways")),
+        failures=whole(said.get("failures")),
+        dropped=names or None,
+        trouble=text(said.get("trouble")),
+    )
 
 
 def _here(host: Host) -> Here:
@@ -175,34 +182,41 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
         state, error = text(row.get("deviceState")), text(row.get("errorState"))
         bad = [word for word, good in ((error, "None"), (state, "Normal")) if word not in {None, good}]
         found = ClusterDevice(
-            system.cluster,
-            system.objects.name("Sds", node) or "?",
-            path or original or text(row.get("name")) or ident,
-            ident,
-            system.pool(text(row.get("storagePoolId"))),
-            text(row.get("name")),
-            path,
-            original,
-            ", ".join(bad) or state,
-            None if state is None and error is None else int(not bad),
-            text(row.get("mediaType")) or text(row.get("autoDetectMediaType")),
-            " ".join(filter(None, (text(row.get("vendorName")), text(row.get("modelName"))))) or None,
-            text(row.get("serialNumber")),
-            size(row, "capacityLimitInKb", "maxCapacityInKb") or size(numbers, "maxCapacityInKb"),
-            size(numbers, "capacityInUseInKb"),
-            microseconds(numbers, "avgReadLatencyInMicrosec"),
-            microseconds(numbers, "avgWriteLatencyInMicrosec"),
-            _kernel_name(host, path) if node in mine and path else None,
-            system.origin,
+            cluster=system.cluster,
+            node=system.objects.name("Sds", node) or "?",
+            device=path or original or text(row.get("name")) or ident,
+            ident=ident,
+            pool=system.pool(text(row.get("storagePoolId"))),
+            name=text(row.get("name")),
+            path=path,
+            original=original,
+            state=", ".join(bad) or state,
+            healthy=None if state is None and error is None else int(not bad),
+            media=text(row.get("mediaType")) or text(row.get("autoDetectMediaType")),
+            model=" ".join(filter(None, (text(row.get("vendorName")), text(row.get("modelName"))))) or None,
+            serial=text(row.get("serialNumber")),
+            capacity=size(row, "capacityLimitInKb", "maxCapacityInKb") or size(numbers, "maxCapacityInKb"),
+            used=size(numbers, "capacityInUseInKb"),
+            read_wait=microseconds(numbers, "avgReadLatencyInMicrosec"),
+            write_wait=microseconds(numbers, "avgWriteLatencyInMicrosec"),
+            local=_kernel_name(host, path) if node in mine and path else None,
+            origin=system.origin,
         )
         yield found
         if original or path:
             source = found.source()
             needle = source.needle if source is not None else ident
             yield DevicePath(
-                system.cluster, found.node, original or path or "", "powerflex", path, found.healthy, found.local,
-                system.origin, needle,
-            )  # fmt: skip
+                holder=system.cluster,
+                place=found.node,
+                path=original or path or "",
+                kind="powerflex",
+                now=path,
+                healthy=found.healthy,
+                device=found.local,
+                origin=system.origin,
+                needle=needle,
+            )
 
 
 def _kernel_name(host: Host, path: str) -> str | None:

@@ -23,7 +23,7 @@ _SETTINGS = {
 }  # fmt: skip
 
 
-class ScaleioPool(Reading, frozen=True):
+class ScaleioPool(Reading, frozen=True, kw_only=True):
     """Settings of a storage pool that decide what is safe and how fast it is.
 
     Rebuild is what restores copies after a failure, rebalance what fills new devices. A limit is of each device, on top
@@ -74,7 +74,7 @@ class ScaleioPool(Reading, frozen=True):
         return f"{self.cluster}/{self.pool}"
 
 
-class Gateway(Reading, frozen=True):
+class Gateway(Reading, frozen=True, kw_only=True):
     """How the cluster's gateway was reached, of those configured; no row where a capture was made without one.
 
     `state`: ok; stale (what is shown is `age` seconds old: no gateway answers, `trouble` says why). What it was asked

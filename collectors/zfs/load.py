@@ -46,9 +46,19 @@ def parse(text: str, pools: Sequence[str]) -> Iterator[VdevLoad]:
         depths = [_both(queued[at : at + 2]) for at in range(0, len(queued), 2)]
         rebuilds = depths[6] if len(depths) > 6 else None
         yield VdevLoad(
-            pool, name, took[0], took[1], took[2], took[3], depths[0], depths[1], depths[2], depths[3], depths[4],
-            rebuilds,
-        )  # fmt: skip
+            pool=pool,
+            vdev=name,
+            read_wait=took[0],
+            write_wait=took[1],
+            disk_read_wait=took[2],
+            disk_write_wait=took[3],
+            sync_reads=depths[0],
+            sync_writes=depths[1],
+            async_reads=depths[2],
+            async_writes=depths[3],
+            scrubs=depths[4],
+            rebuilds=rebuilds,
+        )
 
 
 def _both(pair: Sequence[int | None]) -> int | None:

@@ -112,18 +112,18 @@ def _pool(pool: zpool_status.PoolStatus, sizes: Mapping[str, int | None], key: s
     fragmented = sizes.get("fragmentation")
     ended = [scan for scan in pool.scans if scan.state in {"finished", "canceled"}]
     return Pool(
-        pool.name,
-        pool.state,
-        sizes.get("size"),
-        sizes.get("allocated"),
-        sizes.get("free"),
-        None if fragmented is None else fragmented / 100,
-        pool.data_errors,
-        pool.status.partition(". ")[0].strip() or None if pool.status != "OK" else None,
-        pool.errors,
-        ended[-1].line[:200] if ended else None,
-        ended[-1].errors if ended else None,
-        key,
+        pool=pool.name,
+        state=pool.state,
+        size=sizes.get("size"),
+        allocated=sizes.get("allocated"),
+        free=sizes.get("free"),
+        fragmentation=None if fragmented is None else fragmented / 100,
+        data_errors=pool.data_errors,
+        status=pool.status.partition(". ")[0].strip() or None if pool.status != "OK" else None,
+        errors=pool.errors,
+        last_scan=ended[-1].line[:200] if ended else None,
+        scan_errors=ended[-1].errors if ended else None,
+        where=key,
     )
 
 
@@ -131,24 +131,24 @@ def _vdev(host: Host, pool: str, row: zpool_status.StatusVdev, place: int, key: 
     kind = _kind(row)
     device = _device(host, row.path or row.name) if row.leaf and kind == "disk" else None
     return Vdev(
-        pool,
-        _label(row),
-        row.state,
-        kind,
-        row.group or "data",
-        row.parents[-1] if row.parents else None,
-        device,
-        row.read,
-        row.write,
-        row.checksum,
-        row.slow,
-        row.note or None,
-        row.path or None,
-        place,
-        len(row.parents),
-        int(row.leaf),
-        key,
-        row.line,
+        pool=pool,
+        vdev=_label(row),
+        state=row.state,
+        kind=kind,
+        group=row.group or "data",
+        parent=row.parents[-1] if row.parents else None,
+        device=device,
+        read_errors=row.read,
+        write_errors=row.write,
+        checksum_errors=row.checksum,
+        slow_ios=row.slow,
+        note=row.note or None,
+        path=row.path or None,
+        place=place,
+        depth=len(row.parents),
+        leaf=int(row.leaf),
+        where=key,
+        line=row.line,
     )
 
 
@@ -156,7 +156,17 @@ def _names(vdevs: Iterable[Vdev]) -> Iterator[DevicePath]:
     """Yield by which names a pool looks for its disks first; what it then does not find, it finds by its labels."""
     for row in vdevs:
         if row.leaf and row.kind == "disk" and row.path:
-            yield DevicePath(row.pool, row.vdev, row.path, "zfs", None, None, row.device, row.where, row.line)
+            yield DevicePath(
+                holder=row.pool,
+                place=row.vdev,
+                path=row.path,
+                kind="zfs",
+                now=None,
+                healthy=None,
+                device=row.device,
+                origin=row.where,
+                needle=row.line,
+            )
 
 
 def _kind(row: zpool_status.StatusVdev) -> str:

@@ -71,7 +71,7 @@ class PoolState(Reading, frozen=True):
     ] = ""
 
 
-class Pool(Reading, frozen=True):
+class Pool(Reading, frozen=True, kw_only=True):
     """A ZFS pool, one row each, from `zpool status` and `zpool list`.
 
     Sizes are of the vdevs, parity and all, as `zpool list` has them. `status` is the first sentence of what ZFS says
@@ -115,7 +115,7 @@ class Pool(Reading, frozen=True):
         return self.allocated / self.size if self.allocated is not None and self.size else None
 
 
-class Vdev(Reading, frozen=True):
+class Vdev(Reading, frozen=True, kw_only=True):
     """A vdev, one row each, inner ones, leaves, and log, cache, special, dedup and spare devices.
 
     Errors are counted since the pool was imported or they were cleared. A leaf's `device` is the kernel's name, a disk
@@ -295,7 +295,7 @@ class IntentLog(Reading, frozen=True):
 _SET = ("sync", "logbias", "compression", "primarycache", "recordsize", "volblocksize", "volsize", "used")
 
 
-class DatasetSettings(Reading, frozen=True):
+class DatasetSettings(Reading, frozen=True, kw_only=True):
     """What is set for a dataset that decides how fast it can be, one row each (`zfs get`); None: it has none of it."""
 
     family: ClassVar[str] = "dataset_settings"
@@ -374,7 +374,7 @@ class Tuning(Reading, frozen=True):
     ]
 
 
-class VdevLoad(Reading, frozen=True):
+class VdevLoad(Reading, frozen=True, kw_only=True):
     """What waits in ZFS's queues for a vdev at the moment, and how long I/Os took on average since the import.
 
     From `zpool iostat -v -l -q`, one row each in its order: it prints no tree. Of a queue, what is pending and active

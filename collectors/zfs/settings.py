@@ -47,19 +47,19 @@ def read(host: Host) -> Iterator[Reading]:
     for dataset, said in parse(text).items():
         kind = said.get("type") or ("volume" if said.get("volblocksize", "-") != "-" else "filesystem")
         yield DatasetSettings(
-            dataset.partition("/")[0],
-            dataset,
-            kind,
-            _word(said, "sync"),
-            _word(said, "logbias"),
-            _word(said, "compression"),
-            _word(said, "primarycache"),
-            _number(said, "recordsize"),
-            _number(said, "volblocksize"),
-            _number(said, "volsize"),
-            _number(said, "used"),
-            host.target(f"/dev/zvol/{dataset}") if kind == "volume" else None,
-            key,
+            pool=dataset.partition("/")[0],
+            dataset=dataset,
+            kind=kind,
+            sync=_word(said, "sync"),
+            logbias=_word(said, "logbias"),
+            compression=_word(said, "compression"),
+            primarycache=_word(said, "primarycache"),
+            recordsize=_number(said, "recordsize"),
+            volblocksize=_number(said, "volblocksize"),
+            volsize=_number(said, "volsize"),
+            used=_number(said, "used"),
+            device=host.target(f"/dev/zvol/{dataset}") if kind == "volume" else None,
+            where=key,
         )
 
 

@@ -77,7 +77,15 @@ def _sizes(pool: str | None, rows: list[list[int]]) -> Iterator[RequestSizes]:
             continue
         ends = {after - 1: count for (_, count), (after, _) in pairwise(counts)}
         yield RequestSizes(
-            "zpool", pool, direction, cumulative(ends), counts[-1][1], 0, None, command_key(COMMAND), pool
+            counter="zpool",
+            device=pool,
+            direction=direction,
+            sizes=cumulative(ends),
+            larger=counts[-1][1],
+            exact=0,
+            lost=None,
+            where=command_key(COMMAND),
+            needle=pool,
         )
 
 

@@ -61,10 +61,20 @@ def _scan(scan: Mapping[str, Any]) -> Iterator[Scan]:
     whole, issued = _number(scan.get("to_examine")), _number(scan.get("issued"))
     total = None if whole is None else max(whole - (_number(scan.get("skipped")) or 0), 0)
     yield Scan(
-        operation, state, "", _number(scan.get("examined")), issued, total, _number(scan.get("processed")),
-        _share(issued, total), None, None, _number(scan.get("errors")), exact=not _rounded(scan.get("issued")),
+        operation=operation,
+        state=state,
+        vdev="",
+        scanned=_number(scan.get("examined")),
+        issued=issued,
+        total=total,
+        repaired=_number(scan.get("processed")),
+        share=_share(issued, total),
+        speed=None,
+        remaining=None,
+        errors=_number(scan.get("errors")),
+        exact=not _rounded(scan.get("issued")),
         line=f'"{operation.upper()}"',
-    )  # fmt: skip
+    )
 
 
 def _rebuilds(scan: Mapping[str, Any]) -> Iterator[Scan]:
@@ -76,10 +86,20 @@ def _rebuilds(scan: Mapping[str, Any]) -> Iterator[Scan]:
         scanned, total = _number(row.get("scanned")), _number(row.get("to_scan"))
         passed, taken = _number(row.get("pass_scanned")), _number(row.get("pass_time"))
         yield Scan(
-            "rebuild", state, str(vdev), scanned, _number(row.get("issued")), total, _number(row.get("rebuilt")),
-            _share(scanned, total), round(passed * 1e9 / taken) if passed and taken else None, None,
-            _number(row.get("errors")), exact=not _rounded(row.get("scanned")), line='"rebuild_stats"',
-        )  # fmt: skip
+            operation="rebuild",
+            state=state,
+            vdev=str(vdev),
+            scanned=scanned,
+            issued=_number(row.get("issued")),
+            total=total,
+            repaired=_number(row.get("rebuilt")),
+            share=_share(scanned, total),
+            speed=round(passed * 1e9 / taken) if passed and taken else None,
+            remaining=None,
+            errors=_number(row.get("errors")),
+            exact=not _rounded(row.get("scanned")),
+            line='"rebuild_stats"',
+        )
 
 
 def _vdevs(rows: Mapping[str, Any], parents: tuple[str, ...], group: str) -> Iterator[StatusVdev]:
@@ -95,10 +115,19 @@ def _vdevs(rows: Mapping[str, Any], parents: tuple[str, ...], group: str) -> Ite
         notes = [_word(row.get("aux")).lower().replace("_", " "), f"was {was}" if was else ""]
         notes += ["(resilvering)"] if _number(row.get("scan_processed")) and not below else []
         yield StatusVdev(
-            name, _STATES.get(state, state), parents, group, not below, _number(row.get("read_errors")),
-            _number(row.get("write_errors")), _number(row.get("checksum_errors")), _number(row.get("slow_ios")),
-            " ".join(note for note in notes if note), path, f'"{name}"',
-        )  # fmt: skip
+            name=name,
+            state=_STATES.get(state, state),
+            parents=parents,
+            group=group,
+            leaf=not below,
+            read=_number(row.get("read_errors")),
+            write=_number(row.get("write_errors")),
+            checksum=_number(row.get("checksum_errors")),
+            slow=_number(row.get("slow_ios")),
+            note=" ".join(note for note in notes if note),
+            path=path,
+            line=f'"{name}"',
+        )
         yield from _vdevs(below, (*parents, name), group)
 
 

@@ -24,7 +24,7 @@ _LARGEST = 10**30
 _MOST_VDEVS = 20_000
 
 
-class Scan(Struct, frozen=True):
+class Scan(Struct, frozen=True, kw_only=True):
     """A resilver, scrub or (dRAID, mirror) sequential rebuild; bytes, seconds, bytes per second.
 
     `state`: running, paused, finished, canceled. `vdev` is the top-level vdev that a rebuild is of. `issued` of `total`
@@ -47,7 +47,7 @@ class Scan(Struct, frozen=True):
     line: str = ""
 
 
-class StatusVdev(Struct, frozen=True):
+class StatusVdev(Struct, frozen=True, kw_only=True):
     """A line of the tree: `parents` are the names above it, the pool's left out; `group` as the tree heads it.
 
     Errors are None where none are printed (spares), `slow` where it was not asked for. `note` is what follows.
@@ -196,7 +196,14 @@ def _scan(lines: list[str]) -> Scan | None:
     done = _DONE.fullmatch(first)
     if done:
         operation = "scrub" if done[1].startswith("scrub") else "rebuild" if done[2] else "resilver"
-        return Scan(operation, "finished", done[2] or "", repaired=nice(done[3]), errors=int(done[4]), line=first)
+        return Scan(
+            operation=operation,
+            state="finished",
+            vdev=done[2] or "",
+            repaired=nice(done[3]),
+            errors=int(done[4]),
+            line=first,
+        )
     runs = _RUNS.fullmatch(first)
     if not runs:
         return None
@@ -204,7 +211,7 @@ def _scan(lines: list[str]) -> Scan | None:
     made: dict[str, int | float | None] = {}
     for line in rest:
         made |= _amounts(line, rebuild=operation == "rebuild")
-    return Scan(operation, _WORDS[runs[3]], runs[2] or "", line=first, **made)  # type: ignore[arg-type]
+    return Scan(operation=operation, state=_WORDS[runs[3]], vdev=runs[2] or "", line=first, **made)  # type: ignore[arg-type]
 
 
 def _amounts(line: str, *, rebuild: bool) -> dict[str, int | float | None]:
@@ -282,6 +289,16 @@ def _vdev(row: re.Match[str], parents: tuple[str, ...], group: str, *, slow: boo
         words = (row[4] or "").split()
     counts = [*numbers, None, None, None, None]
     return StatusVdev(
-        row[2], row[3], parents, group, leaf=True, read=counts[0], write=counts[1], checksum=counts[2], slow=counts[3],
-        note=" ".join(words), path=row[2] if row[2].startswith("/") else "", line=line,
-    )  # fmt: skip
+        name=row[2],
+        state=row[3],
+        parents=parents,
+        group=group,
+        leaf=True,
+        read=counts[0],
+        write=counts[1],
+        checksum=counts[2],
+        slow=counts[3],
+        note=" ".join(words),
+        path=row[2] if row[2].startswith("/") else "",
+        line=line,
+    )

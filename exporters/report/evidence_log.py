@@ -12,7 +12,7 @@ _KINDS = {"link": "link", "list": "folder", "cmd": "command", "slug": "command",
           "http-slug": "request"}  # fmt: skip
 
 
-class EvidenceEntry(Struct, frozen=True):
+class EvidenceEntry(Struct, frozen=True, kw_only=True):
     """Everything recorded under one key. `times` counts recorded answers: an unchanged one is not recorded again.
 
     `first` and `last` are Unix seconds, `longest` is seconds (None if not recorded); `outcome` is that of the last
@@ -56,16 +56,16 @@ def _more(known: EvidenceEntry | None, item: Evidence, frame: Frame) -> Evidence
         worst = f"{item.outcome}: {item.detail}" if item.detail else str(item.outcome)
     spans = [span for span in (known.longest if known is not None else None, item.duration) if span is not None]
     return EvidenceEntry(
-        item.key,
-        kind,
-        1 + (known.times if known is not None else 0),
-        when if known is None else known.first,
-        when,
-        item.outcome,
-        worst,
-        max(spans, default=None),
-        max(len(item.data), known.size if known is not None else 0),
-        item.exit,
+        key=item.key,
+        kind=kind,
+        times=1 + (known.times if known is not None else 0),
+        first=when if known is None else known.first,
+        last=when,
+        outcome=item.outcome,
+        worst=worst,
+        longest=max(spans, default=None),
+        size=max(len(item.data), known.size if known is not None else 0),
+        exit=item.exit,
     )
 
 

@@ -35,7 +35,7 @@ class PemSource(msgspec.Struct, frozen=True):
         return f"Secret(path={self.path!r})"
 
 
-class TlsConfig(msgspec.Struct, frozen=True):
+class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
     """`tls_server_config`. `client`: whether clients are asked for a certificate: no, optional, required."""
 
     cert: PemSource
@@ -210,9 +210,17 @@ def _tls(section: TlsSection | None, folder: Path, notes: list[str]) -> TlsConfi
     if len(curves) > 1:
         notes.append(f"{_TLS}.curve_preferences: of several none is preferred here; OpenSSL's own order holds")
     return TlsConfig(
-        cert, key, client, client_ca, sans, oldest, newest, _ciphers(section.cipher_suites or []),
-        section.prefer_server_cipher_suites is not False, _CURVES[curves[0]] if len(curves) == 1 else "",
-    )  # fmt: skip
+        cert=cert,
+        key=key,
+        client=client,
+        client_ca=client_ca,
+        client_sans=sans,
+        oldest=oldest,
+        newest=newest,
+        ciphers=_ciphers(section.cipher_suites or []),
+        ours_first=section.prefer_server_cipher_suites is not False,
+        curve=_CURVES[curves[0]] if len(curves) == 1 else "",
+    )
 
 
 def _secret(key: str, text: str | None, path: str | None, folder: Path) -> PemSource | None:

@@ -18,7 +18,7 @@ MANAGERS = frozenset({"mdm", "tiebreaker", "standby", "mon"})
 _LED = {"mdm": 0, "tiebreaker": 1, "standby": 2, "mon": 0}
 
 
-class ClusterEntity(Struct, frozen=True):
+class ClusterEntity(Struct, frozen=True, kw_only=True):
     """Something of a cluster: itself, its managers, a failure domain, a node with its roles, or a device.
 
     `severity` is the worst that is said of it and of all below; `down` counts what is not well below.
@@ -107,39 +107,96 @@ def _grow(cluster: Cluster, window: Window, worst: Mapping[str, Severity]) -> Cl
         rows_ = tuple(by_domain.get(domain_name, ()))
         below.append(
             ClusterEntity(
-                (name, "domain", domain_name), "domain", domain_name, said, None, (), rows_, None, tuple(entities)
+                key=(name, "domain", domain_name),
+                kind="domain",
+                name=domain_name,
+                severity=said,
+                cluster=None,
+                nodes=(),
+                domains=rows_,
+                device=None,
+                below=tuple(entities),
             )
         )
     own = worst.get(name) or (Severity.WARNING if cluster.healthy == 0 else None)
     severity = worst_of([own, *(entity.severity for entity in below)])
-    return ClusterEntity((name,), "cluster", name, severity, cluster, (), (), None, tuple(below))
+    return ClusterEntity(
+        key=(name,),
+        kind="cluster",
+        name=name,
+        severity=severity,
+        cluster=cluster,
+        nodes=(),
+        domains=(),
+        device=None,
+        below=tuple(below),
+    )
 
 
 def _managers(cluster: str, managers: Sequence[ClusterNode], worst: Mapping[str, Severity]) -> ClusterEntity:
     entities = tuple(
         ClusterEntity(
-            (cluster, row.role, row.node), "manager", row.node, _said(row, worst), None, (row,), here=row.local
+            key=(cluster, row.role, row.node),
+            kind="manager",
+            name=row.node,
+            severity=_said(row, worst),
+            cluster=None,
+            nodes=(row,),
+            here=row.local,
         )
         for row in managers
     )
     severity = worst_of([entity.severity for entity in entities])
-    return ClusterEntity((cluster, "managers"), "managers", "managers", severity, None, (), (), None, entities)
+    return ClusterEntity(
+        key=(cluster, "managers"),
+        kind="managers",
+        name="managers",
+        severity=severity,
+        cluster=None,
+        nodes=(),
+        domains=(),
+        device=None,
+        below=entities,
+    )
 
 
 def _node(
-    cluster: str, name: str, roles: Sequence[ClusterNode], devices: Sequence[ClusterDevice],
+    cluster: str,
+    name: str,
+    roles: Sequence[ClusterNode],
+    devices: Sequence[ClusterDevice],
     worst: Mapping[str, Severity],
-) -> ClusterEntity:  # fmt: skip
+) -> ClusterEntity:
     below = tuple(
-        ClusterEntity((cluster, name, row.device), "device", row.local or row.device, _said(row, worst), None, (), (),
-                      row, here=row.local is not None)
+        ClusterEntity(
+            key=(cluster, name, row.device),
+            kind="device",
+            name=row.local or row.device,
+            severity=_said(row, worst),
+            cluster=None,
+            nodes=(),
+            domains=(),
+            device=row,
+            here=row.local is not None,
+        )
         for row in sorted(devices, key=lambda row: natural(row.device))
-    )  # fmt: skip
+    )
     severity = worst_of(
         [worst.get(name), *(_said(row, worst) for row in roles), *(entity.severity for entity in below)]
     )
     here = any(row.local for row in roles) or any(entity.here for entity in below)
-    return ClusterEntity((cluster, "node", name), "node", name, severity, None, tuple(roles), (), None, below, here)
+    return ClusterEntity(
+        key=(cluster, "node", name),
+        kind="node",
+        name=name,
+        severity=severity,
+        cluster=None,
+        nodes=tuple(roles),
+        domains=(),
+        device=None,
+        below=below,
+        here=here,
+    )
 
 
 def _said(row: ClusterNode | ClusterDevice, worst: Mapping[str, Severity]) -> Severity | None:

@@ -27,7 +27,7 @@ def total(phy: SasPhy) -> int | None:
     return max(known, default=None)
 
 
-class FabricNode(Struct, frozen=True):
+class FabricNode(Struct, frozen=True, kw_only=True):
     """Something of the fabric.
 
     An HBA, a SCSI host whose HBA is not known, an expander, a disk, a device without one, or a phy that is not up
@@ -179,12 +179,24 @@ class _FabricBuilder:
         phys = tuple(phy for host in hosts for phy in sorted(self.owned.get(host, ()), key=_number))
         kind = "hba" if hba is not None or paths else "host"
         return FabricNode(
-            f"{kind}:{name}", kind, name, hba, hosts, None, None, phys, (), tuple(parts), _all_disks(parts)
+            key=f"{kind}:{name}",
+            kind=kind,
+            name=name,
+            hba=hba,
+            hosts=hosts,
+            device=None,
+            path=None,
+            phys=phys,
+            owned=(),
+            below=tuple(parts),
+            disks=_all_disks(parts),
         )
 
     def _group(self, expander: str, disks: Sequence[FabricNode]) -> FabricNode:
         owned = tuple(sorted(self.owned.get(expander, ()), key=_number))
-        return FabricNode(expander, "expander", expander, owned=owned, below=tuple(disks), disks=_all_disks(disks))
+        return FabricNode(
+            key=expander, kind="expander", name=expander, owned=owned, below=tuple(disks), disks=_all_disks(disks)
+        )
 
     def _attached(self, owner: str, depth: int = 0) -> Iterator[FabricNode]:
         """Yield what is attached to a host or expander: expanders, then slots, then links that do not come up."""
@@ -198,17 +210,37 @@ class _FabricBuilder:
                 known = tuple(self._attached(device.device, depth + 1)) if depth < _DEEPEST else ()
                 below = (*known, *map(self._disk, self._stray(device.device)))
                 owned = tuple(sorted(self.owned.get(device.device, ()), key=_number))
-                yield FabricNode(device.device, "expander", device.device, None, (), device, None, phys, owned, below,
-                           _all_disks(below))  # fmt: skip
+                yield FabricNode(
+                    key=device.device,
+                    kind="expander",
+                    name=device.device,
+                    hba=None,
+                    hosts=(),
+                    device=device,
+                    path=None,
+                    phys=phys,
+                    owned=owned,
+                    below=below,
+                    disks=_all_disks(below),
+                )
                 continue
             paths = self.ends.get(device.device, [])
             for path in paths:
                 yield self._disk(path, device=device, phys=phys)
             if not paths:
-                yield FabricNode(device.device, "device", device.device, None, (), device, None, phys)
+                yield FabricNode(
+                    key=device.device,
+                    kind="device",
+                    name=device.device,
+                    hba=None,
+                    hosts=(),
+                    device=device,
+                    path=None,
+                    phys=phys,
+                )
         for phy in sorted(self.owned.get(owner, ()), key=_number):
             if phy.state not in _IDLE and total(phy) != 0:  # that nothing was received at all is usual without a cable
-                yield FabricNode(phy.phy, "phy", phy.phy, phys=(phy,))
+                yield FabricNode(key=phy.phy, kind="phy", name=phy.phy, phys=(phy,))
 
     def _stray(self, expander: str) -> list[DiskPath]:
         """Return the ways to disks of an expander whose end devices nobody told of."""
@@ -225,7 +257,17 @@ class _FabricBuilder:
     ) -> FabricNode:
         self.done.add(path.device)
         return FabricNode(
-            f"disk:{path.device}", "disk", path.device, hba, hosts, device, path, phys, (), (), (path.device,)
+            key=f"disk:{path.device}",
+            kind="disk",
+            name=path.device,
+            hba=hba,
+            hosts=hosts,
+            device=device,
+            path=path,
+            phys=phys,
+            owned=(),
+            below=(),
+            disks=(path.device,),
         )
 
 

@@ -28,6 +28,7 @@ from sdstop.core.finding import (
     Value,
     Verdict,
     cites,
+    of_rule,
 )
 from sdstop.core.format import quantity
 
@@ -170,7 +171,8 @@ def outliers(
     for (group, name, item), by_node in sorted(groups.items()):
         aspect = aspects[name]
         limits = aspect.rule.limits(configured.get(aspect.rule.id))
-        yield from _judged(group, item, aspect, [by_node[node] for node in sorted(by_node)], limits)
+        for verdict in _judged(group, item, aspect, [by_node[node] for node in sorted(by_node)], limits):
+            yield of_rule(verdict, aspect.rule.id)
 
 
 def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limits: Limits) -> Iterator[Verdict]:
@@ -180,16 +182,14 @@ def _judged(group: str, item: str, aspect: Aspect, traits: Sequence[Trait], limi
     if len(counts) == 1:
         if len(traits) > 1:
             same = f"{what(aspect, item)} {'are' if aspect.many else 'is'} the same on all {len(traits)}"
-            yield RuledOut(aspect.rule.id, subject, f"{same}: {shown(common, aspect)}")
+            yield RuledOut(subject, f"{same}: {shown(common, aspect)}")
     elif len(traits) <= limits["peers"]:
-        yield Unchecked(aspect.rule.id, f"{len(traits)} nodes differ: too few to tell who is right", subject)
+        yield Unchecked(f"{len(traits)} nodes differ: too few to tell who is right", subject)
     elif agree < limits["agree"] * len(traits):
         kinds = f"{len(counts)} values on {len(traits)} nodes"
-        yield Unchecked(
-            aspect.rule.id, f"{kinds}, the commonest on {agree}: nothing that a node should be like", subject
-        )
+        yield Unchecked(f"{kinds}, the commonest on {agree}: nothing that a node should be like", subject)
     elif aspect.fewest and any(_number(trait.value) > _number(common) for trait in traits):
-        yield Unchecked(aspect.rule.id, f"most have {shown(common, aspect)}, and some have more", subject)
+        yield Unchecked(f"most have {shown(common, aspect)}, and some have more", subject)
     else:
         like = [trait for trait in traits if trait.value == common][:_NAMED]
         for trait in traits:
@@ -201,17 +201,16 @@ def _finding(odd: Trait, aspect: Aspect, like: Sequence[Trait], common: str | fl
     others = f"its {peers} peers" if agree == peers else f"{agree} of its {peers} peers"
     here, there = shown(odd.value, aspect), shown(common, aspect)
     return Finding(
-        aspect.rule.id,
-        aspect.severity,
-        f"{odd.node}/{odd.item}" if odd.item else odd.node,
-        f"{what(aspect, odd.item)}: {here}, on {others} {there}",
-        (
+        severity=aspect.severity,
+        subject=f"{odd.node}/{odd.item}" if odd.item else odd.node,
+        summary=f"{what(aspect, odd.item)}: {here}, on {others} {there}",
+        values=(
             Value("here", f"{aspect.title} here", odd.value, aspect.unit),
             Value("peers", f"{aspect.title} of {others}", common, aspect.unit),
         ),
-        cites(odd.cite, *(trait.cite for trait in like)),
-        aspect.advice,
-        "a node that is meant to differ from these: give it a group of its own",
+        evidence=cites(odd.cite, *(trait.cite for trait in like)),
+        advice=aspect.advice,
+        refuted_by="a node that is meant to differ from these: give it a group of its own",
     )
 
 

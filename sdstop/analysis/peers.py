@@ -196,14 +196,14 @@ def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
     told = "; ".join(f"{value} on {', '.join(nodes)}" for value, nodes in values)
     return [
         Finding(
-            known.rule.id,
-            known.severity if known.always else Severity.INFO,
-            verdict.subject,
-            f"{what(known, item)} {'differ' if known.many else 'differs'}: {told}",
-            tuple(Value(trait.node, f"on {trait.node}", trait.value, known.unit) for trait in group),
-            cites(*(trait.cite for trait in group)),
-            known.advice,
-            "nodes that are meant to differ in this",
+            severity=known.severity if known.always else Severity.INFO,
+            subject=verdict.subject,
+            summary=f"{what(known, item)} {'differ' if known.many else 'differs'}: {told}",
+            values=tuple(Value(trait.node, f"on {trait.node}", trait.value, known.unit) for trait in group),
+            evidence=cites(*(trait.cite for trait in group)),
+            advice=known.advice,
+            refuted_by="nodes that are meant to differ in this",
+            rule=known.rule.id,
         )
     ]
 

@@ -36,7 +36,7 @@ class Trend(enum.StrEnum):
     RISING = "rising"
 
 
-class Pace(Struct, frozen=True):
+class Pace(Struct, frozen=True, kw_only=True):
     """The progress that was seen.
 
     `rate` bytes a second; `eta` seconds to the end if it goes on as it did, between `soonest` and `latest` (None: it
@@ -83,7 +83,14 @@ def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
     pauses = [b[0] - a[0] for a, b in itertools.pairwise(moves)]
     longest = max(pauses, default=0.0)
     known = Pace(
-        done, total, now - seen[0][0], len(seen), done - seen[0][1], unchanged, longest, unchanged_samples=still
+        done=done,
+        total=total,
+        seconds=now - seen[0][0],
+        samples=len(seen),
+        moved=done - seen[0][1],
+        unchanged=unchanged,
+        longest_pause=longest,
+        unchanged_samples=still,
     )
     if len(moves) < 2:
         return known
@@ -144,9 +151,21 @@ def _with_rate(known: Pace, points: Sequence[tuple[float, float]]) -> Pace:
     latest = eta / (1 - spread) if spread < 1 else None
     confidence = max(0.0, 1 - spread) * min(1.0, span / 30)
     return Pace(
-        known.done, known.total, known.seconds, known.samples, known.moved, known.unchanged, known.longest_pause,
-        rate, eta, eta / (1 + spread), latest, confidence, trend, known.unchanged_samples,
-    )  # fmt: skip
+        done=known.done,
+        total=known.total,
+        seconds=known.seconds,
+        samples=known.samples,
+        moved=known.moved,
+        unchanged=known.unchanged,
+        longest_pause=known.longest_pause,
+        rate=rate,
+        eta=eta,
+        soonest=eta / (1 + spread),
+        latest=latest,
+        confidence=confidence,
+        trend=trend,
+        unchanged_samples=known.unchanged_samples,
+    )
 
 
 def _trend(change: float, spread: float) -> Trend:

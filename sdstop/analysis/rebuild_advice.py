@@ -12,7 +12,7 @@ from sdstop.core.shell import operand, quoted
 from sdstop.readings.rebuild import Rebuild, folder
 
 
-class Advice(Struct, frozen=True):
+class Advice(Struct, frozen=True, kw_only=True):
     """The lines for one kind.
 
     `teller` says how far it is, and `shown` where a person sees that; `waits` and `waiting` are the words and lines
@@ -37,78 +37,84 @@ _PAUSED = {"paused": "is paused: an administrator stopped it for a while"}
 
 _ADVICE: dict[str, Advice] = {
     "md": Advice(
-        "md",
-        "/proc/mdstat",
-        "echo idle > {md}/sync_action",
-        ("journalctl -k | grep -w {operand}; ps axo pid,stat,wchan:30,comm | grep {operand}_",),
-        ("let md take more: echo 50000 > {md}/sync_speed_min",),
-        ("is {array}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {operand}_resync)/stack",),
-        (),
-        {
+        teller="md",
+        shown="/proc/mdstat",
+        end="echo idle > {md}/sync_action",
+        stalled=("journalctl -k | grep -w {operand}; ps axo pid,stat,wchan:30,comm | grep {operand}_",),
+        yields=("let md take more: echo 50000 > {md}/sync_speed_min",),
+        unknown=(
+            "is {array}_resync on the CPU all the time? top -H; if it waits: cat /proc/$(pgrep {operand}_resync)/stack",
+        ),
+        faster=(),
+        waits={
             "delayed": "waits: another array that shares a disk with it goes first",
             "pending": "is due and begins with the first write: the array is read-only until then",
             "remote": "runs on another node of the cluster",
         },
-        {
+        waiting={
             "delayed": "nothing to do: md takes arrays on the same disks one after the other; cat /proc/mdstat",
             "pending": "mdadm --readwrite /dev/{array}   # begins at once",
         },
     ),
     "zfs": Advice(
-        "zpool status",
-        "zpool status {pool}",
-        "zpool scrub -s {pool}   # -p only pauses it",
-        ("zpool status -s {pool}; zpool events -v | tail -60", "zpool iostat -v -l -q {pool} 10 2"),
-        ("zfs_resilver_min_time_ms (/sys/module/zfs/parameters) is a resilver's time of each transaction group",),
-        ("zpool iostat -v -l -q {pool} 10 2; top -H: are z_rd_* and z_wr_* threads on the CPU all the time?",),
-        (),
-        _PAUSED,
-        {"paused": "zpool scrub {pool}   # goes on where it was"},
-        60.0,
+        teller="zpool status",
+        shown="zpool status {pool}",
+        end="zpool scrub -s {pool}   # -p only pauses it",
+        stalled=("zpool status -s {pool}; zpool events -v | tail -60", "zpool iostat -v -l -q {pool} 10 2"),
+        yields=(
+            "zfs_resilver_min_time_ms (/sys/module/zfs/parameters) is a resilver's time of each transaction group",
+        ),
+        unknown=("zpool iostat -v -l -q {pool} 10 2; top -H: are z_rd_* and z_wr_* threads on the CPU all the time?",),
+        faster=(),
+        waits=_PAUSED,
+        waiting={"paused": "zpool scrub {pool}   # goes on where it was"},
+        patience=60.0,
     ),
     "drbd": Advice(
-        "DRBD",
-        "drbdadm status {pool}",
-        "drbdadm disconnect {pool}; drbdadm connect {pool}   # ends an online verify",
-        ("drbdadm status --verbose --statistics {pool}; journalctl -k | grep -w drbd",),
-        ("let it take more: c-min-rate of drbdadm peer-device-options {pool} (man drbd.conf)",),
-        ("is the network between the nodes full, or the peer's disks? drbdadm status --statistics {pool}",),
-        ("drbdadm peer-device-options --c-max-rate=RATE {pool}   # until it is adjusted again",),
-        {
+        teller="DRBD",
+        shown="drbdadm status {pool}",
+        end="drbdadm disconnect {pool}; drbdadm connect {pool}   # ends an online verify",
+        stalled=("drbdadm status --verbose --statistics {pool}; journalctl -k | grep -w drbd",),
+        yields=("let it take more: c-min-rate of drbdadm peer-device-options {pool} (man drbd.conf)",),
+        unknown=("is the network between the nodes full, or the peer's disks? drbdadm status --statistics {pool}",),
+        faster=("drbdadm peer-device-options --c-max-rate=RATE {pool}   # until it is adjusted again",),
+        waits={
             "paused": "is paused, here or on the peer",
             "delayed": "waits: another resource goes first (resync-after)",
         },
-        {"paused": "drbdadm resume-sync {pool}   # on the node that paused it"},
+        waiting={"paused": "drbdadm resume-sync {pool}   # on the node that paused it"},
     ),
     "ceph": Advice(
-        "Ceph",
-        "ceph -s",
-        "",
-        ("ceph health detail; ceph pg dump_stuck; ceph osd blocked-by",),
-        ("osd_mclock_profile high_recovery_ops gives recovery more, clients less (Quincy and later)",),
-        ("ceph osd perf; ceph pg dump pgs_brief | grep -v active+clean | head",),
-        ("ceph config set osd osd_mclock_profile high_recovery_ops   # take it back when it is done",),
-        {"paused": "is held by a flag of the cluster", "frozen": "is held by a flag of the cluster"},
-        {
+        teller="Ceph",
+        shown="ceph -s",
+        end="",
+        stalled=("ceph health detail; ceph pg dump_stuck; ceph osd blocked-by",),
+        yields=("osd_mclock_profile high_recovery_ops gives recovery more, clients less (Quincy and later)",),
+        unknown=("ceph osd perf; ceph pg dump pgs_brief | grep -v active+clean | head",),
+        faster=("ceph config set osd osd_mclock_profile high_recovery_ops   # take it back when it is done",),
+        waits={"paused": "is held by a flag of the cluster", "frozen": "is held by a flag of the cluster"},
+        waiting={
             "paused": "ceph osd dump | grep flags   # norecover, nobackfill, norebalance",
             "frozen": "ceph osd dump | grep flags",
         },
-        60.0,
+        patience=60.0,
     ),
     "powerflex": Advice(
-        "the cluster",
-        "the cluster's storage pool",
-        "",
-        ("are all SDS connected and all devices normal? scli --query_all_sds; scli --query_cluster",),
-        ("give it more by the pool's policy for rebuild and rebalance I/O",),
-        ("which SDS is slowest? scli --query_all_device_latency_meters --protection_domain_name DOMAIN",),
-        ("raise the limit in the pool's policy (scli --set_rebuild_policy, --set_rebalance_policy) for a while",),
-        {"paused": "is switched off in the pool", "pending": "is due and has not begun"},
-        {},
-        60.0,
+        teller="the cluster",
+        shown="the cluster's storage pool",
+        end="",
+        stalled=("are all SDS connected and all devices normal? scli --query_all_sds; scli --query_cluster",),
+        yields=("give it more by the pool's policy for rebuild and rebalance I/O",),
+        unknown=("which SDS is slowest? scli --query_all_device_latency_meters --protection_domain_name DOMAIN",),
+        faster=(
+            "raise the limit in the pool's policy (scli --set_rebuild_policy, --set_rebalance_policy) for a while",
+        ),
+        waits={"paused": "is switched off in the pool", "pending": "is due and has not begun"},
+        waiting={},
+        patience=60.0,
     ),
-}  # fmt: skip
-_OTHER = Advice("its source", "its source")
+}
+_OTHER = Advice(teller="its source", shown="its source")
 
 
 def advice(row: Rebuild) -> Advice:

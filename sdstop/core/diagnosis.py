@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from sdstop.core.collector import Collector
 from sdstop.core.evidence import Outcome
-from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, by_cause
+from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, by_cause, of_rule
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
 
@@ -65,22 +65,23 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
         if missing is _UNCONCERNED:
             continue
         if missing is not None:
-            unchecked.append(missing)
+            unchecked.append(of_rule(missing, rule.id))
             continue
         try:
-            sayings = list(rule.check(window, rule.limits(configured.get(rule.id))))
+            found = rule.check(window, rule.limits(configured.get(rule.id)))
+            verdicts = [of_rule(verdict, rule.id) for verdict in found]
         except Exception as error:  # noqa: BLE001  # a bug in one rule costs that rule alone, and is told
-            unchecked.append(Unchecked(rule.id, f"a bug in this rule: {type(error).__name__}: {error}"))
+            unchecked.append(Unchecked(f"a bug in this rule: {type(error).__name__}: {error}", rule=rule.id))
             continue
-        if not sayings or any(not isinstance(said, Unchecked) for said in sayings):
+        if not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts):
             ran.append(rule.id)
-        for said in sayings:
-            if isinstance(said, Finding):
-                findings.append(said)
-            elif isinstance(said, RuledOut):
-                ruled_out.append(said)
+        for verdict in verdicts:
+            if isinstance(verdict, Finding):
+                findings.append(verdict)
+            elif isinstance(verdict, RuledOut):
+                ruled_out.append(verdict)
             else:
-                unchecked.append(said)
+                unchecked.append(verdict)
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))
@@ -93,7 +94,7 @@ def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str
 
 
 _BADNESS = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
-_UNCONCERNED = Unchecked("", "nothing here concerns it", calm=True)
+_UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
 
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
@@ -107,23 +108,23 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         if known and not any(run.outcome in _BADNESS for run in runs):
             continue  # of a joined family that some sources have no rows of, the others may have had
         if len(runs) < len(names):
-            return Unchecked(rule.id, f"{' and '.join(names)} has not answered yet")
+            return Unchecked(f"{' and '.join(names)} has not answered yet")
         for outcome in _BADNESS:
             for run in runs:
                 if run.outcome is outcome:
-                    return Unchecked(rule.id, f"{run.collector}: {run.outcome.value}, {run.reason}")
+                    return Unchecked(f"{run.collector}: {run.outcome.value}, {run.reason}")
         if any(run.ok for run in runs):
-            return Unchecked(rule.id, "needs two frames")
+            return Unchecked("needs two frames")
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
         asked = "not recorded" in lacking[0].reason  # else it says what no node is asked for, and why
         why = "not recorded in this capture" if asked else lacking[0].reason
-        return Unchecked(rule.id, f"{lacking[0].collector}: {why}", calm=True)
+        return Unchecked(f"{lacking[0].collector}: {why}", calm=True)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
         return _UNCONCERNED
     if rule.seconds and window.seconds + 0.5 < rule.seconds:
-        return Unchecked(rule.id, f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s")
+        return Unchecked(f"needs {rule.seconds:g} s of frames, has {max(window.seconds, 0.0):.0f} s")
     return None
 
 

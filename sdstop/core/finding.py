@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.core.evidence import Cite
 from sdstop.core.history import Window
@@ -38,15 +40,15 @@ class Value(Struct, frozen=True):
     limit: float | None = None
 
 
-class Finding(Struct, frozen=True):
+class Finding(Struct, frozen=True, kw_only=True):
     """Something is wrong with `subject`, a stable id such as `md2`, `md2/sdc`, `eth1`.
 
+    A rule yields its verdicts without its id, `rule`; who asks it puts that on (see `of_rule`).
     `confidence` is 0..1, None where the matter is certain. `refuted_by` says what would show the finding to
     be wrong; `explains` names findings (`rule:subject`) of which this one is the cause. `totals` is true of what
     counters said before anybody watched: what the next frames say takes its place.
     """
 
-    rule: str
     severity: Severity
     subject: str
     summary: str
@@ -57,6 +59,7 @@ class Finding(Struct, frozen=True):
     confidence: float | None = None
     explains: tuple[str, ...] = ()
     totals: bool = False
+    rule: str = ""
 
     @property
     def id(self) -> str:
@@ -67,9 +70,9 @@ class Finding(Struct, frozen=True):
 class RuledOut(Struct, frozen=True):
     """A rule looked at `subject` and found it good; the summary names the numbers."""
 
-    rule: str
     subject: str
     summary: str
+    rule: str = ""
 
 
 class Unchecked(Struct, frozen=True):
@@ -79,14 +82,20 @@ class Unchecked(Struct, frozen=True):
     one that is older than it, or no node could see it.
     """
 
-    rule: str
     reason: str
     subject: str = ""
     calm: bool = False
+    rule: str = ""
 
 
 Verdict = Finding | RuledOut | Unchecked
 Limits = Mapping[str, float]
+V = TypeVar("V", bound=Verdict)
+
+
+def of_rule(verdict: V, rule: str) -> V:
+    """Return a verdict with the id of the rule that it is of."""
+    return replace(verdict, rule=rule)
 
 
 class Threshold(Struct, frozen=True):

@@ -11,6 +11,9 @@ A reading is a frozen msgspec.Struct, one row of its family. The type of each fi
         kind=Kind.COUNTER)]
 
 `None` means "the node does not say", never 0.
+
+Families with many fields take keywords only. Those that are made a thousand times a second are made by position: 16
+fields take 0.2 us so, and 2.9 us by keywords.
 """
 
 from __future__ import annotations

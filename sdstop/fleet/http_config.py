@@ -53,7 +53,7 @@ class SecretSource(msgspec.Struct, frozen=True):
         return said
 
 
-class HttpConfig(msgspec.Struct, frozen=True):
+class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
     """What a file says. `headers` are names and values, a repeated name stands several times."""
 
     username: SecretSource | None = None
@@ -208,13 +208,13 @@ def _config(file: HttpConfigFile, folder: Path) -> HttpConfig:
         if credentials is None:
             raise ConfigError("authorization.credentials: missing")
     return HttpConfig(
-        _secret("basic_auth.username", basic.username, basic.username_file, folder),
-        _secret("basic_auth.password", basic.password, basic.password_file, folder),
-        scheme, credentials, _headers(file.http_headers or {}, folder),
-        _secret("tls_config.ca", tls.ca, tls.ca_file, folder),
-        SecretSource(path=folder / tls.cert_file) if tls.cert_file else None,
-        SecretSource(path=folder / tls.key_file) if tls.key_file else None,
-        tls.server_name or "", bool(tls.insecure_skip_verify), tls.min_version or "TLS12",
+        username=_secret("basic_auth.username", basic.username, basic.username_file, folder),
+        password=_secret("basic_auth.password", basic.password, basic.password_file, folder),
+        scheme=scheme, credentials=credentials, headers=_headers(file.http_headers or {}, folder),
+        ca=_secret("tls_config.ca", tls.ca, tls.ca_file, folder),
+        certificate=SecretSource(path=folder / tls.cert_file) if tls.cert_file else None,
+        key=SecretSource(path=folder / tls.key_file) if tls.key_file else None,
+        server_name=tls.server_name or "", insecure=bool(tls.insecure_skip_verify), oldest=tls.min_version or "TLS12",
     )  # fmt: skip
 
 

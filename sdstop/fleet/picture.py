@@ -27,7 +27,7 @@ class FleetFinding(Struct, frozen=True):
     subject: str
 
 
-class FleetNode(Struct, frozen=True):
+class FleetNode(Struct, frozen=True, kw_only=True):
     """A node: findings by severity, age of its last sample (seconds), and one of its worst findings.
 
     `silence` says why it is silent, "" if it is not. `history` is how many findings that matter it had, oldest first,
@@ -246,10 +246,17 @@ def _nodes(answers: Answers, rows: Rows) -> tuple[FleetNode, ...]:
             silence = "it is scraped, but takes no samples (or its clock is behind)"
         found.append(
             FleetNode(
-                key, named[key], by.get(Severity.CRITICAL, 0), by.get(Severity.WARNING, 0), by.get(Severity.INFO, 0),
-                ages.get(key, quiet.get(key)), worst.get(key), silence, courses.get(key, ()),
+                key=key,
+                name=named[key],
+                critical=by.get(Severity.CRITICAL, 0),
+                warning=by.get(Severity.WARNING, 0),
+                info=by.get(Severity.INFO, 0),
+                age=ages.get(key, quiet.get(key)),
+                worst=worst.get(key),
+                silence=silence,
+                history=courses.get(key, ()),
             )
-        )  # fmt: skip
+        )
     found.sort(key=lambda node: node.name)
     found.sort(key=lambda node: node.rank, reverse=True)
     return tuple(found[:MOST_NODES])

@@ -157,7 +157,7 @@ _PRINTED = {
 """How a source calls a field that it prints as it is."""
 
 
-class CacheActivity(Reading, frozen=True):
+class CacheActivity(Reading, frozen=True, kw_only=True):
     """What a cache did between two readings, one row each; a share is None when nothing came that it could be of."""
 
     family: ClassVar[str] = "cache_activity"
@@ -205,26 +205,26 @@ def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | Non
     came = total((steps["reads"], steps["writes"]))
     rate = {name: None if step is None else step / seconds for name, step in steps.items()}
     return CacheActivity(
-        after.cache,
-        after.kind,
-        rate["reads"],
-        rate["writes"],
-        total((rate["read_hits"], rate["write_hits"])),
-        total((rate["read_misses"], rate["write_misses"])),
-        total((rate["bypassed_reads"], rate["bypassed_writes"])),
-        share(hits, came),
-        share(steps["read_hits"], steps["reads"]),
-        share(steps["write_hits"], steps["writes"]),
-        share(hits, hits + misses) if hits is not None and misses is not None else None,
-        share(bypassed, came),
-        rate["evicted_by_bypass"],
-        rate["promotions"],
-        rate["demotions"],
-        rate["cleaned"],
-        rate["no_room"],
-        total((rate["fast_errors"], rate["slow_errors"])),
-        after.where,
-        after.needle,
+        cache=after.cache,
+        kind=after.kind,
+        reads=rate["reads"],
+        writes=rate["writes"],
+        hits=total((rate["read_hits"], rate["write_hits"])),
+        misses=total((rate["read_misses"], rate["write_misses"])),
+        bypassed=total((rate["bypassed_reads"], rate["bypassed_writes"])),
+        hit_share=share(hits, came),
+        read_hit_share=share(steps["read_hits"], steps["reads"]),
+        write_hit_share=share(steps["write_hits"], steps["writes"]),
+        cacheable_hit_share=share(hits, hits + misses) if hits is not None and misses is not None else None,
+        bypass_share=share(bypassed, came),
+        evicted=rate["evicted_by_bypass"],
+        promotions=rate["promotions"],
+        demotions=rate["demotions"],
+        cleaned=rate["cleaned"],
+        no_room=rate["no_room"],
+        errors=total((rate["fast_errors"], rate["slow_errors"])),
+        where=after.where,
+        needle=after.needle,
     )
 
 

@@ -26,7 +26,7 @@ _READ_WAIT = Metric("r_await", "Mean time of a read, as its client sees it", "se
 _WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "seconds")
 
 
-class Cluster(Reading, frozen=True):
+class Cluster(Reading, frozen=True, kw_only=True):
     """A cluster, one row each: whether its managers agree, and whether all data has its copies.
 
     `managers` vote on who leads: MDMs and tie-breakers, Ceph's monitors. `degraded` is data that has fewer copies than
@@ -74,7 +74,7 @@ class Cluster(Reading, frozen=True):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
-class ClusterNode(Reading, frozen=True):
+class ClusterNode(Reading, frozen=True, kw_only=True):
     """A node's part in a cluster, one row for each role it has.
 
     `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer (of
@@ -126,7 +126,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-class ClusterPool(Reading, frozen=True):
+class ClusterPool(Reading, frozen=True, kw_only=True):
     """A pool of a cluster's devices, one row each: how full, and whether it would survive its largest failure domain.
 
     `filled` is what its alerts are held against: of ScaleIO the share in use of all that is not spare. `domains` are
@@ -183,7 +183,7 @@ class ClusterPool(Reading, frozen=True):
         return f"{self.cluster}/{self.pool}"
 
 
-class FailureDomain(Reading, frozen=True):
+class FailureDomain(Reading, frozen=True, kw_only=True):
     """What fails as one, by pool: a fault set, or a node that is in none; of Ceph a host or rack."""
 
     family: ClassVar[str] = "failure_domain"
@@ -209,7 +209,7 @@ class FailureDomain(Reading, frozen=True):
     needle: Annotated[str, Fact("Needle", "Text that marks it in the evidence", export=False, names=Name.EVIDENCE)] = ""
 
 
-class ClusterDevice(Reading, frozen=True):
+class ClusterDevice(Reading, frozen=True, kw_only=True):
     """A device that a node gives to a cluster: an SDS device, an OSD, the disk below a DRBD resource."""
 
     family: ClassVar[str] = "cluster_device"
@@ -256,7 +256,7 @@ class ClusterDevice(Reading, frozen=True):
     origin: Annotated[str, _ORIGIN] = ""
 
 
-class ClusterVolume(Reading, frozen=True):
+class ClusterVolume(Reading, frozen=True, kw_only=True):
     """A volume of a cluster, one row each: a ScaleIO volume, an rbd image; numbers are of all its clients together."""
 
     family: ClassVar[str] = "cluster_volume"
@@ -295,7 +295,7 @@ class ClusterVolume(Reading, frozen=True):
     origin: Annotated[str, _ORIGIN] = ""
 
 
-class ClusterClient(Reading, frozen=True):
+class ClusterClient(Reading, frozen=True, kw_only=True):
     """A client of a cluster, one row each: an SDC. Numbers are of all its volumes together."""
 
     family: ClassVar[str] = "cluster_client"

@@ -12,7 +12,7 @@ _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|
 """Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
 
 
-class DevicePath(Reading, frozen=True):
+class DevicePath(Reading, frozen=True, kw_only=True):
     """A device by the name under which somebody will look for it, one row for each place.
 
     `holder` is who does: a configuration file of this node, a cluster; `place` is what for: a mount point, an array, a

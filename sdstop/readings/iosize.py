@@ -16,7 +16,7 @@ A bound for each size that there was would be another set for each device, and g
 """
 
 
-class RequestSizes(Reading, frozen=True):
+class RequestSizes(Reading, frozen=True, kw_only=True):
     """Requests by size since `counter` began to count, one row for each device (or whole module) and direction.
 
     `sizes` is `{bytes: requests of at most so many}`, cumulative; `exact` is 1 where each bound is a size that requests

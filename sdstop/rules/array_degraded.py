@@ -12,8 +12,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unche
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
-_ID = "array-degraded"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
@@ -27,12 +25,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif not array.redundant:
             continue
         elif array.degraded is None:
-            yield Unchecked(_ID, "neither mdstat nor sysfs says how many members are missing", array.array)
+            yield Unchecked("neither mdstat nor sysfs says how many members are missing", array.array)
         elif array.degraded > 0:
             yield _degraded(window, array, array.degraded)
         else:
             count = f"all {array.raid_disks}" if array.raid_disks is not None else "all"
-            yield RuledOut(_ID, array.array, f"{count} members in sync")
+            yield RuledOut(array.array, f"{count} members in sync")
 
 
 def _degraded(window: Window, array: Array, missing: int) -> Finding:
@@ -44,25 +42,24 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
     where = f" (slot {', '.join(map(str, slots[:6]))})" if slots else ""
     summary = f"{missing} of {human.number(array.raid_disks)} members missing{where}; {_risk(array, members)}; {doing}"
     return Finding(
-        _ID,
-        Severity.WARNING if left is None or left > 0 else Severity.CRITICAL,
-        name,
-        summary,
-        (
+        severity=Severity.WARNING if left is None or left > 0 else Severity.CRITICAL,
+        subject=name,
+        summary=summary,
+        values=(
             Value("degraded", "members missing or not in sync", missing, "", 0),
             Value("tolerates", "further failures that lose no data", left, "", 1),
             Value("spares", "spares", array.spares),
             Value("failed", "failed members still listed", array.failed),
             Value("action", "what md does", array.action),
         ),
-        cites(
+        evidence=cites(
             window.cite(array),
             window.cite(array, "degraded"),
             window.cite(array, "action"),
             *(window.cite(m, "state") for m in members if m.state == "faulty"),
         ),
-        tuple(_advice(array, members, running=running)),
-        f"`degraded` of {name} at 0 and every slot U in /proc/mdstat",
+        advice=tuple(_advice(array, members, running=running)),
+        refuted_by=f"`degraded` of {name} at 0 and every slot U in /proc/mdstat",
     )
 
 
@@ -138,17 +135,16 @@ def _inactive(window: Window, array: Array) -> Finding:
     members = [m for m in window.rows(Member).values() if m.array == array.array]
     listed = f"{len(members)} device{'' if len(members) == 1 else 's'}" if members else "its devices"
     return Finding(
-        _ID,
-        Severity.CRITICAL,
-        array.array,
-        f"the array does not run: inactive with {listed}, its data is out of reach",
-        (
+        severity=Severity.CRITICAL,
+        subject=array.array,
+        summary=f"the array does not run: inactive with {listed}, its data is out of reach",
+        values=(
             Value("state", "state", array.state),
             Value("devices", "devices listed", len(members) or None),
             Value("raid_disks", "members of a whole array", array.raid_disks),
         ),
-        cites(window.cite(array), window.cite(array, "state")),
-        (
+        evidence=cites(window.cite(array), window.cite(array, "state")),
+        advice=(
             (
                 f"mdadm --detail /dev/{quoted(array.array)}; mdadm --examine of each device: compare Events and "
                 "Array State"
@@ -159,29 +155,30 @@ def _inactive(window: Window, array: Array) -> Finding:
                 "those superblocks"
             ),
         ),
-        "an old superblock on a disk that belongs to something else now: then no data is missing",
+        refuted_by="an old superblock on a disk that belongs to something else now: then no data is missing",
     )
 
 
 def _broken(window: Window, array: Array) -> Finding:
     members = [m for m in window.rows(Member).values() if m.array == array.array and m.state == "faulty"]
     return Finding(
-        _ID,
-        Severity.CRITICAL,
-        array.array,
-        f"the array is broken: {array.level or 'it'} lost more members than it can spare, writes fail",
-        (Value("state", "state", array.state), Value("failed", "failed members still listed", array.failed)),
-        cites(window.cite(array), window.cite(array, "state"), *(window.cite(member, "state") for member in members)),
-        (
+        severity=Severity.CRITICAL,
+        subject=array.array,
+        summary=f"the array is broken: {array.level or 'it'} lost more members than it can spare, writes fail",
+        values=(Value("state", "state", array.state), Value("failed", "failed members still listed", array.failed)),
+        evidence=cites(
+            window.cite(array), window.cite(array, "state"), *(window.cite(member, "state") for member in members)
+        ),
+        advice=(
             "journalctl -k: did the disks fail, or their cable, HBA or enclosure? The latter brings them all back",
             f"mdadm --detail /dev/{quoted(array.array)}; mdadm --examine of each device before any attempt to assemble",
         ),
-        "every member back and the state clean or active",
+        refuted_by="every member back and the state clean or active",
     )
 
 
 ARRAY_DEGRADED = Rule(
-    _ID,
+    "array-degraded",
     "an md array lacks members, and whether anything is done about it",
     Severity.CRITICAL,
     _check,

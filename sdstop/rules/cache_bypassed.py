@@ -14,8 +14,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
-_ID = "cache-bypassed"
-
 _OUT_OF_USE = frozenset({"none", "passthrough"})
 """Modes in which nothing is answered from a cache."""
 
@@ -51,7 +49,6 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _bypassed(window, caching, course, part, limits)
         else:
             yield RuledOut(
-                _ID,
                 cache.cache,
                 f"{human.percent(part)} % of {human.number(course.came)} {cache.counts} {course.when} went past it",
             )
@@ -70,30 +67,28 @@ def _out_of_use(window: Window, cache: Cache) -> Finding:
         field, word = "mode", cache.mode or ""
         summary = f"nothing is cached: {name} is in mode {word}, so it is as slow as the disk behind it"
     return Finding(
-        _ID,
-        Severity.WARNING,
-        name,
-        summary,
-        (Value(field, field, word),),
-        cites(window.cite(cache, field)),
-        advice,
-        "an owner who wants it so: then the fast device is free for something else",
+        severity=Severity.WARNING,
+        subject=name,
+        summary=summary,
+        values=(Value(field, field, word),),
+        evidence=cites(window.cite(cache, field)),
+        advice=advice,
+        refuted_by="an owner who wants it so: then the fast device is free for something else",
     )
 
 
 def _emptied(window: Window, cache: Cache) -> Finding:
     field = "mode" if cache.mode == "cleaner" else "policy"
     return Finding(
-        _ID,
-        Severity.INFO,
-        cache.cache,
-        "nothing new is cached: it is being emptied (cleaner), as before a cache is taken away",
-        (Value(field, field, "cleaner"), Value("dirty", "still to be written back", cache.dirty, "bytes")),
-        cites(window.cite(cache, field)),
-        (f"lvchange --cachepolicy smq {operand(cache.cache)}   # of a dm-cache that is to stay",)
+        severity=Severity.INFO,
+        subject=cache.cache,
+        summary="nothing new is cached: it is being emptied (cleaner), as before a cache is taken away",
+        values=(Value(field, field, "cleaner"), Value("dirty", "still to be written back", cache.dirty, "bytes")),
+        evidence=cites(window.cite(cache, field)),
+        advice=(f"lvchange --cachepolicy smq {operand(cache.cache)}   # of a dm-cache that is to stay",)
         if field == "policy"
         else (),
-        "an owner who knows of nothing that is to be taken away",
+        refuted_by="an owner who knows of nothing that is to be taken away",
     )
 
 
@@ -111,11 +106,10 @@ def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]
         return
     if caching.recent is None or course.came < limits["requests"]:
         reason = f"{human.number(course.came)} requests since it was loaded are too few"
-        yield Unchecked(_ID, reason, caching.cache.cache, calm=True)
+        yield Unchecked(reason, caching.cache.cache, calm=True)
         return
     if part <= limits["share"]:
         yield RuledOut(
-            _ID,
             caching.cache.cache,
             f"{human.percent(part)} % of {human.number(course.came)} requests since it was loaded went past it; "
             f"{human.number(caching.recent.came)} came {caching.recent.when}",
@@ -139,20 +133,19 @@ def _bypassed(window: Window, caching: Caching, course: CacheSteps, part: float,
     what = caching.what
     to = f" to {cache.slow}" if cache.slow else ""
     return Finding(
-        _ID,
-        severity,
-        cache.cache,
-        f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
+        severity=severity,
+        subject=cache.cache,
+        summary=f"{human.percent(part)} % of {what} went past the cache{to} {course.when}{rate}: {cause.words}"
         f"{f'. The cache itself is good: {course.promise}' if course.promise else ''}",
-        tuple(_values(course, part, pieces, cache.printed_read_hits, limits)),
-        cites(
+        values=tuple(_values(course, part, pieces, cache.printed_read_hits, limits)),
+        evidence=cites(
             window.cite(cache, "bypassed_reads"),
             window.cite(pieces.row) if pieces is not None else None,
             window.cite(cache, "mode"),
         ),
-        cause.advice,
-        cause.refuted_by,
-        0.9 if course.seconds is not None else 0.6,
+        advice=cause.advice,
+        refuted_by=cause.refuted_by,
+        confidence=0.9 if course.seconds is not None else 0.6,
         totals=course.seconds is None,
     )
 
@@ -270,7 +263,7 @@ def _bcache_advice(cache: Cache) -> tuple[str, ...]:
 
 
 CACHE_BYPASSED = Rule(
-    _ID,
+    "cache-bypassed",
     "many requests go past a cache, or nothing is cached at all",
     Severity.CRITICAL,
     _check,

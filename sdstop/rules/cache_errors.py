@@ -12,8 +12,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
-_ID = "cache-errors"
-
 _STATES = {
     "failed": "the cache has failed: what it holds and the disks behind it cannot be reached through it",
     "error": "the cache has failed: what it holds and the disks behind it cannot be reached through it",
@@ -32,11 +30,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if said:
             yield _joined(said)
         elif cache.state in {CUT, UNKNOWN}:
-            yield Unchecked(_ID, f"its line is {cache.state}", cache.cache)
+            yield Unchecked(f"its line is {cache.state}", cache.cache)
         elif cache.state is not None or caching.ever.sum(*_SIDES) is not None:
-            yield RuledOut(_ID, cache.cache, _good(caching))
+            yield RuledOut(cache.cache, _good(caching))
         elif cache.kind == FLASHCACHE:
-            yield Unchecked(_ID, "it tells no state, and this version counts no I/O errors", cache.cache, calm=True)
+            yield Unchecked("it tells no state, and this version counts no I/O errors", cache.cache, calm=True)
 
 
 def _good(caching: Caching) -> str:
@@ -53,14 +51,13 @@ def _joined(said: list[Finding]) -> Finding:
     said.sort(key=lambda finding: -finding.severity.rank)
     worst = said[0]
     return Finding(
-        _ID,
-        worst.severity,
-        worst.subject,
-        "; ".join(finding.summary for finding in said),
-        tuple(value for finding in said for value in finding.values),
-        cites(*(cite for finding in said for cite in finding.evidence)),
-        tuple(dict.fromkeys(advice for finding in said for advice in finding.advice)),
-        worst.refuted_by,
+        severity=worst.severity,
+        subject=worst.subject,
+        summary="; ".join(finding.summary for finding in said),
+        values=tuple(value for finding in said for value in finding.values),
+        evidence=cites(*(cite for finding in said for cite in finding.evidence)),
+        advice=tuple(dict.fromkeys(advice for finding in said for advice in finding.advice)),
+        refuted_by=worst.refuted_by,
     )
 
 
@@ -69,14 +66,13 @@ def _state(window: Window, cache: Cache) -> Iterator[Finding]:
     if meaning is None:
         return
     yield Finding(
-        _ID,
-        Severity.CRITICAL,
-        cache.cache,
-        f"state {cache.state}: {meaning}",
-        (Value("state", "state", cache.state),),
-        cites(window.cite(cache, "state")),
-        ("dmesg -T | grep -i -E 'cache|error' | tail -50   # what happened, and when", *_repair(cache)),
-        "another state in the same evidence",
+        severity=Severity.CRITICAL,
+        subject=cache.cache,
+        summary=f"state {cache.state}: {meaning}",
+        values=(Value("state", "state", cache.state),),
+        evidence=cites(window.cite(cache, "state")),
+        advice=("dmesg -T | grep -i -E 'cache|error' | tail -50   # what happened, and when", *_repair(cache)),
+        refuted_by="another state in the same evidence",
     )
 
 
@@ -114,28 +110,27 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
     )
     if new:
         when = caching.recent.when if caching.recent is not None else ""
+        harmless = cache.kind == "l2arc"  # what it loses the pool still has
         yield Finding(
-            _ID,
-            Severity.WARNING if cache.kind == "l2arc" else Severity.CRITICAL,  # what it loses the pool still has
-            cache.cache,
-            f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
-            values,
-            evidence,
-            advice,
-            "a counter that stands still under the same load",
+            severity=Severity.WARNING if harmless else Severity.CRITICAL,
+            subject=cache.cache,
+            summary=f"{human.number(new)} I/O errors{where} {when}, {human.number(total)} in all",
+            values=values,
+            evidence=evidence,
+            advice=advice,
+            refuted_by="a counter that stands still under the same load",
         )
         return
     # An error of years ago is no alarm, and one frame does not tell how old it is.
     since = "none of them new" if new is not None else "a second frame tells whether they grow"
     yield Finding(
-        _ID,
-        Severity.INFO,
-        cache.cache,
-        f"{human.number(total)} I/O errors{where} since it was loaded, {since}",
-        values,
-        evidence,
-        advice,
-        "a counter that was reset meanwhile",
+        severity=Severity.INFO,
+        subject=cache.cache,
+        summary=f"{human.number(total)} I/O errors{where} since it was loaded, {since}",
+        values=values,
+        evidence=evidence,
+        advice=advice,
+        refuted_by="a counter that was reset meanwhile",
     )
 
 
@@ -148,24 +143,23 @@ def _metadata(window: Window, cache: Cache, limits: Limits) -> Iterator[Finding]
     if full is None or full < limits["metadata"] or cache.kind != "dm-cache":
         return
     yield Finding(
-        _ID,
-        Severity.WARNING,
-        cache.cache,
-        f"its metadata are {human.percent(full)} % full; a cache that cannot write them becomes read-only",
-        (Value("metadata", "metadata in use", full, "ratio", limits["metadata"]),),
-        cites(window.cite(cache, "metadata_used")),
-        (
+        severity=Severity.WARNING,
+        subject=cache.cache,
+        summary=f"its metadata are {human.percent(full)} % full; a cache that cannot write them becomes read-only",
+        values=(Value("metadata", "metadata in use", full, "ratio", limits["metadata"]),),
+        evidence=cites(window.cite(cache, "metadata_used")),
+        advice=(
             (
                 f"lvs -a -o name,metadata_percent,lv_metadata_size {operand(cache.cache.partition('/')[0])}"
                 "   # then a larger pool"
             ),
         ),
-        "metadata that are this full since years and stay so: they depend on the size of the cache alone",
+        refuted_by="metadata that are this full since years and stay so: they depend on the size of the cache alone",
     )
 
 
 CACHE_ERRORS = Rule(
-    _ID,
+    "cache-errors",
     "a cache has I/O errors, is in a state in which it does not work, or runs out of metadata",
     Severity.CRITICAL,
     _check,

@@ -11,8 +11,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
-_ID = "cache-full-of-dirty"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for caching in cachings(window):
@@ -33,7 +31,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _finding(window, caching, dirty, refused, eta, limits)
         else:
             room = "" if refused is None else f", {human.number(refused)} requests found no room"
-            yield RuledOut(_ID, cache.cache, f"{human.percent(dirty)} % of it is dirty{room}")
+            yield RuledOut(cache.cache, f"{human.percent(dirty)} % of it is dirty{room}")
 
 
 def _soon(eta: float | None, limits: Limits) -> bool:
@@ -69,20 +67,19 @@ def _finding(
         parts.append("it gets less" if grown < 0 else "it gets no less")
     cleaned = recent.sum("cleaned") if recent is not None else None
     return Finding(
-        _ID,
-        Severity.WARNING,
-        cache.cache,
-        f"{', '.join(parts)}: writes become as slow as the disks",
-        (
+        severity=Severity.WARNING,
+        subject=cache.cache,
+        summary=f"{', '.join(parts)}: writes become as slow as the disks",
+        values=(
             Value("dirty", "dirty", dirty, "ratio", limits["cutoff" if cache.kind == "bcache" else "share"]),
             Value("no_room", "requests that found no room", refused, "", limits["refusals"]),
             Value("eta", "until all of it is dirty", eta, "seconds", limits["soon"]),
             Value("grown", "more dirty data in the window", grown, "bytes"),
             Value("cleaned", "blocks written back in the window", cleaned),
         ),
-        cites(window.cite(cache, "dirty"), window.cite(cache, "no_room")),
-        tuple(_advice(cache)),
-        "dirty data that gets less while the same is written",
+        evidence=cites(window.cite(cache, "dirty"), window.cite(cache, "no_room")),
+        advice=tuple(_advice(cache)),
+        refuted_by="dirty data that gets less while the same is written",
         explains=(f"cache-bypassed:{cache.cache}",) if _sends_past(caching) else (),
     )
 
@@ -118,7 +115,7 @@ def _advice(cache: Cache) -> Iterator[str]:
 
 
 CACHE_FULL_OF_DIRTY = Rule(
-    _ID,
+    "cache-full-of-dirty",
     "a cache is so full of data to be written back that new data finds no room",
     Severity.WARNING,
     _check,

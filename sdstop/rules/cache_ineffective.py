@@ -12,8 +12,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, share
 
-_ID = "cache-ineffective"
-
 _ABSORBS = frozenset({"flashcache", "bcache"})
 """Kinds that in mode writeback take every write that may be cached, whether or not its block was there: no loss."""
 _TAKES_NOTHING = frozenset({"none", "passthrough", "cleaner"})
@@ -45,12 +43,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         # A minute may be that of a copy of all there is; a cache is judged by what it ever did, too.
         ever = caching.ever.hit_share(*ways)
         if hit >= limits["share"] or (ever is not None and ever >= limits["share"]):
-            yield RuledOut(_ID, cache.cache, f"{_words(hit, ways, course)}{_longer(ever, course)}")
+            yield RuledOut(cache.cache, f"{_words(hit, ways, course)}{_longer(ever, course)}")
         elif warming := _warming(caching, limits):
-            yield RuledOut(_ID, cache.cache, f"{_words(hit, ways, course)}, but it is still warming up: {warming}")
+            yield RuledOut(cache.cache, f"{_words(hit, ways, course)}, but it is still warming up: {warming}")
         elif young := _young(window, caching, ways, limits):
             said = f"{_words(hit, ways, course)}{_longer(ever, course)}, but {young}: a backup may be all that it saw"
-            yield Unchecked(_ID, said, cache.cache, calm=True)
+            yield Unchecked(said, cache.cache, calm=True)
         else:
             yield _finding(window, caching, course, hit, ways, limits)
 
@@ -106,11 +104,10 @@ def _finding(
         why = "what is asked for is spread wider than it is large, or is asked for once only"
     size = f" of {human.quantity(cache.size, 'bytes')}" if cache.size else ""
     return Finding(
-        _ID,
-        Severity.WARNING,
-        cache.cache,
-        f"{_words(hit, ways, course)}{rate}: the cache{size} has seldom what is asked for; {why}",
-        (
+        severity=Severity.WARNING,
+        subject=cache.cache,
+        summary=f"{_words(hit, ways, course)}{rate}: the cache{size} has seldom what is asked for; {why}",
+        values=(
             Value("hit_share", "hits of what could be cached", hit, "ratio", limits["share"]),
             Value("ever", "the same since it was loaded", caching.ever.hit_share(*ways), "ratio", limits["share"]),
             Value("bypass_share", "went past it", caching.bypass_share(course), "ratio"),
@@ -119,10 +116,10 @@ def _finding(
             Value("promotions", "blocks taken in", course.sum("promotions")),
             Value("demotions", "blocks dropped for others", course.sum("demotions")),
         ),
-        cites(window.cite(cache, "read_hits"), window.cite(cache, "used")),
-        tuple(_advice(cache, full, limits)),
-        "a share of hits that rises with time under the same load: then it was still learning",
-        0.7 if course.seconds is not None else 0.5,
+        evidence=cites(window.cite(cache, "read_hits"), window.cite(cache, "used")),
+        advice=tuple(_advice(cache, full, limits)),
+        refuted_by="a share of hits that rises with time under the same load: then it was still learning",
+        confidence=0.7 if course.seconds is not None else 0.5,
         totals=course.seconds is None,
     )
 
@@ -150,31 +147,30 @@ def _l2arc(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict
     costs = f"its headers take {human.quantity(headers, 'bytes')} of memory from the ARC"
     said = f"{human.percent(ever)} % of {human.number(asked)} reads since boot that the ARC missed hit it, and {costs}"
     if ever >= limits["tiny"] or now >= limits["tiny"] or headers < limits["headers"]:
-        yield RuledOut(_ID, cache.cache, said)
+        yield RuledOut(cache.cache, said)
         return
     yield Finding(
-        _ID,
-        Severity.WARNING,
-        cache.cache,
-        f"{said}: it costs more than it brings",
-        (
+        severity=Severity.WARNING,
+        subject=cache.cache,
+        summary=f"{said}: it costs more than it brings",
+        values=(
             Value("hit_share", "hits since boot", ever, "ratio", limits["tiny"]),
             Value("recent", "hits in the window", recent, "ratio", limits["tiny"]),
             Value("headers", "memory for its headers", headers, "bytes", limits["headers"]),
             Value("size", "its size", cache.size, "bytes"),
         ),
-        cites(window.cite(cache, "read_hits"), window.cite(cache, "metadata_used")),
-        (
+        evidence=cites(window.cite(cache, "read_hits"), window.cite(cache, "metadata_used")),
+        advice=(
             "zpool iostat -v 5   # which pool has the cache device",
             "zpool remove POOL DEVICE   # a cache device can be taken out and added again at any time",
         ),
-        "a load to come that it was meant for: its share of hits rises above the limit",
-        0.8,
+        refuted_by="a load to come that it was meant for: its share of hits rises above the limit",
+        confidence=0.8,
     )
 
 
 CACHE_INEFFECTIVE = Rule(
-    _ID,
+    "cache-ineffective",
     "a cache takes requests, and seldom has what they ask for",
     Severity.WARNING,
     _check,

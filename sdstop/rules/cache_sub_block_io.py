@@ -12,7 +12,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, share
 
-_ID = "cache-sub-block-io"
 _SHOWN = 3
 
 
@@ -26,13 +25,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         pieces = pieces_of(window, caching, course)
         if pieces is None:
             if past > limits["share"] and cache.kind == FLASHCACHE:
-                yield Unchecked(_ID, "the sizes of requests are not known", cache.cache)
+                yield Unchecked("the sizes of requests are not known", cache.cache)
             continue
         if _is_cause(course, past, pieces, limits):
             yield _finding(window, caching, course, past, pieces, limits)
         else:
             yield RuledOut(
-                _ID,
                 cache.cache,
                 f"{human.percent(past)} % of {caching.what} {course.when} went past it; of those to all "
                 f"caches of its driver {human.percent(pieces.sub_block)} % were no whole block",
@@ -64,12 +62,15 @@ def _finding(
     evicted = course.sum("evicted_by_bypass")
     also = f", and they threw {human.number(evicted)} blocks out of it" if evicted else ""
     return Finding(
-        _ID,
-        Severity.CRITICAL if past > limits["most"] else Severity.WARNING,
-        cache.cache,
-        f"{human.percent(pieces.sub_block)} % of requests {course.when} are no whole block of {block} ({sizes}); only "
-        f"whole blocks are cached, so {human.percent(past)} % {f'of {what} ' if caching.way else ''}went past it{also}",
-        (
+        severity=Severity.CRITICAL if past > limits["most"] else Severity.WARNING,
+        subject=cache.cache,
+        summary=(
+            f"{human.percent(pieces.sub_block)} % of requests {course.when} are no whole block of {block} ({sizes}); "
+            "only "
+            f"whole blocks are cached, so {human.percent(past)} % {f'of {what} ' if caching.way else ''}went past "
+            f"it{also}"
+        ),
+        values=(
             Value("sub_block", "requests that are no whole block", pieces.sub_block, "ratio", limits["share"]),
             Value("bypass_share", f"{what} that went past the cache", past, "ratio", limits["share"]),
             Value("apart", "difference (of all caches of the driver)", pieces.agrees, "ratio", limits["apart"]),
@@ -77,12 +78,16 @@ def _finding(
             Value("cacheable", "requests that could be cached", (course.came or 0) - (course.bypassed or 0)),
             Value("block_size", "block of the cache", cache.block_size, "bytes"),
         ),
-        cites(window.cite(pieces.row), window.cite(cache, "evicted_by_bypass"), window.cite(cache, "block_size")),
-        tuple(_advice(window, cache)),
-        "requests of whole blocks that go past the cache as well, or a bypass that stays when the sizes are mended",
-        0.9 if course.seconds is not None else 0.6,
-        (f"cache-bypassed:{cache.cache}",),
-        course.seconds is None,
+        evidence=cites(
+            window.cite(pieces.row), window.cite(cache, "evicted_by_bypass"), window.cite(cache, "block_size")
+        ),
+        advice=tuple(_advice(window, cache)),
+        refuted_by=(
+            "requests of whole blocks that go past the cache as well, or a bypass that stays when the sizes are mended"
+        ),
+        confidence=0.9 if course.seconds is not None else 0.6,
+        explains=(f"cache-bypassed:{cache.cache}",),
+        totals=course.seconds is None,
     )
 
 
@@ -97,7 +102,7 @@ def _advice(window: Window, cache: Cache) -> Iterator[str]:
 
 
 CACHE_SUB_BLOCK_IO = Rule(
-    _ID,
+    "cache-sub-block-io",
     "requests come in pieces smaller than the blocks of a cache that caches whole blocks only",
     Severity.CRITICAL,
     _check,

@@ -9,35 +9,34 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.readings.cluster import ClusterPool
 
-_ID = "capacity-near-full"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for pool in window.rows(ClusterPool).values():
         near, full = pool.near_full or limits["near_full"], pool.full or limits["full"]
         if pool.filled is None:
-            yield Unchecked(_ID, "how much of it is in use is not told", pool.name)
+            yield Unchecked("how much of it is in use is not told", pool.name)
             continue
         spare = f" (without {human.quantity(pool.spare, 'bytes')} of spare)" if pool.spare else ""
         told = f"{human.percent(pool.filled)} % full{spare}"
         if pool.filled < near:
-            yield RuledOut(_ID, pool.name, f"{told}, warned from {human.percent(near)} %")
+            yield RuledOut(pool.name, f"{told}, warned from {human.percent(near)} %")
             continue
         critical = pool.filled >= full
         yield Finding(
-            _ID,
-            Severity.CRITICAL if critical else Severity.WARNING,
-            pool.name,
-            f"{told}: {'writes will soon be refused' if critical else 'it is time to free space or add devices'}",
-            (
+            severity=Severity.CRITICAL if critical else Severity.WARNING,
+            subject=pool.name,
+            summary=(
+                f"{told}: {'writes will soon be refused' if critical else 'it is time to free space or add devices'}"
+            ),
+            values=(
                 Value("filled", "filled", pool.filled, "ratio", full if critical else near),
                 Value("used", "in use", pool.used, "bytes"),
                 Value("capacity", "raw capacity", pool.capacity, "bytes"),
                 Value("spare", "spare", pool.spare, "bytes"),
             ),
-            cites(window.cite(pool, "used"), window.cite(pool)),
-            _advice(pool),
-            f"less than {human.percent(near)} %",
+            evidence=cites(window.cite(pool, "used"), window.cite(pool)),
+            advice=_advice(pool),
+            refuted_by=f"less than {human.percent(near)} %",
         )
 
 
@@ -51,7 +50,7 @@ def _advice(pool: ClusterPool) -> tuple[str, ...]:
 
 
 CAPACITY_NEAR_FULL = Rule(
-    _ID,
+    "capacity-near-full",
     "a pool of a cluster is nearly full",
     Severity.CRITICAL,
     _check,

@@ -13,7 +13,6 @@ from sdstop.core.model import Reading
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 
-_ID = "cluster-degraded"
 PACEMAKER = "pacemaker"
 """A kind of cluster that holds no data, but runs what serves it: without quorum, or with a lost node, it does not."""
 
@@ -24,7 +23,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if gateway.state == "stale":
             age = human.duration(gateway.age) if gateway.age is not None else "some time"
             why = gateway.trouble or "no gateway answers"
-            yield Unchecked(_ID, f"what is shown of the cluster is {age} old: {why}")
+            yield Unchecked(f"what is shown of the cluster is {age} old: {why}")
     for cluster in window.rows(Cluster).values():
         yield _judged(window, cluster)
 
@@ -69,14 +68,13 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
         return _good(cluster, nodes)
     worst: list[Reading] = [*down[:3], *devices[:3], *away[:2]]
     return Finding(
-        _ID,
-        severity,
-        cluster.cluster,
-        "; ".join(said),
-        _values(cluster, len(devices)),
-        cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
-        _advice(cluster, down, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
-        "all nodes and devices well, and no data with too few copies",
+        severity=severity,
+        subject=cluster.cluster,
+        summary="; ".join(said),
+        values=_values(cluster, len(devices)),
+        evidence=cites(window.cite(cluster), *(window.cite(row) for row in worst), *_pools(window, cluster)),
+        advice=_advice(cluster, down, devices, lacking=bool(cluster.degraded or cluster.failed or alone)),
+        refuted_by="all nodes and devices well, and no data with too few copies",
     )
 
 
@@ -143,14 +141,14 @@ def _pools(window: Window, cluster: Cluster) -> list[Cite | None]:
 
 def _good(cluster: Cluster, nodes: list[ClusterNode]) -> Verdict:
     if cluster.state is None and cluster.degraded is None and not nodes:
-        return Unchecked(_ID, "neither its state nor its nodes nor its copies are told", cluster.cluster)
+        return Unchecked("neither its state nor its nodes nor its copies are told", cluster.cluster)
     parts = [cluster.state or "its managers are not told"]
     if cluster.kind == PACEMAKER:
-        return RuledOut(_ID, cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
+        return RuledOut(cluster.cluster, f"{parts[0]}, {cluster.managers_up} of {cluster.managers} nodes online")
     if cluster.nodes is not None:
         parts.append(f"{cluster.nodes_up} of {cluster.nodes} nodes well")
     parts.append("all data has its copies" if cluster.degraded == 0 else "how much is degraded is not told")
-    return RuledOut(_ID, cluster.cluster, ", ".join(parts))
+    return RuledOut(cluster.cluster, ", ".join(parts))
 
 
 def _advice(
@@ -178,7 +176,7 @@ def _advice(
 
 
 CLUSTER_DEGRADED = Rule(
-    _ID,
+    "cluster-degraded",
     "data of a cluster lacks copies, or nodes, devices or managers of it are not well",
     Severity.CRITICAL,
     _check,

@@ -10,7 +10,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster
 
-_ID = "cluster-resource-failed"
 _BAD = {"blocked": Severity.CRITICAL, "failed": Severity.WARNING, "stopped": Severity.WARNING}
 
 
@@ -24,7 +23,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         bad = [row for row in rows if row.state in _BAD]
         if cluster is not None and cluster.state != "quorum":
             # Without quorum, or in maintenance, what is stopped or failed follows from that: cluster-degraded says it.
-            yield Unchecked(_ID, f"the cluster is not at work: {cluster.state}", name)
+            yield Unchecked(f"the cluster is not at work: {cluster.state}", name)
             continue
         for row in bad:
             yield _found(window, row)
@@ -41,22 +40,21 @@ def _found(window: Window, row: ClusterResource) -> Finding:
         "stopped": "is stopped everywhere, although it is not disabled",
     }
     return Finding(
-        _ID,
-        _BAD[row.state],
-        f"{row.cluster}/{row.resource}",
-        f"{words[row.state]}{said}",
-        (
+        severity=_BAD[row.state],
+        subject=f"{row.cluster}/{row.resource}",
+        summary=f"{words[row.state]}{said}",
+        values=(
             Value("state", "state", row.state),
             Value("running", "instances that run", row.running, "", row.instances),
             Value("failures", "failed actions on record", row.failures, "", 0),
             Value("agent", "agent", row.agent),
         ),
-        cites(window.cite(row), window.cite(row, "failures") if row.failures else None),
-        (
+        evidence=cites(window.cite(row), window.cite(row, "failures") if row.failures else None),
+        advice=(
             f"crm_mon -1 -f; journalctl -u pacemaker | grep -w {operand(row.resource)}",
             f"once the cause is mended: crm_resource --cleanup --resource {quoted(row.resource)}",
         ),
-        "active on a node, and no instance of it failed or blocked",
+        refuted_by="active on a node, and no instance of it failed or blocked",
     )
 
 
@@ -66,11 +64,11 @@ def _good(cluster: str, rows: list[ClusterResource]) -> RuledOut:
     more = f", {len(left)} disabled or not managed" if left else ""
     failures = sum(row.failures for row in rows)
     past = f"; {failures} failed actions on record" if failures else ""
-    return RuledOut(_ID, cluster, f"{running} of {len(rows)} resources run{more}{past}")
+    return RuledOut(cluster, f"{running} of {len(rows)} resources run{more}{past}")
 
 
 CLUSTER_RESOURCE_FAILED = Rule(
-    _ID,
+    "cluster-resource-failed",
     "a resource of Pacemaker failed, is blocked, or does not run although it should",
     Severity.CRITICAL,
     _check,

@@ -69,13 +69,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _hung(window, hung[name], limits, _above(name, hung, below), silent)
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
         if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
-            yield Unchecked(_ID, "the kernel counts nothing of it (queue/iostats is 0)", device.device)
+            yield Unchecked("the kernel counts nothing of it (queue/iostats is 0)", device.device)
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
-        yield Unchecked(_ID, f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
+        yield Unchecked(f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
     elif not hung:
-        yield RuledOut(_ID, "disks", _good(len(moments[-1].rows), list(silent.values())))
+        yield RuledOut("disks", _good(len(moments[-1].rows), list(silent.values())))
 
 
 def _good(count: int, silent: Sequence[_Silence]) -> str:
@@ -212,11 +212,10 @@ def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], s
     if lost:
         summary += f"; {_nobody(waiting.tasks)}, and {_named(kernel)} may count one for an idle device"
     return Finding(
-        _ID,
-        Severity.WARNING if stacked or waking or lost else Severity.CRITICAL,
-        name,
-        summary,
-        (
+        severity=Severity.WARNING if stacked or waking or lost else Severity.CRITICAL,
+        subject=name,
+        summary=summary,
+        values=(
             Value("seconds", "nothing completed for", silence.seconds, "seconds", limits["seconds"]),
             Value("in_flight", "requests in flight", silence.in_flight, "", 0),
             Value("readings", "readings that show it", silence.readings, "", limits["readings"]),
@@ -224,16 +223,16 @@ def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], s
             Value("above", "built upon it, and waiting", ", ".join(above) or None),
             Value("blocked", "tasks that waited for I/O all the while", waiting.tasks),
         ),
-        cites(
+        evidence=cites(
             window.cite(row) if row is not None else None,
             window.quote(STAT, "procs_blocked") if waiting.tasks is not None else None,
             *(window.cite(r) for r in (window.get(Disk, upper) for upper in above[:3]) if r is not None),
         ),
-        tuple(_advice(name, device, stacked=stacked)),
-        f"a completed read or write of {name} in /proc/diskstats"
+        advice=tuple(_advice(name, device, stacked=stacked)),
+        refuted_by=f"a completed read or write of {name} in /proc/diskstats"
         + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked or lost else ""),
-        0.5 if stacked or waking or lost else None,
-        tuple(f"{_ID}:{upper}" for upper in above),
+        confidence=0.5 if stacked or waking or lost else None,
+        explains=tuple(f"{_ID}:{upper}" for upper in above),
     )
 
 

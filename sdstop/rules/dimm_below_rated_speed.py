@@ -8,7 +8,6 @@ from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 
-_ID = "dimm-below-rated-speed"
 _SUBJECT = "memory"
 
 
@@ -21,32 +20,29 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     runs = [row.configured for row in dimms if row.configured is not None]
     if len(rated) < len(dimms) or len(runs) < len(dimms):
         if not any(row.virtual for row in sockets):
-            yield Unchecked(_ID, "the firmware does not tell at what speed the modules run", _SUBJECT)
+            yield Unchecked("the firmware does not tell at what speed the modules run", _SUBJECT)
         return
     slow = [row for row in dimms if (row.configured or 0) < (row.speed or 0) * (1 - limits["tolerance"])]
     if not slow:
-        yield RuledOut(
-            _ID, _SUBJECT, f"all {len(dimms)} modules run at {_speeds(runs)} MT/s or more of {_speeds(rated)}"
-        )
+        yield RuledOut(_SUBJECT, f"all {len(dimms)} modules run at {_speeds(runs)} MT/s or more of {_speeds(rated)}")
         return
     why, known = _why(dimms, sockets, limits)
     yield Finding(
-        _ID,
-        Severity.INFO if known else Severity.WARNING,
-        _SUBJECT,
-        f"{len(slow)} of {len(dimms)} modules, made for {_speeds([r.speed for r in slow])} MT/s, run at "
+        severity=Severity.INFO if known else Severity.WARNING,
+        subject=_SUBJECT,
+        summary=f"{len(slow)} of {len(dimms)} modules, made for {_speeds([r.speed for r in slow])} MT/s, run at "
         f"{_speeds([r.configured for r in slow])}: {why}",
-        (
+        values=(
             Value("configured", "slowest speed set", min(runs) * 1e6, "transfers_per_second", min(rated) * 1e6),
             *(Value(f"fastest{row.socket}", f"the most that the processor takes, socket {row.socket}",
                     row.fastest * 1e6, "transfers_per_second") for row in sockets if row.fastest is not None),
         ),
-        cites(*(window.cite(row) for row in slow[:3]), *(window.cite(row) for row in sockets[:1])),
-        (
+        evidence=cites(*(window.cite(row) for row in slow[:3]), *(window.cite(row) for row in sockets[:1])),
+        advice=(
             "dmidecode -t 17 | grep -E 'Locator|Speed'",
             "firmware setup: memory speed, power profile; and the manual's table of speed by modules per channel",
         ),
-        "a speed set to what the modules are made for in the same table",
+        refuted_by="a speed set to what the modules are made for in the same table",
     )  # fmt: skip
 
 
@@ -74,7 +70,7 @@ def _speeds(speeds: Sequence[int | None]) -> str:
 
 
 DIMM_BELOW_RATED_SPEED = Rule(
-    _ID,
+    "dimm-below-rated-speed",
     "memory modules are set to less than the speed that they and the processor are made for",
     Severity.WARNING,
     _check,

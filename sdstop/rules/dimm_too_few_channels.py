@@ -16,7 +16,6 @@ from sdstop.core.shell import phrase
 from sdstop.core.text import added
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
-_ID = "dimm-too-few-channels"
 _RATED = "decimal_bytes_per_second"
 """Memory is rated so; in other units the numbers would not be those of its data sheet."""
 _SUBJECT = "memory"
@@ -64,12 +63,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if not dimms:
         return
     if any(row.size is None for row in slots):
-        yield Unchecked(_ID, "of some slots the firmware does not tell whether a module is in them", _SUBJECT)
+        yield Unchecked("of some slots the firmware does not tell whether a module is in them", _SUBJECT)
         return
     if any(row.channels is None for row in sockets):
         if not any(row.virtual for row in sockets):
             models = ", ".join(sorted({human.safe(row.cpu or "unknown") for row in sockets}))
-            yield Unchecked(_ID, f"how many memory channels the processor has is not known ({models})", _SUBJECT)
+            yield Unchecked(f"how many memory channels the processor has is not known ({models})", _SUBJECT)
         return
     if all(row.used is not None for row in sockets):
         yield _by_socket(window, limits, sockets, dimms)
@@ -81,12 +80,11 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
     used, channels = sum(row.used or 0 for row in sockets), sum(row.channels or 0 for row in sockets)
     if used >= channels and any(row.at_most for row in sockets):
         return Unchecked(
-            _ID,
             f"{len(dimms)} modules may fill all {channels} memory channels, or not: slots do not tell theirs",
             _SUBJECT,
         )
     if used >= channels:
-        return RuledOut(_ID, _SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
+        return RuledOut(_SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
     # Where sockets differ dimm-unequal-sockets is as loud about it; here the best of them counts.
     best = max((row.used or 0) / (row.channels or 1) for row in sockets)
     few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {phrase(row.socket)}" for row in sockets)
@@ -99,11 +97,10 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
     if rebuilds:
         severity = Severity.CRITICAL if severity is Severity.WARNING else Severity.WARNING
     return Finding(
-        _ID,
-        severity,
-        _SUBJECT,
-        f"{few}{_rate(sockets)}{f'; {demand.said()}' if demand and short else ''}",
-        (
+        severity=severity,
+        subject=_SUBJECT,
+        summary=f"{few}{_rate(sockets)}{f'; {demand.said()}' if demand and short else ''}",
+        values=(
             Value("share", "channels in use of the best socket", best, "ratio", limits["share"]),
             *(Value(f"used{row.socket}", f"channels in use, socket {row.socket}", row.used, "", row.channels)
               for row in sockets),
@@ -113,10 +110,11 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
             *((Value("needs", "to read all disks at their rate, through memory", demand.needs, _RATED,
                      peak),) if demand is not None else ()),
         ),
-        _cited(window, sockets, dimms),
-        _advice(sockets),
-        "modules that the firmware does not list: dmidecode -t 17 against what is in the slots; or a bandwidth above "
-        "this peak, measured",
+        evidence=_cited(window, sockets, dimms),
+        advice=_advice(sockets),
+        refuted_by=("modules that the firmware does not list: dmidecode -t 17 against what is in the slots; or a "
+        "bandwidth above "
+        "this peak, measured"),
         explains=tuple(f"rebuild-slow:{name}" for name in rebuilds),
     )  # fmt: skip
 
@@ -126,7 +124,6 @@ def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], di
     channels, used = sum(row.channels or 0 for row in sockets), len(dimms)
     if used >= channels:
         return Unchecked(
-            _ID,
             f"{used} modules for {channels} memory channels, but the slots' names do not tell their socket",
             _SUBJECT,
         )
@@ -135,18 +132,19 @@ def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], di
     now = None if speed is None else speed * share
     rate = "" if now is None or speed is None else f": peak at most {_gb(now)} of {_gb(speed)}"
     return Finding(
-        _ID,
-        Severity.WARNING if share < limits["share"] else Severity.INFO,
-        _SUBJECT,
-        f"{used} modules for {channels} memory channels of {len(sockets)} processors, so at most {used} can be in "
-        f"use{rate}; which socket a slot is at, its name does not tell",
-        (
+        severity=Severity.WARNING if share < limits["share"] else Severity.INFO,
+        subject=_SUBJECT,
+        summary=(
+            f"{used} modules for {channels} memory channels of {len(sockets)} processors, so at most {used} can be in "
+            f"use{rate}; which socket a slot is at, its name does not tell"
+        ),
+        values=(
             Value("share", "channels in use, at most", share, "ratio", limits["share"]),
             Value("peak", "peak bandwidth of the node, at most", now, _RATED, speed),
         ),
-        _cited(window, sockets, dimms),
-        _advice(sockets),
-        "modules that the firmware does not list: dmidecode -t 17 against what is in the slots",
+        evidence=_cited(window, sockets, dimms),
+        advice=_advice(sockets),
+        refuted_by="modules that the firmware does not list: dmidecode -t 17 against what is in the slots",
     )
 
 
@@ -192,7 +190,7 @@ def _advice(sockets: Sequence[MemorySocket]) -> tuple[str, ...]:
 
 
 DIMM_TOO_FEW_CHANNELS = Rule(
-    _ID,
+    "dimm-too-few-channels",
     "processors have memory channels without a module, and so only a part of their memory bandwidth",
     Severity.CRITICAL,
     _check,

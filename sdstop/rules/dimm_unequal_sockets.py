@@ -10,7 +10,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
 
-_ID = "dimm-unequal-sockets"
 _SUBJECT = "memory"
 
 
@@ -22,7 +21,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if any(row.dimms is None or row.capacity is None for row in sockets):
         if not any(row.virtual for row in sockets):
             yield Unchecked(
-                _ID, "the slots do not tell which processor they belong to, or whether a module is in them", _SUBJECT
+                "the slots do not tell which processor they belong to, or whether a module is in them", _SUBJECT
             )
         return
     sizes = [row.capacity or 0 for row in sockets]
@@ -32,30 +31,30 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         f"socket {row.socket}: {_modules(row.dimms)}, {human.quantity(row.capacity, 'bytes')}" for row in sockets
     )
     if len(set(sizes)) == len(set(counts)) == len(set(used)) == 1:
-        yield RuledOut(_ID, _SUBJECT, f"all {len(sockets)} sockets have the same memory: {listed}")
+        yield RuledOut(_SUBJECT, f"all {len(sockets)} sockets have the same memory: {listed}")
         return
     lack = 1 - min(sizes) / max(sizes)
     least = sockets[min(range(len(sockets)), key=lambda n: (used[n], counts[n], sizes[n]))]
     odd = f"; socket {least.socket} has no memory of its own" if not least.dimms else ""
+    unequal = len(set(used)) > 1 or len(set(counts)) > 1 or lack > limits["lack"]
     yield Finding(
-        _ID,
-        Severity.WARNING if len(set(used)) > 1 or len(set(counts)) > 1 or lack > limits["lack"] else Severity.INFO,
-        _SUBJECT,
-        f"sockets differ in memory: {listed}{odd}",
-        (
+        severity=Severity.WARNING if unequal else Severity.INFO,
+        subject=_SUBJECT,
+        summary=f"sockets differ in memory: {listed}{odd}",
+        values=(
             Value("lack", "memory that the smallest socket lacks", lack, "ratio", limits["lack"]),
             *(Value(f"dimms{row.socket}", f"modules, socket {row.socket}", row.dimms, "", max(counts))
               for row in sockets),
             *(Value(f"peak{row.socket}", f"peak bandwidth, socket {row.socket}", row.peak, "decimal_bytes_per_second",
                     max(other.peak or 0.0 for other in sockets)) for row in sockets if row.peak is not None),
         ),
-        cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2])),
-        (
+        evidence=cites(*(window.cite(row) for row in dimms[:4]), *(window.cite(row) for row in sockets[:2])),
+        advice=(
             f"the same modules in the same slots of each socket; socket {phrase(least.socket)} has the least",
             "numactl -H   # the nodes' memory as the kernel has it",
             "dmidecode -t 17 | grep -E 'Locator|Size|Error'   # a module that is there and not listed may have failed",
         ),
-        "nodes of equal size in numactl -H",
+        refuted_by="nodes of equal size in numactl -H",
     )  # fmt: skip
 
 
@@ -64,7 +63,7 @@ def _modules(count: int | None) -> str:
 
 
 DIMM_UNEQUAL_SOCKETS = Rule(
-    _ID,
+    "dimm-unequal-sockets",
     "the processors of a node do not have the same memory",
     Severity.WARNING,
     _check,

@@ -13,14 +13,13 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
-_ID = "frames-dropped"
 _SECONDS = 60.0
 
 _WIRES = frozenset({"physical", "bond", "team", "vlan", "wlan", "wwan"})
 """Kinds that end at a wire. A tap or veth drops what a paused guest does not take."""
 
 
-class _Losses(Struct, frozen=True):
+class _Losses(Struct, frozen=True, kw_only=True):
     """Of one interface in one window: frames that passed, and were lost, by direction.
 
     `detail` has each counter of Interface that grew, None while they were read only once. `unwanted` of the frames
@@ -48,7 +47,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = recent.moments(Traffic)
     softnet = _softnet_dropped(recent)
     if len(moments) < 2:
-        yield Unchecked(_ID, "needs two frames")
+        yield Unchecked("needs two frames")
         return
     masters = {row.master for row in window.rows(Interface).values() if row.master}
     for row in sorted(moments[-1].rows.values(), key=lambda row: row.interface):
@@ -60,7 +59,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         first = next((m for m in moments if row.interface in m.rows), moments[-1])
         losses = _losses(recent, first.rows[row.interface], row, moments[-1].started - first.started, softnet)
         if losses is None:
-            yield Unchecked(_ID, "its counters started again", row.interface)
+            yield Unchecked("its counters started again", row.interface)
         else:
             yield from _judge(window, losses, known, softnet, limits)
 
@@ -75,7 +74,6 @@ def _judge(window: Window, losses: _Losses, known: Interface | None, softnet: in
         yield _finding(window, losses, known, Severity.INFO, softnet, limits)
     elif losses.rx or losses.tx or bad:
         yield RuledOut(
-            _ID,
             losses.interface,
             f"{bad} of {human.number(losses.rx + losses.tx + bad)} frames bad or dropped in "
             f"{human.duration(losses.seconds)}",
@@ -93,15 +91,15 @@ def _losses(window: Window, first: Traffic, last: Traffic, seconds: float, softn
     detail = _detail(window, last.interface)
     dropped = step["rx_dropped"]
     return _Losses(
-        last.interface,
-        seconds,
-        step["rx_packets"],
-        step["tx_packets"],
-        step["rx_errors"],
-        dropped,
-        step["tx_errors"] + step["tx_dropped"],
-        detail,
-        _unwanted(dropped, detail, softnet),
+        interface=last.interface,
+        seconds=seconds,
+        rx=step["rx_packets"],
+        tx=step["tx_packets"],
+        rx_errors=step["rx_errors"],
+        rx_dropped=dropped,
+        tx_lost=step["tx_errors"] + step["tx_dropped"],
+        detail=detail,
+        unwanted=_unwanted(dropped, detail, softnet),
     )
 
 
@@ -168,11 +166,10 @@ def _finding(
     traffic = window.get(Traffic, name)
     fields = [field for _, _, field in causes if field]
     return Finding(
-        _ID,
-        severity,
-        name,
-        summary,
-        (
+        severity=severity,
+        subject=name,
+        summary=summary,
+        values=(
             Value("share", "lost or bad, in the worse direction", share, "ratio", limits["ratio"]),
             Value("rx_errors", "received badly", losses.rx_errors, "", limits["count"]),
             Value("rx_dropped", "dropped or missed on receipt", losses.rx_dropped, "", limits["count"]),
@@ -180,12 +177,12 @@ def _finding(
             *(Value(field, field, count) for field, count in (losses.detail or {}).items()),
             Value("softnet", "dropped by the CPUs' queues, all interfaces", softnet),
         ),
-        cites(
+        evidence=cites(
             window.cite(traffic) if traffic is not None else None,
             *(window.cite(known, field) for field in fields if known is not None),
         ),
-        tuple(dict.fromkeys(advice for _, advice, _ in causes)),
-        f"the counters of ip -s -s link show {quoted(name)} standing still under the same load",
+        advice=tuple(dict.fromkeys(advice for _, advice, _ in causes)),
+        refuted_by=f"the counters of ip -s -s link show {quoted(name)} standing still under the same load",
     )
 
 
@@ -271,7 +268,7 @@ _MEANINGS: tuple[tuple[tuple[str, ...], str, str], ...] = (
 
 
 FRAMES_DROPPED = Rule(
-    _ID,
+    "frames-dropped",
     "an interface receives frames badly or drops them",
     Severity.WARNING,
     _check,

@@ -14,8 +14,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
-_ID = "hba-oversubscribed"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for load in loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"]):
@@ -23,13 +21,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if load.disks < 2:
             continue
         if share is None:
-            yield Unchecked(_ID, "what its links carry is not known", load.hba.hba)
+            yield Unchecked("what its links carry is not known", load.hba.hba)
         elif share > limits["share"]:
             yield _finding(window, load, share, limits)
         elif load.unknown:
-            yield Unchecked(_ID, "of some of its disks it is not known whether they rotate", load.hba.hba)
+            yield Unchecked("of some of its disks it is not known whether they rotate", load.hba.hba)
         else:
-            yield RuledOut(_ID, load.hba.hba, _said(load, share))
+            yield RuledOut(load.hba.hba, _said(load, share))
 
 
 def _said(load: HbaLoad, share: float) -> str:
@@ -52,26 +50,25 @@ def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Fin
     now = f"; now {human.flow(load.moves)} go through: it is the limit" if full else ""
     alone = load.carries / load.disks if load.carries is not None else None
     return Finding(
-        _ID,
-        Severity.WARNING if full or spinning else Severity.INFO,
-        load.hba.hba,
-        f"{_said(load, share)}: all together get {human.flow(alone)} each{now}",
-        (
+        severity=Severity.WARNING if full or spinning else Severity.INFO,
+        subject=load.hba.hba,
+        summary=f"{_said(load, share)}: all together get {human.flow(alone)} each{now}",
+        values=(
             Value("share", "what its disks could move, of what its links carry", share, "ratio", limits["share"]),
             Value("disks", "disks behind it", load.disks),
             Value("wants", "what they could move on outer tracks", load.wants, "bytes_per_second"),
             Value("carries", "what the links carry", load.carries, "bytes_per_second"),
             Value("moves", "what goes through now", load.moves, "bytes_per_second"),
         ),
-        cites(
+        evidence=cites(
             *(window.cite(load.hba, name) for name in ("speed", "width")),
             *(window.cite(phy, "rate") for phy in _phys(window, load)[:4]),
         ),
-        (
+        advice=(
             "spread the disks (zones, cables of the enclosure) over more HBAs; rebuild and scrub then speed up",
             f"lspci -vv -s {quoted(load.hba.hba)} | grep -E 'LnkCap|LnkSta'   # a wider or faster slot",
         ),
-        "a load that never reads most of the disks at once: seeks, not links, are then the limit",
+        refuted_by="a load that never reads most of the disks at once: seeks, not links, are then the limit",
         explains=tuple(f"rebuild-slow:{name}" for name in rebuilds_behind(window, {load.hba.hba})) if full else (),
     )
 
@@ -91,7 +88,7 @@ def rebuilds_behind(window: Window, hbas: Collection[str]) -> tuple[str, ...]:
 
 
 HBA_OVERSUBSCRIBED = Rule(
-    _ID,
+    "hba-oversubscribed",
     "the disks behind an HBA could move more than its links carry",
     Severity.WARNING,
     _check,

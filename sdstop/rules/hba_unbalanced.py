@@ -11,8 +11,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
-_ID = "hba-unbalanced"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     known = HBA_OVERSUBSCRIBED.limits()
@@ -25,7 +23,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for group in kinds.values():
         models = {name: sum(load.models.get(name, 0) for load in group) for load in group for name in load.models}
         if len(group) > 1 and not models and sum(load.disks for load in group) >= limits["disks"]:
-            yield Unchecked(_ID, "what the disks behind the HBAs are is not known")
+            yield Unchecked("what the disks behind the HBAs are is not known")
             continue
         model, total = max(models.items(), key=lambda item: item[1], default=("", 0.0))
         if len(group) < 2 or total < limits["disks"]:
@@ -40,22 +38,23 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
     times = counts[worst.hba.hba] / mean
     spread = ", ".join(f"{name}: {count:g}" for name, count in counts.items())
     if times <= limits["times"]:
-        return RuledOut(_ID, worst.hba.hba, f"{model} evenly on {len(group)} HBAs ({spread})")
+        return RuledOut(worst.hba.hba, f"{model} evenly on {len(group)} HBAs ({spread})")
     share = worst.share
     over = share is not None and share > 1 and share / times <= 1
     why = f"; they could move {human.percent(share)} % of what its links carry, evenly spread they fit" if over else ""
     return Finding(
-        _ID,
-        Severity.WARNING if over else Severity.INFO,
-        worst.hba.hba,
-        f"{counts[worst.hba.hba]:g} disks {model} hang on it, {mean:.1f} are the mean of {len(group)} like HBAs "
-        f"({spread}){why}",
-        (
+        severity=Severity.WARNING if over else Severity.INFO,
+        subject=worst.hba.hba,
+        summary=(
+            f"{counts[worst.hba.hba]:g} disks {model} hang on it, {mean:.1f} are the mean of {len(group)} like HBAs "
+            f"({spread}){why}"
+        ),
+        values=(
             Value("times", "disks on it, times the mean", times, "ratio", limits["times"]),
             Value("share", "what its disks could move, of what its links carry", share, "ratio", 1.0),
             *(Value(name, f"disks {model} on {name}", count) for name, count in counts.items()),
         ),
-        cites(
+        evidence=cites(
             window.cite(worst.hba),
             *(
                 window.cite(path)
@@ -63,11 +62,11 @@ def _judge(window: Window, group: list[HbaLoad], model: str, limits: Limits) -> 
                 if path.hba == worst.hba.hba and path.device == _first(window, worst)
             ),
         ),
-        (
+        advice=(
             "spread the disks over the HBAs: zones of the expanders, cables of the enclosure",
             "lsscsi -t -g | sort   # which disk hangs on which host",
         ),
-        "HBAs that are kept for something else: tapes, another enclosure, a second path that is not cabled",
+        refuted_by="HBAs that are kept for something else: tapes, another enclosure, a second path that is not cabled",
         explains=(f"hba-oversubscribed:{worst.hba.hba}",) if over else (),
     )
 
@@ -77,7 +76,7 @@ def _first(window: Window, load: HbaLoad) -> str:
 
 
 HBA_UNBALANCED = Rule(
-    _ID,
+    "hba-unbalanced",
     "one of several like HBAs has far more of the same disks than the others",
     Severity.WARNING,
     _check,

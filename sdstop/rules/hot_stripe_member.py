@@ -16,7 +16,6 @@ from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.rules.stripe_convoy import values
 
-_ID = "hot-stripe-member"
 _SILENT = {
     StripePattern.TOO_FEW: "too few stripe columns to tell a hot member from chance",
     StripePattern.UNEQUAL: "its members are of unequal size, so the larger ones rightly carry more",
@@ -28,17 +27,16 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         name = striped.array.array
         spread = striped.verdict
         if spread is None:
-            yield Unchecked(_ID, striped.unchecked, name)
+            yield Unchecked(striped.unchecked, name)
         elif spread.kind is StripePattern.HOT:
             yield _hot(window, striped, spread, limits)
         elif spread.kind in _SILENT:
-            yield Unchecked(_ID, _SILENT[spread.kind], name, calm=True)
+            yield Unchecked(_SILENT[spread.kind], name, calm=True)
         elif spread.ios_ratio is None:
-            yield RuledOut(_ID, name, "too little outstanding for any member to be crowded")
+            yield RuledOut(name, "too little outstanding for any member to be crowded")
         else:
             top = "+".join(spread.top)
             yield RuledOut(
-                _ID,
                 name,
                 f"the fullest column, {top}, carries {human.number(spread.ios_ratio)} times the others' requests and "
                 f"is the fullest in {human.percent(spread.persistence)} % of the crowded readings",
@@ -56,21 +54,24 @@ def _hot(window: Window, striped: Striped, spread: Spread, limits: Limits) -> Fi
         advice.insert(0, writer)
     rows = [row for row in (window.get(DiskActivity, m) for m in spread.top) if row is not None]
     ratio = spread.ios_ratio or 0.0
+    heavy = (spread.deficit or 0.0) >= 2 * (spread.deficit_limit or 0.0)
     return Finding(
-        _ID,
-        Severity.CRITICAL if (spread.deficit or 0.0) >= 2 * (spread.deficit_limit or 0.0) else Severity.WARNING,
-        f"{name}/{spread.top[0]}" if len(spread.top) == 1 else f"{name}/{members}",
-        f"{members} carries {human.number(ratio)} times the requests of its peers and holds the queue "
+        severity=Severity.CRITICAL if heavy else Severity.WARNING,
+        subject=f"{name}/{spread.top[0]}" if len(spread.top) == 1 else f"{name}/{members}",
+        summary=f"{members} carries {human.number(ratio)} times the requests of its peers and holds the queue "
         f"{human.percent(spread.persistence)} % of the time",
-        (
+        values=(
             Value("ios_ratio", "requests, times the peers' median", spread.ios_ratio, "", limits["hot_ios"]),
             *values(striped, spread, limits["fixed"]),
         ),
-        cites(*(window.cite(row) for row in rows), window.cite(striped.array)),
-        tuple(advice),
-        "the same requests spread over several members in the next minutes, or a wait that is long at equal requests "
-        "(then the disk is slow, not hot)",
-        spread.persistence,
+        evidence=cites(*(window.cite(row) for row in rows), window.cite(striped.array)),
+        advice=tuple(advice),
+        refuted_by=(
+            "the same requests spread over several members in the next minutes, or a wait that is long at equal "
+            "requests "
+            "(then the disk is slow, not hot)"
+        ),
+        confidence=spread.persistence,
     )
 
 
@@ -89,7 +90,7 @@ def _busiest_process(window: Window) -> str:
 
 
 HOT_STRIPE_MEMBER = Rule(
-    _ID,
+    "hot-stripe-member",
     "a fixed stripe member is asked for far more than its share and holds the queue",
     Severity.CRITICAL,
     _check,

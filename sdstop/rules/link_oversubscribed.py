@@ -14,7 +14,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.core.text import added
 
-_ID = "link-oversubscribed"
 _GB = 1e9
 
 
@@ -40,13 +39,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             by_interface.setdefault(row.interface, []).append(row)
     if lost:
-        yield Unchecked(_ID, f"by which interface {lost} clients are reached is not known")
+        yield Unchecked(f"by which interface {lost} clients are reached is not known")
     for name, rows in sorted(by_interface.items()):
         if len({row.client for row in rows}) < limits["clients"]:
             continue
         speed = _speed(window, name)
         if speed is None:
-            yield Unchecked(_ID, "the speed of its link is not known", name)
+            yield Unchecked("the speed of its link is not known", name)
         else:
             yield from _judge(window, name, rows, speed, limits)
 
@@ -72,7 +71,7 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
     lines = [found for moment in moments if (found := moment.rows.get(name)) is not None]
     known = [(row, window.get(StorageClientActivity, (row.client, row.service, row.address))) for row in rows]
     if len(lines) < limits["readings"] or not any(moved for _, moved in known):
-        yield Unchecked(_ID, "what its clients move is known after two readings", name)
+        yield Unchecked("what its clients move is known after two readings", name)
         return
     sides = []
     for word, field, line in (
@@ -90,7 +89,6 @@ def _judge(window: Window, name: str, rows: list[StorageClient], speed: float, l
     most = max(side.line for side in sides)
     count = len(sides[0].clients)
     yield RuledOut(
-        _ID,
         name,
         f"{count} clients, {human.percent(most / speed)} % of {human.quantity(speed, 'bytes_per_second')} is in use; "
         f"all at once they would get {human.quantity(capacity / count, 'bytes_per_second')} each",
@@ -108,12 +106,11 @@ def _finding(
     left = f"what the other {others} leave of " if others else ""
     first = sorted(heavy, key=lambda client: -heavy[client])[:4]
     return Finding(
-        _ID,
-        Severity.WARNING,
-        name,
-        f"{side.word}: {len(heavy)} of {len(side.clients)} clients share {left}"
+        severity=Severity.WARNING,
+        subject=name,
+        summary=f"{side.word}: {len(heavy)} of {len(side.clients)} clients share {left}"
         f"{whole}: {share} each, so that 1 GB takes {human.duration(_GB / each) if each else 'for ever'}",
-        (
+        values=(
             Value("clients", "clients that are connected", len(side.clients)),
             Value("heavy", "clients that move at least half of an even share", len(heavy)),
             Value("light", "what the others move together", light, "bytes_per_second"),
@@ -121,21 +118,21 @@ def _finding(
             Value("capacity", "what of the link is left for data", capacity, "bytes_per_second"),
             Value("line", "what goes through now", side.line, "bytes_per_second", speed),
         ),
-        cites(
+        evidence=cites(
             *(window.cite(row) for client in first for row in rows if row.client == client),
             *(window.cite(row) for row in [window.get(InterfaceActivity, name)] if row is not None),
         ),
-        (
+        advice=(
             "a faster link, or one more with clients spread over both (a bond gives one client no more than one slave)",
             f"ss -tinO state established   # who takes most: {', '.join(map(quoted, first))}",
         ),
-        "clients that get no more over a faster link: then disks or they themselves are the limit",
+        refuted_by="clients that get no more over a faster link: then disks or they themselves are the limit",
         explains=(f"link-saturated:{name}",),
     )
 
 
 LINK_OVERSUBSCRIBED = Rule(
-    _ID,
+    "link-oversubscribed",
     "a link to storage clients is full, and too many of them share it",
     Severity.WARNING,
     _check,

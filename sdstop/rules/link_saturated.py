@@ -12,8 +12,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
-_ID = "link-saturated"
-
 WIRE = 24
 """Bytes of the wire that no counter has: preamble 8, checksum 4, gap 12 of each Ethernet frame."""
 
@@ -39,10 +37,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         rows = [row for row in (moment.rows.get(name) for moment in moments) if row is not None]
         if speed is None:
             if any(row.rx_packets_per_second or row.tx_packets_per_second for row in rows):
-                yield Unchecked(_ID, "the kernel does not know the speed of its link", name)
+                yield Unchecked("the kernel does not know the speed of its link", name)
             continue
         if len(rows) < limits["readings"]:
-            yield Unchecked(_ID, f"needs {limits['readings']:g} readings, has {len(rows)}", name)
+            yield Unchecked(f"needs {limits['readings']:g} readings, has {len(rows)}", name)
             continue
         shares = [_share(row, speed, half=interface.duplex == "half") for row in rows]
         least = min(share.most for share in shares)
@@ -51,7 +49,6 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         else:
             most = max(share.most for share in shares)
             yield RuledOut(
-                _ID,
                 name,
                 f"{human.percent(least)} to {human.percent(most)} % of {human.quantity(speed, 'bytes_per_second')} "
                 f"in the busier direction over {len(shares)} readings",
@@ -82,20 +79,19 @@ def _saturated(
     if idle:
         summary += f", while {', '.join(p.interface for p in idle)} of {interface.master} has room"
     return Finding(
-        _ID,
-        Severity.WARNING,
-        name,
-        summary,
-        (
+        severity=Severity.WARNING,
+        subject=name,
+        summary=summary,
+        values=(
             Value("rx", "received, share of the line", rx, "ratio", limits["share"]),
             Value("tx", "sent, share of the line", tx, "ratio", limits["share"]),
             Value("rx_rate", "received", row.rx_bytes_per_second, "bytes_per_second"),
             Value("tx_rate", "sent", row.tx_bytes_per_second, "bytes_per_second"),
             Value("speed", "speed of the link", interface.speed, "bytes_per_second"),
         ),
-        cites(window.cite(row), window.cite(interface, "speed")),
-        tuple(_advice(interface, idle=bool(idle))),
-        "clients that get no more when the same is spread over another link",
+        evidence=cites(window.cite(row), window.cite(interface, "speed")),
+        advice=tuple(_advice(interface, idle=bool(idle))),
+        refuted_by="clients that get no more when the same is spread over another link",
     )
 
 
@@ -131,7 +127,7 @@ def _advice(interface: Interface, *, idle: bool) -> Iterator[str]:
 
 
 LINK_SATURATED = Rule(
-    _ID,
+    "link-saturated",
     "a network link carries about all it can in one direction",
     Severity.WARNING,
     _check,

@@ -9,7 +9,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
-_ID = "mdm-no-redundancy"
 _WITHOUT = frozenset({"drbd", "pacemaker"})
 """DRBD has no managers, and whether Corosync's votes last depends on more than their number (two_node, qdevice)."""
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
@@ -21,14 +20,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if cluster.kind in _WITHOUT:
             continue
         if cluster.managers is None and cluster.managers_up is None:
-            yield Unchecked(_ID, "how many managers it has is not told", cluster.cluster)
+            yield Unchecked("how many managers it has is not told", cluster.cluster)
         elif cluster.tolerates is None or cluster.managers_up is None:
-            yield Unchecked(_ID, "how many of its managers are there is not told", cluster.cluster)
+            yield Unchecked("how many of its managers are there is not told", cluster.cluster)
         elif cluster.tolerates > 0 and (cluster.managers is None or cluster.managers_up >= cluster.managers):
             more = "" if cluster.tolerates == 1 else "s"
             records = "" if cluster.replicas_up is None else f", {cluster.replicas_up} with its records"
             yield RuledOut(
-                _ID,
                 cluster.cluster,
                 f"{cluster.managers_up} of {cluster.managers or cluster.managers_up} managers{records}: it may lose "
                 f"{cluster.tolerates} manager{more}",
@@ -51,19 +49,18 @@ def _found(window: Window, cluster: Cluster, up: int, tolerates: int) -> Finding
         summary = f"{up} of {managers} managers are there{who}: it {left} and still be led"
     severity = Severity.CRITICAL if managers > 1 and tolerates == 0 else Severity.WARNING
     return Finding(
-        _ID,
-        severity,
-        cluster.cluster,
-        summary,
-        (
+        severity=severity,
+        subject=cluster.cluster,
+        summary=summary,
+        values=(
             Value("managers", "managers that are there", up, "", managers),
             Value("replicas", "copies of its records", cluster.replicas_up, "", cluster.replicas),
             Value("tolerates", "managers that it may still lose", tolerates, "", 1),
             Value("state", "state", cluster.state),
         ),
-        cites(window.cite(cluster), *(window.cite(node) for node in gone[:3])),
-        _advice(cluster, gone, single=managers == 1),
-        f"{cluster.managers or 'all'} managers that are well",
+        evidence=cites(window.cite(cluster), *(window.cite(node) for node in gone[:3])),
+        advice=_advice(cluster, gone, single=managers == 1),
+        refuted_by=f"{cluster.managers or 'all'} managers that are well",
     )
 
 
@@ -84,7 +81,7 @@ def _advice(cluster: Cluster, gone: list[ClusterNode], *, single: bool) -> tuple
 
 
 MDM_NO_REDUNDANCY = Rule(
-    _ID,
+    "mdm-no-redundancy",
     "the managers of a cluster cannot spare one more, or one is missing",
     Severity.CRITICAL,
     _check,

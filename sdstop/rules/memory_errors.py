@@ -58,13 +58,13 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
         own = [row for row in places if row.controller == controller.controller]
         counts = [*_placed(window, controller, own), *_unplaced(window, controller, own)]
         if not counts:
-            yield Unchecked(_ID, "its driver does not say how many errors there were", controller.controller)
+            yield Unchecked("its driver does not say how many errors there were", controller.controller)
         bad = [count for count in counts if count.corrected or count.uncorrected]
         for count in bad:
             yield _finding(window, count, limits)
         if counts and not bad:
             for_ = f" in {human.duration(controller.counted_for)}" if controller.counted_for else ""
-            yield RuledOut(_ID, controller.controller, f"0 errors of its {len(own) or 1} modules or ranks{for_}")
+            yield RuledOut(controller.controller, f"0 errors of its {len(own) or 1} modules or ranks{for_}")
 
 
 def _placed(window: Window, controller: MemoryController, rows: list[MemoryErrors]) -> Iterator[_Count]:
@@ -135,24 +135,26 @@ def _finding(window: Window, count: _Count, limits: Limits) -> Finding:
         grown = f", {most} of them in the last {human.duration(new.seconds)}"
     daily = f" ({human.number(count.daily, 1)} a day)" if count.daily is not None and count.corrected else ""
     return Finding(
-        _ID,
-        severity,
-        count.subject,
-        f"{count.what}: {' and '.join(filter(None, parts))}{since}{daily}{grown}",
-        (
+        severity=severity,
+        subject=count.subject,
+        summary=f"{count.what}: {' and '.join(filter(None, parts))}{since}{daily}{grown}",
+        values=(
             Value("uncorrected", "errors that could not be corrected", count.uncorrected, "", 1),
             Value("corrected", "corrected errors", count.corrected, "", limits["count"]),
             Value("daily", "corrected errors a day, since the count began", count.daily, "", limits["per_day"]),
             Value("new", "corrected errors since the reading before", new.corrected if new else None),
         ),
-        cites(
+        evidence=cites(
             window.cite(count.row, "uncorrected") if count.uncorrected else None,
             window.cite(count.row, "corrected"),
             window.cite(count.row, "label") if isinstance(count.row, MemoryErrors) and count.row.label else None,
         ),
-        _advice(count, severity),
-        "a count that belongs to a module that was replaced since: it begins anew with the driver, or by writing to "
-        "reset_counters",
+        advice=_advice(count, severity),
+        refuted_by=(
+            "a count that belongs to a module that was replaced since: it begins anew with the driver, or by writing "
+            "to "
+            "reset_counters"
+        ),
         totals=severity is Severity.WARNING and new is None,
     )
 

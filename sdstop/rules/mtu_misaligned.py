@@ -17,8 +17,6 @@ from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
 
-_ID = "mtu-misaligned"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     found: dict[str, Finding] = {}
@@ -48,9 +46,9 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
     groups: dict[str, list[AoeTarget]] = {}
     for row in sorted(window.rows(AoeTarget).values(), key=lambda row: row.device):
         if row.state is not None and not row.state.startswith("up"):
-            yield Unchecked(_ID, f"it is {human.safe(row.state)}: what its frames carry means nothing", row.device)
+            yield Unchecked(f"it is {human.safe(row.state)}: what its frames carry means nothing", row.device)
         elif not row.payload:
-            yield Unchecked(_ID, "the kernel does not say what its frames carry (payload)", row.device)
+            yield Unchecked("the kernel does not say what its frames carry (payload)", row.device)
         else:
             groups.setdefault(row.interfaces or row.device, []).append(row)
     for subject, rows in groups.items():
@@ -61,7 +59,6 @@ def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
         if good:
             carried = " and ".join(map(str, sorted({row.payload or 0 for row in good})))
             yield RuledOut(
-                _ID,
                 f"{subject}/{good[0].device}" if bad else subject,
                 f"frames of {named([row.device for row in good])} carry {carried} bytes: whole blocks of {BLOCK}",
             )
@@ -77,23 +74,25 @@ def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limi
     harmless = lost is not None and lost < limits["lost"]
     better = proposal(window, names)
     return Finding(
-        _ID,
-        Severity.INFO if harmless else Severity.WARNING,
-        subject,
-        f"frames of {named([r.device for r in rows])} carry {carried} bytes, no multiple of {BLOCK}: {mend(better)}. "
-        f"{_why(nics, carried)}{harm(carried)}{_now(seen, lost)}",
-        tuple(_values(carried, better, lost, limits)),
-        cites(
+        severity=Severity.INFO if harmless else Severity.WARNING,
+        subject=subject,
+        summary=(
+            f"frames of {named([r.device for r in rows])} carry {carried} bytes, no multiple of {BLOCK}: "
+            f"{mend(better)}. "
+            f"{_why(nics, carried)}{harm(carried)}{_now(seen, lost)}"
+        ),
+        values=tuple(_values(carried, better, lost, limits)),
+        evidence=cites(
             window.cite(row, "payload"),
             *(window.cite(nic, "mtu") for nic in nics),
             window.cite(seen.row) if seen is not None else None,
         ),
-        (
+        advice=(
             *commands(nics, names, better),
             *other_end(better, "target"),
             "aoe-discover; cat /sys/block/etherd*/payload   # asks the targets anew: a multiple of 4096 now?",
         ),
-        "a target that does not mind pieces of blocks: no cache, parity or 4096-byte sectors there",
+        refuted_by="a target that does not mind pieces of blocks: no cache, parity or 4096-byte sectors there",
     )
 
 
@@ -121,7 +120,7 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
         nic = window.get(Interface, name)
         if nic is None or nic.mtu is None:
             yield Unchecked(
-                _ID, f"vblade serves on {human.safe(name)}, whose MTU cannot be seen in this network namespace", name
+                f"vblade serves on {human.safe(name)}, whose MTU cannot be seen in this network namespace", name
             )
             continue
         yield _target(window, nic, exports, limits)
@@ -130,7 +129,7 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
         return  # it has a socket, too
     indexes = {nic.ifindex for nic in (window.get(Interface, name) for name in groups) if nic is not None}
     if any(row.ifindex not in indexes for row in window.rows(AoeSocket).values()):
-        yield Unchecked(_ID, "a process has a socket for AoE, and no vblade is seen that it could belong to")
+        yield Unchecked("a process has a socket for AoE, and no vblade is seen that it could belong to")
 
 
 def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Limits) -> Verdict:
@@ -141,13 +140,12 @@ def _target(window: Window, nic: Interface, exports: Sequence[AoeExport], limits
     shifted = any(begins_within(export, block) for export in exports)
     if sizes is not None and not sizes.lately and sizes.small > limits["disagree"] and not shifted:
         return Unchecked(
-            _ID,
             f"MTU {nic.mtu} would be right, but {human.percent(sizes.small)} % of the requests since the counting "
             "began were no whole blocks: whether they still are takes a second reading",
             nic.interface,
         )
     also = f"; {human.percent(1 - sizes.small)} % of requests arrive in whole blocks" if sizes is not None else ""
-    return RuledOut(_ID, nic.interface, f"MTU {nic.mtu}: frames carry {carried} bytes, whole blocks of {block}{also}")
+    return RuledOut(nic.interface, f"MTU {nic.mtu}: frames carry {carried} bytes, whole blocks of {block}{also}")
 
 
 def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
@@ -162,30 +160,31 @@ def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
     # What other MTUs and other sizes there may be elsewhere explains nothing until somebody has looked.
     explained = () if served.frame is not None else past
     return Finding(
-        _ID,
-        severity,
-        nic.interface,
-        ". ".join(filter(None, (*wrong(served, better), doubt(served), *harms(served)))),
-        (
+        severity=severity,
+        subject=nic.interface,
+        summary=". ".join(filter(None, (*wrong(served, better), doubt(served), *harms(served)))),
+        values=(
             Value("mtu", "MTU of the interface", nic.mtu),
             *_values(served.carried, better if misaligned else None, None, limits, served.block),
             *_seen_values(served, limits),
         ),
-        cites(
+        evidence=cites(
             window.cite(nic, "mtu"),
             window.cite(served.exports[0]),
             window.cite(sizes.row) if sizes is not None else None,
             *(window.cite(caching.cache, "bypassed_writes") for caching, _ in past),
         ),
-        (
+        advice=(
             *(commands([nic], [nic.interface], better, served.block) if misaligned else ()),
             *(other_end(better, "initiators") if misaligned else ()),
             *(asks(served) if served.frame is not None else (_ASKED_ANEW.format(served.block),)),
         ),
-        f"an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of {served.block}",
-        0.5 if served.frame is not None else None,
-        tuple(f"{rule}:{c.cache.cache}" for c, _ in explained for rule in ("cache-bypassed", "cache-sub-block-io")),
-        any(course.seconds is None for _, course in past),
+        refuted_by=f"an initiator's payload (/sys/block/etherd!*/payload) that is a multiple of {served.block}",
+        confidence=0.5 if served.frame is not None else None,
+        explains=tuple(
+            f"{rule}:{c.cache.cache}" for c, _ in explained for rule in ("cache-bypassed", "cache-sub-block-io")
+        ),
+        totals=any(course.seconds is None for _, course in past),
     )
 
 
@@ -206,32 +205,36 @@ def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: L
         for c, course in past
     ]
     return Finding(
-        _ID,
-        severity if export.direct else Severity.INFO,
-        f"e{export.shelf}.{export.slot}",
-        f"vblade serves {human.safe(export.device)} from byte {offset} on (-o {offset // SECTOR}), {offset % BLOCK} "
-        f"bytes into a block of {BLOCK}: no request can be of whole blocks of the device, whatever the MTU"
-        f"{''.join(f'. {share}' for share in shares)}",
-        (
+        severity=severity if export.direct else Severity.INFO,
+        subject=f"e{export.shelf}.{export.slot}",
+        summary=(
+            f"vblade serves {human.safe(export.device)} from byte {offset} on (-o {offset // SECTOR}), "
+            f"{offset % BLOCK} "
+            f"bytes into a block of {BLOCK}: no request can be of whole blocks of the device, whatever the MTU"
+            f"{''.join(f'. {share}' for share in shares)}"
+        ),
+        values=(
             Value("offset", "bytes left out at the start", offset, "bytes"),
             Value("into", "of these, into a block", offset % BLOCK, "bytes"),
             *(_past_value(c, course, limits) for c, course in past),
         ),
-        cites(
+        evidence=cites(
             window.cite(export, "offset"),
             window.cite(nic, "mtu") if nic is not None else None,
             *(window.cite(c.cache, "bypassed_writes") for c, _ in past),
         ),
-        (
+        advice=(
             f"vblade -o {-(-offset // BLOCK) * BLOCK // SECTOR} ...   # whole blocks; but the data of clients move",
             f"parted DEVICE unit s print   # or, on the clients: partitions {after} sectors after a multiple of 8",
         ),
-        f"partitions of the clients that begin {after} sectors after a multiple of 8: both together make whole blocks",
-        None,
-        tuple(f"{rule}:{c.cache.cache}" for c, _ in past for rule in ("cache-bypassed", "cache-sub-block-io"))
+        refuted_by=(
+            f"partitions of the clients that begin {after} sectors after a multiple of 8: both together make whole "
+            "blocks"
+        ),
+        explains=tuple(f"{rule}:{c.cache.cache}" for c, _ in past for rule in ("cache-bypassed", "cache-sub-block-io"))
         if export.direct
         else (),
-        any(course.seconds is None for _, course in past),
+        totals=any(course.seconds is None for _, course in past),
     )
 
 
@@ -282,7 +285,7 @@ def _now(seen: RequestMix | None, lost: float | None) -> str:
 
 
 MTU_MISALIGNED = Rule(
-    _ID,
+    "mtu-misaligned",
     "frames of ATA over Ethernet carry no whole number of blocks, so requests arrive in pieces",
     Severity.CRITICAL,
     _check,

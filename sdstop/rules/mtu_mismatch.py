@@ -11,8 +11,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unche
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
-_ID = "mtu-mismatch"
-
 _FORWARDS = frozenset({"bridge"})
 _BUNDLES = frozenset({"bond", "team"})
 _UPON = frozenset({"vlan", "macvlan", "macvtap", "ipvlan"})
@@ -32,14 +30,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         top = window.get(Interface, upper)
         lower = [row for row in (window.get(Interface, name) for name in names) if row is not None]
         if top is None or top.mtu is None or len(lower) < len(names) or any(row.mtu is None for row in lower):
-            yield Unchecked(_ID, "the MTU of some of its interfaces is not known", upper)
+            yield Unchecked("the MTU of some of its interfaces is not known", upper)
             continue
         found = list(_FINDERS[relation](window, top, lower))
         yield from found
         if not found and relation != "veth":
-            yield RuledOut(_ID, upper, f"{relation} and what it is made of agree: MTU {_listed([top, *lower])}")
+            yield RuledOut(upper, f"{relation} and what it is made of agree: MTU {_listed([top, *lower])}")
         elif not found:
-            yield RuledOut(_ID, f"{names[0]}/{upper}", f"both ends of the pair have MTU {top.mtu}")
+            yield RuledOut(f"{names[0]}/{upper}", f"both ends of the pair have MTU {top.mtu}")
     yield from _elsewhere(window)
 
 
@@ -59,7 +57,6 @@ def _elsewhere(window: Window) -> Iterator[Unchecked]:
     more = f" and {len(names) - _FEW} more" if len(names) > _FEW else ""
     verb = "is" if len(names) == 1 else "are"
     yield Unchecked(
-        _ID,
         f"{', '.join(names[:_FEW])}{more} {verb} joined to something that is not in this network namespace, and what "
         "MTU that has cannot be seen",
         calm=True,  # every host of containers has some
@@ -197,23 +194,22 @@ def _finding(
 ) -> Finding:
     large = max(interfaces, key=_mtu)
     return Finding(
-        _ID,
-        severity,
-        subject,
-        summary,
-        tuple(Value(row.interface, f"MTU of {row.interface}", row.mtu, "", large.mtu) for row in interfaces),
-        cites(*(window.cite(row, "mtu") for row in interfaces)),
-        (
+        severity=severity,
+        subject=subject,
+        summary=summary,
+        values=tuple(Value(row.interface, f"MTU of {row.interface}", row.mtu, "", large.mtu) for row in interfaces),
+        evidence=cites(*(window.cite(row, "mtu") for row in interfaces)),
+        advice=(
             *commands,
             "set it where the network is configured, too, or it is gone after a reboot",
             f"ping -M do -c 3 -s {_mtu(large) - 28} PEER   # does a full frame reach the storage peers?",
         ),
-        "full frames that arrive: ping -M do with the larger MTU, from a peer behind the smaller interface",
+        refuted_by="full frames that arrive: ping -M do with the larger MTU, from a peer behind the smaller interface",
     )
 
 
 MTU_MISMATCH = Rule(
-    _ID,
+    "mtu-mismatch",
     "the parts of a bond, bridge, VLAN or veth pair do not agree on the MTU",
     Severity.WARNING,
     _check,

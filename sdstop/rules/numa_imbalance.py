@@ -26,7 +26,7 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
         return
     unknown = [row.node for row in working if row.memory is None]
     if unknown:
-        yield Unchecked(_ID, f"the memory of {', '.join(unknown)} is not known", _SUBJECT)
+        yield Unchecked(f"the memory of {', '.join(unknown)} is not known", _SUBJECT)
     else:
         yield _memory(window, working, limits)
     for row in nodes:
@@ -49,33 +49,33 @@ def _memory(window: Window, nodes: list[NumaNode], limits: Limits) -> Verdict:
     if bare and most:
         names = ", ".join(row.node for row in bare)
         return Finding(
-            _ID,
-            Severity.WARNING,
-            _SUBJECT,
-            f"{names} has CPUs and no memory: all that its CPUs read and write comes from another node ({spread})",
-            values,
-            shown,
-            (
+            severity=Severity.WARNING,
+            subject=_SUBJECT,
+            summary=(
+                f"{names} has CPUs and no memory: all that its CPUs read and write comes from another node ({spread})"
+            ),
+            values=values,
+            evidence=shown,
+            advice=(
                 "put modules into the slots of that processor: the board's manual says which come first",
                 f"until then: numactl --cpunodebind={next(row.number for row in nodes if row.memory)} COMMAND",
             ),
-            "memory of that node that was taken offline, or is reserved: dmesg | grep -i 'node .* memory'",
+            refuted_by="memory of that node that was taken offline, or is reserved: dmesg | grep -i 'node .* memory'",
         )
     if least and most / least > limits["times"]:
         return Finding(
-            _ID,
-            Severity.INFO,
-            _SUBJECT,
-            f"nodes have unequal memory ({spread}): the smaller ones fill first, and then take from far away",
-            values,
-            shown,
-            (
+            severity=Severity.INFO,
+            subject=_SUBJECT,
+            summary=f"nodes have unequal memory ({spread}): the smaller ones fill first, and then take from far away",
+            values=values,
+            evidence=shown,
+            advice=(
                 "equal modules at every processor; a cache that fills memory (page cache, ARC) notices it first",
                 "numastat -m   # how full each node is",
             ),
-            "a machine whose load runs on the CPUs of the larger nodes alone",
+            refuted_by="a machine whose load runs on the CPUs of the larger nodes alone",
         )
-    return RuledOut(_ID, _SUBJECT, f"{len(nodes)} nodes with about as much memory ({spread})")
+    return RuledOut(_SUBJECT, f"{len(nodes)} nodes with about as much memory ({spread})")
 
 
 def _pages(window: Window, row: NumaNode, limits: Limits) -> Verdict | None:
@@ -97,7 +97,6 @@ def _pages(window: Window, row: NumaNode, limits: Limits) -> Verdict | None:
         return _far(window, row, pages, remote, limits)
     most = max(found.pages_per_second for found in known)
     return RuledOut(
-        _ID,
         row.node,
         f"{human.percent(max((found.remote or 0.0) for found in known))} % or less of {human.number(most, 0)} pages/s "
         f"went to tasks of other nodes, {human.number(max((f.foreign_per_second or 0.0) for f in known), 0)} pages/s "
@@ -112,42 +111,43 @@ def _full(window: Window, row: NumaNode, foreign: float, share: float, limits: L
         else ""
     )
     return Finding(
-        _ID,
-        Severity.WARNING,
-        row.node,
-        f"it is full: {human.percent(share)} % of the pages wanted of it come from other nodes, "
+        severity=Severity.WARNING,
+        subject=row.node,
+        summary=f"it is full: {human.percent(share)} % of the pages wanted of it come from other nodes, "
         f"{human.number(foreign, 0)} a second{free}",
-        (
+        values=(
             Value("foreign", "pages wanted here and got elsewhere", share, "ratio", limits["foreign"]),
             Value("foreign_rate", "the same, a second", foreign, "per_second", limits["pages"]),
             Value("free", "free memory of the node", row.free, "bytes"),
         ),
-        cites(window.cite(row, "foreign"), window.cite(row, "free")),
-        (
+        evidence=cites(window.cite(row, "foreign"), window.cite(row, "free")),
+        advice=(
             "numastat -m; numastat -p PROCESS   # who fills that node",
             "cat /proc/sys/vm/zone_reclaim_mode   # 1: the node is reclaimed first, with stalls",
         ),
-        "a process that was bound to this node on purpose and needs more than it has",
+        refuted_by="a process that was bound to this node on purpose and needs more than it has",
     )
 
 
 def _far(window: Window, row: NumaNode, pages: float, remote: float, limits: Limits) -> Finding:
     return Finding(
-        _ID,
-        Severity.INFO,
-        row.node,
-        f"{human.percent(remote)} % of the {human.number(pages, 0)} pages a second that are got of it go to tasks that "
-        "run on other nodes",
-        (
+        severity=Severity.INFO,
+        subject=row.node,
+        summary=(
+            f"{human.percent(remote)} % of the {human.number(pages, 0)} pages a second that are got of it go to tasks "
+            "that "
+            "run on other nodes"
+        ),
+        values=(
             Value("remote", "share of its pages that tasks on other nodes got", remote, "ratio", limits["remote"]),
             Value("pages", "pages got of it a second", pages, "per_second", limits["pages"]),
         ),
-        cites(window.cite(row, "other"), window.cite(row, "local")),
-        (
+        evidence=cites(window.cite(row, "other"), window.cite(row, "local")),
+        advice=(
             "numastat -p PROCESS   # where its memory is; ps -eo pid,psr,comm   # where it runs",
             "numactl --cpunodebind=N --membind=N COMMAND   # keep both together",
         ),
-        "memory that is interleaved on purpose (numactl --interleave)",
+        refuted_by="memory that is interleaved on purpose (numactl --interleave)",
     )
 
 

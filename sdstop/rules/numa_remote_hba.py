@@ -13,8 +13,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
-_ID = "numa-remote-hba"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     nodes = {row.number: row for row in window.rows(NumaNode).values()}
@@ -30,13 +28,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.node is not None:
             near[row.node] += disks[row.hba]
     if not near or unknown / disks.total() > 1 - limits["share"]:
-        yield Unchecked(_ID, f"the firmware does not say near which node {unknown} of {disks.total()} disks are")
+        yield Unchecked(f"the firmware does not say near which node {unknown} of {disks.total()} disks are")
         return
     node, most = near.most_common(1)[0]
     spread = ", ".join(f"node{number}: {count} disks" for number, count in sorted(near.items()))
     here = [row for row in hbas if row.node == node]
     if most / disks.total() < limits["share"]:
-        yield RuledOut(_ID, "", f"HBAs are near several nodes ({spread})")
+        yield RuledOut("", f"HBAs are near several nodes ({spread})")
         return
     bare = node in nodes and nodes[node].memory == 0
     cards = _cards(window)
@@ -45,7 +43,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if bare or crossing or len(here) > 1:
         yield _finding(window, node, here, disks, nodes, apart if crossing else [], bare=bare)
     else:
-        yield RuledOut(_ID, f"node{node}", f"1 HBA with {most} disks, which is near one node or the other")
+        yield RuledOut(f"node{node}", f"1 HBA with {most} disks, which is near one node or the other")
 
 
 def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
@@ -54,28 +52,27 @@ def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
     if row is None or row.far is None or row.node is None:
         return
     if row.far / row.irqs < limits["far"]:
-        yield RuledOut(
-            _ID, hba.hba, f"{row.irqs - row.far} of {row.irqs} interrupts go to CPUs of its own node{row.node}"
-        )
+        yield RuledOut(hba.hba, f"{row.irqs - row.far} of {row.irqs} interrupts go to CPUs of its own node{row.node}")
         return
     yield Finding(
-        _ID,
-        Severity.INFO,
-        hba.hba,
-        f"{row.far} of its {row.irqs} interrupts go to CPUs of other nodes ({row.cpus}); it is near node{row.node}",
-        (
+        severity=Severity.INFO,
+        subject=hba.hba,
+        summary=(
+            f"{row.far} of its {row.irqs} interrupts go to CPUs of other nodes ({row.cpus}); it is near node{row.node}"
+        ),
+        values=(
             Value("far", "interrupts that only CPUs of other nodes take", row.far / row.irqs, "ratio", limits["far"]),
             Value("irqs", "message interrupts that it has", row.irqs),
         ),
-        cites(window.cite(row, "far"), window.cite(row)),
-        (
+        evidence=cites(window.cite(row, "far"), window.cite(row)),
+        advice=(
             (
                 f"cd /proc/irq && grep . $(ls /sys/bus/pci/devices/{quoted(hba.hba)}/msi_irqs | sed "
                 "s,$,/effective_affinity_list,)"
             ),
             "systemctl status irqbalance   # it moves interrupts; those that the kernel manages nobody can move",
         ),
-        "interrupts that hardly ever come: /proc/interrupts counts them by CPU",
+        refuted_by="interrupts that hardly ever come: /proc/interrupts counts them by CPU",
     )
 
 
@@ -114,32 +111,31 @@ def _finding(
     taken = [found for hba in here if (found := window.get(CardInterrupts, hba.hba)) and found.far is not None]
     far, irqs = sum(found.far or 0 for found in taken), sum(found.irqs for found in taken)
     return Finding(
-        _ID,
-        Severity.WARNING if bare else Severity.INFO,
-        f"node{node}",
-        text,
-        (
+        severity=Severity.WARNING if bare else Severity.INFO,
+        subject=f"node{node}",
+        summary=text,
+        values=(
             Value("share", "share of the disks that are near this node", count / disks.total(), "ratio"),
             Value("hbas", "HBAs near this node", len(here)),
             Value("far", "share of their interrupts that other nodes take", far / irqs if irqs else None, "ratio"),
             *(Value(f"memory{number}", f"memory of {row.node}", row.memory, "bytes") for number, row in nodes.items()),
         ),
-        cites(
+        evidence=cites(
             *(window.cite(row, "node") for row in here[:4]),
             *(window.cite(row, "memory") for row in nodes.values() if bare and row.memory == 0),
             *(window.cite(row) for name in cards[:2] if (row := window.get(InterfaceNode, name)) is not None),
         ),
-        (
+        advice=(
             f"numactl --cpunodebind={node} COMMAND   # keep the work near the disks",
             f"move HBAs into slots of {others}: the board's manual says which these are",
             "numastat -n; grep . /sys/devices/system/node/node*/numastat   # other_node: how much does cross",
         ),
-        f"a load that runs on CPUs of node{node} alone, in memory of that node",
+        refuted_by=f"a load that runs on CPUs of node{node} alone, in memory of that node",
     )
 
 
 NUMA_REMOTE_HBA = Rule(
-    _ID,
+    "numa-remote-hba",
     "all disks are near one NUMA node of several",
     Severity.WARNING,
     _check,

@@ -12,8 +12,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
-_ID = "path-mtu-shrunk"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     smaller: dict[str, list[PathMtu]] = {}
@@ -26,7 +24,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if lost is not None and lost >= limits["probes"] and not smaller:
         yield _probing(window, lost, limits)
     elif not smaller:
-        yield RuledOut(_ID, "paths", f"{len(window.rows(PathMtu))} learnt, none below the MTU of its interface")
+        yield RuledOut("paths", f"{len(window.rows(PathMtu))} learnt, none below the MTU of its interface")
 
 
 def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Limits) -> Finding:
@@ -40,12 +38,11 @@ def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Li
     more = len(matter or paths) - 3
     lost = _probes_lost(window)
     return Finding(
-        _ID,
-        Severity.WARNING if matter else Severity.INFO,
-        interface,
-        f"packets to {shown}{f' and {more} more' if more > 0 else ''} must not exceed {worst.mtu} bytes, "
+        severity=Severity.WARNING if matter else Severity.INFO,
+        subject=interface,
+        summary=f"packets to {shown}{f' and {more} more' if more > 0 else ''} must not exceed {worst.mtu} bytes, "
         f"{interface} sends up to {full}",
-        (
+        values=(
             Value("mtu", "learnt path MTU", worst.mtu, "", full * (1 - limits["loss"])),
             Value("interface_mtu", f"MTU of {interface}", full),
             Value("destinations", "destinations", len(paths)),
@@ -53,13 +50,16 @@ def _shrunk(window: Window, interface: str, paths: Sequence[PathMtu], limits: Li
             Value("probes", "large TCP probes lost meanwhile", lost),
             Value("expires", "forgotten in", worst.expires, "seconds"),
         ),
-        cites(
+        evidence=cites(
             *(window.cite(path) for path in (matter or paths)[:2]),
             window.cite(worst, "interface_mtu"),
         ),
-        tuple(_advice(worst, interface, full, matters=bool(matter))),
-        f"ip route get {quoted(worst.destination)} without `mtu` after ten minutes of traffic: then it was a passing "
-        "detour",
+        advice=tuple(_advice(worst, interface, full, matters=bool(matter))),
+        refuted_by=(
+            f"ip route get {quoted(worst.destination)} without `mtu` after ten minutes of traffic: then it was a "
+            "passing "
+            "detour"
+        ),
     )
 
 
@@ -102,24 +102,25 @@ def _probes_lost(window: Window) -> int | None:
 def _probing(window: Window, lost: int, limits: Limits) -> Finding:
     row = next(iter(window.rows(Tcp).values()))
     return Finding(
-        _ID,
-        Severity.INFO,
-        "tcp",
-        f"TCP lost {lost} probes of larger packets in {human.duration(window.seconds)} and no path MTU was learnt: "
-        "some path may swallow large packets without a word",
-        (Value("probes", "large TCP probes lost", lost, "", limits["probes"]),),
-        cites(window.cite(row, "mtu_probe_failures")),
-        (
+        severity=Severity.INFO,
+        subject="tcp",
+        summary=(
+            f"TCP lost {lost} probes of larger packets in {human.duration(window.seconds)} and no path MTU was learnt: "
+            "some path may swallow large packets without a word"
+        ),
+        values=(Value("probes", "large TCP probes lost", lost, "", limits["probes"]),),
+        evidence=cites(window.cite(row, "mtu_probe_failures")),
+        advice=(
             "ss -tino state established   # connections whose pmtu or mss is small against their advmss",
             "cat /proc/sys/net/ipv4/tcp_mtu_probing   # 2 probes always, and then loses some by design",
         ),
-        "tcp_mtu_probing at 2 and probes that arrive as well: then this is how it finds the size",
-        0.5,
+        refuted_by="tcp_mtu_probing at 2 and probes that arrive as well: then this is how it finds the size",
+        confidence=0.5,
     )
 
 
 PATH_MTU_SHRUNK = Rule(
-    _ID,
+    "path-mtu-shrunk",
     "the kernel learnt that a path takes smaller packets than its interface sends",
     Severity.WARNING,
     _check,

@@ -11,7 +11,6 @@ from sdstop.core.shell import quoted
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
-_ID = "pcie-degraded"
 _VIRTIO = "1af4:"
 """Vendor of what hypervisors make up: its link is no wire."""
 
@@ -26,10 +25,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         if (row.port_device_id or "").startswith(_HYPERVISORS):
             made_up = "the port above it is made up by a hypervisor: what the slot can is not seen"
-            yield Unchecked(_ID, made_up, row.hba, calm=True)
+            yield Unchecked(made_up, row.hba, calm=True)
             continue
         if row.port_max_speed is None or row.port_max_width is None or row.max_speed is None or row.max_width is None:
-            yield Unchecked(_ID, "what both ends of its link can is not known", row.hba)
+            yield Unchecked("what both ends of its link can is not known", row.hba)
             continue
         lanes, speed = min(row.max_width, row.port_max_width), min(row.max_speed, row.port_max_speed)
         narrow = row.width is not None and row.width < lanes
@@ -37,9 +36,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if narrow or slow:
             yield _finding(window, row, lanes, speed, limits, narrow=narrow)
         elif row.width is None or row.speed is None:
-            yield Unchecked(_ID, "of its link only half is said", row.hba)
+            yield Unchecked("of its link only half is said", row.hba)
         else:
-            yield RuledOut(_ID, row.hba, f"{_said(row.speed, row.width)}, as both ends allow")
+            yield RuledOut(row.hba, f"{_said(row.speed, row.width)}, as both ends allow")
 
 
 def _said(speed: float | None, width: int | None) -> str:
@@ -69,32 +68,33 @@ def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits,
     doubt = "" if sure else "; idle links may be slow to save power: it counts when it stays so under load"
     disks = sum(1 for path in window.rows(DiskPath).values() if path.hba == row.hba)
     return Finding(
-        _ID,
-        Severity.WARNING if sure else Severity.INFO,
-        row.hba,
-        f"its link runs at {now}, both ends allow {best}; {disks} disks are behind it ({row.kind}){doubt}",
-        (
+        severity=Severity.WARNING if sure else Severity.INFO,
+        subject=row.hba,
+        summary=f"its link runs at {now}, both ends allow {best}; {disks} disks are behind it ({row.kind}){doubt}",
+        values=(
             Value("width", "lanes in use", row.width, "", float(lanes)),
             Value("speed", "transfers per second of a lane", row.speed, "per_second", speed),
             Value("disks", "disks behind it", disks),
         ),
-        cites(
+        evidence=cites(
             *(
                 window.cite(row, name)
                 for name in ("width", "max_width", "port_max_width", "speed", "max_speed", "port_max_speed")
             )
         ),
-        (
+        advice=(
             f"lspci -vv -s {quoted(row.hba)} | grep -E 'LnkCap|LnkSta'   # and of the port above, {quoted(row.port)}",
             "seat the card anew, try another slot; in a slot that is shared or wired narrower the board sets the limit",
         ),
-        "a board that wires fewer lanes to this slot than its port can: its manual says so, the port does not",
+        refuted_by=(
+            "a board that wires fewer lanes to this slot than its port can: its manual says so, the port does not"
+        ),
         confidence=None if sure else 0.3,
     )
 
 
 PCIE_DEGRADED = Rule(
-    _ID,
+    "pcie-degraded",
     "the PCI Express link of an HBA or NVMe drive runs below what both of its ends allow",
     Severity.WARNING,
     _check,

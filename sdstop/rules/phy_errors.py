@@ -27,14 +27,14 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     for owner, phys in sorted(by_owner.items()):
         expander = window.get(SasExpander, owner)
         if expander is not None and expander.state in {"no answer", "not asked"}:
-            yield Unchecked(_ID, _unasked(expander), owner)
+            yield Unchecked(_unasked(expander), owner)
             continue
         yield from _changing(window, expander, limits)
         counted = [row for row in phys if any(getattr(row, name) is not None for name in COUNTERS)]
         if counted:
             yield from _judge(window, owner, counted, limits)
         elif any(row.state == "up" for row in phys):
-            yield Unchecked(_ID, "its driver does not say the error counters of its phys", owner)
+            yield Unchecked("its driver does not say the error counters of its phys", owner)
 
 
 def _unasked(expander: SasExpander) -> str:
@@ -52,22 +52,24 @@ def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> I
     if grown.changes < limits["changes"] or hourly < limits["changes_per_hour"]:
         return
     yield Finding(
-        _ID,
-        Severity.WARNING,
-        f"{expander.expander}/changes",
-        f"{grown.changes} changes of links behind it in {human.duration(grown.seconds)} although as many as before are "
-        "up: one of them goes and comes again",
-        (
+        severity=Severity.WARNING,
+        subject=f"{expander.expander}/changes",
+        summary=(
+            f"{grown.changes} changes of links behind it in {human.duration(grown.seconds)} although as many as "
+            "before are "
+            "up: one of them goes and comes again"
+        ),
+        values=(
             Value("changes", "changes since the reading before", grown.changes, "", limits["changes"]),
             Value("per_hour", "changes an hour", hourly, "", limits["changes_per_hour"]),
             Value("links", "phys with something attached", expander.links),
         ),
-        cites(window.cite(expander, "changes")),
-        (
+        evidence=cites(window.cite(expander, "changes")),
+        advice=(
             f"smp_rep_phy_err_log -p PHY /dev/bsg/{quoted(expander.expander)}   # of each phy: which one counts errors",
             "journalctl -k | grep -E 'sas|end_device|mpt3sas'   # which device was removed and added",
         ),
-        "drives or enclosures that were plugged, pulled or reset between the two readings",
+        refuted_by="drives or enclosures that were plugged, pulled or reset between the two readings",
     )
 
 
@@ -86,7 +88,7 @@ def _judge(window: Window, owner: str, phys: list[SasPhy], limits: Limits) -> It
     if marked:
         yield _past(window, owner, marked, len(phys), waits, limits)
     elif len(quiet) == len(phys):
-        yield RuledOut(_ID, owner, f"0 errors on its {len(phys)} phys that are asked")
+        yield RuledOut(owner, f"0 errors on its {len(phys)} phys that are asked")
 
 
 def _new(errors: SasPhyActivity, counter: str) -> int:
@@ -127,18 +129,20 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
     where = row.attached or "what is attached"
     grown = [name for name in COUNTERS if _new(errors, name)]
     return Finding(
-        _ID,
-        severity,
-        row.phy,
-        f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)} on the link of {row.owner} to {where}",
-        (
+        severity=severity,
+        subject=row.phy,
+        summary=(
+            f"{', '.join(filter(None, parts))} in {human.duration(errors.seconds)} on the link of {row.owner} to "
+            f"{where}"
+        ),
+        values=(
             Value("damaged", "damaged words since the reading before", damaged, "", limits["count"]),
             Value("per_hour", "damaged words an hour", hourly, "", limits["per_hour"]),
             Value("lost", "times that sync was lost or a reset failed", lost + resets, "", limits["lost"]),
             *(Value(name, f"{name.replace('_', ' ')}, in all", getattr(row, name)) for name in COUNTERS),
         ),
-        cites(*(window.cite(row, name) for name in grown)),
-        (
+        evidence=cites(*(window.cite(row, name) for name in grown)),
+        advice=(
             (
                 f"the cable and plugs between {phrase(row.owner)} and {phrase(where)}; several phys of one "
                 "port: the cable; one: the slot"
@@ -146,7 +150,9 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
             f"smartctl -l sasphy DEVICE   # the drive's own count, of {phrase(where)}: which end receives badly",
             f"grep . /sys/class/sas_phy/{quoted(row.phy)}/*_count   # again after it was plugged anew",
         ),
-        "a drive, cable or expander that was plugged or reset between the two readings: links count errors then",
+        refuted_by=(
+            "a drive, cable or expander that was plugged or reset between the two readings: links count errors then"
+        ),
     )
 
 
@@ -157,23 +163,24 @@ def _past(window: Window, owner: str, marked: list[SasPhy], asked: int, waits: l
     many = total >= limits["total"] and worst in waits
     when = "whether they grow is known after the next reading" if waits else "few or none of them new"
     return Finding(
-        _ID,
-        Severity.WARNING if many else Severity.INFO,
-        owner,
-        f"{len(marked)} of {asked} phys have counted errors, at most {human.number(total)} ({worst.phy}); {when}",
-        (
+        severity=Severity.WARNING if many else Severity.INFO,
+        subject=owner,
+        summary=(
+            f"{len(marked)} of {asked} phys have counted errors, at most {human.number(total)} ({worst.phy}); {when}"
+        ),
+        values=(
             Value("phys", "phys with errors", len(marked)),
             Value("worst", f"largest counter, of {worst.phy}", total, "", limits["total"]),
             *(Value(row.phy, f"largest counter of {row.phy}", _total(row)) for row in marked[:16] if row is not worst),
         ),
-        cites(window.cite(worst, field)),
-        (
+        evidence=cites(window.cite(worst, field)),
+        advice=(
             (
                 f"cat /sys/class/sas_phy/{quoted(worst.phy)}/{{negotiated_linkrate,invalid_dword_count}}"
                 "   # now, and in an hour"
             ),
         ),
-        "counters that grow: then the link receives badly now",
+        refuted_by="counters that grow: then the link receives badly now",
         totals=True,
     )
 

@@ -11,8 +11,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, Limit
 
-_ID = "qos-multiplied"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for every in mappings(window):
@@ -21,7 +19,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not held or held[0].limit.kind == CGROUP:
             continue
         if len(held) < limits["mappings"]:
-            yield RuledOut(_ID, f"vol:{volume}", f"{len(held)} of {len(every)} mappings has a limit")
+            yield RuledOut(f"vol:{volume}", f"{len(held)} of {len(every)} mappings has a limit")
         else:
             yield _finding(window, volume, held, limits)
 
@@ -43,19 +41,18 @@ def _finding(window: Window, volume: str, held: Sequence[Limiting], limits: Limi
     )
     now = f"; it does {human.number(over)} times what one limit allows" if beyond else ""
     return Finding(
-        _ID,
-        Severity.WARNING if beyond else Severity.INFO,
-        f"vol:{volume}",
-        f"each of {len(rows)} mappings has the limit for itself: together they may do {together}{now}",
-        (
+        severity=Severity.WARNING if beyond else Severity.INFO,
+        subject=f"vol:{volume}",
+        summary=f"each of {len(rows)} mappings has the limit for itself: together they may do {together}{now}",
+        values=(
             Value("mappings", "mappings with a limit", len(rows), "", limits["mappings"]),
             Value("iops", "requests that all may do", iops, "per_second"),
             Value("bandwidth", "bytes that all may do", moved, "bytes_per_second"),
             Value("over", "used by all, of the largest limit of one", over, "ratio", 1 + limits["over"]),
         ),
-        cites(*(window.cite(row) for row in rows[:3])),
-        ("divide the limit by the number of clients that use the volume at once, or map it to one only",),
-        "a limit that is meant for each client",
+        evidence=cites(*(window.cite(row) for row in rows[:3])),
+        advice=("divide the limit by the number of clients that use the volume at once, or map it to one only",),
+        refuted_by="a limit that is meant for each client",
     )
 
 
@@ -78,7 +75,7 @@ def _used(held: Sequence[Limiting]) -> tuple[float | None, float | None]:
 
 
 QOS_MULTIPLIED = Rule(
-    _ID,
+    "qos-multiplied",
     "a volume's limit holds for each of its mappings, so that all of them may do it several times",
     Severity.WARNING,
     _check,

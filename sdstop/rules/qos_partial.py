@@ -10,7 +10,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, RBD, Limit
 
-_ID = "qos-partial"
 _NAMED = 3
 
 
@@ -27,11 +26,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not meant:
             continue
         if len(rows) - len(free) - len(held):
-            yield Unchecked(_ID, "of some of its mappings it is not told whether they have a limit", subject)
+            yield Unchecked("of some of its mappings it is not told whether they have a limit", subject)
         elif len(free) >= limits["mappings"]:
             yield _finding(window, subject, rows, free, _load(every), limits)
         elif len(rows) > 1 or rows[0].kind == RBD:
-            yield RuledOut(_ID, subject, f"all of its {len(rows)} mappings have a limit that holds")
+            yield RuledOut(subject, f"all of its {len(rows)} mappings have a limit that holds")
 
 
 def _load(every: Sequence[Limiting]) -> str:
@@ -53,26 +52,25 @@ def _finding(
             f"{len(rows) - len(free)} of {len(rows)} mappings have a limit, {names} has none and may take all{load}"
         )
     return Finding(
-        _ID,
-        Severity.WARNING,
-        subject,
-        summary,
-        (
+        severity=Severity.WARNING,
+        subject=subject,
+        summary=summary,
+        values=(
             Value("free", "mappings without a limit that holds", len(free), "", limits["mappings"]),
             Value("mappings", "mappings", len(rows)),
         ),
-        cites(*(window.cite(row) for row in (*free[:2], *(row for row in rows if row not in free))[:3])),
-        (
+        evidence=cites(*(window.cite(row) for row in (*free[:2], *(row for row in rows if row not in free))[:3])),
+        advice=(
             "set the limit for every client, and again whenever the volume is mapped to another: a new mapping has none"
             if not unheld
             else "limit the client's control group (io.max) on the block device instead",
         ),
-        "clients that are meant to have no limit",
+        refuted_by="clients that are meant to have no limit",
     )
 
 
 QOS_PARTIAL = Rule(
-    _ID,
+    "qos-partial",
     "a volume's limit holds for some of its mappings and not for others",
     Severity.WARNING,
     _check,

@@ -11,8 +11,6 @@ from sdstop.core.finding import Finding, Limits, Rule, Severity, Value, Verdict,
 from sdstop.core.history import Window
 from sdstop.readings.rebuild import Rebuild
 
-_ID = "rebuild-running"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
@@ -27,14 +25,13 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 def _waiting(window: Window, known: Rebuilding) -> Finding:
     row = known.rebuild
     return Finding(
-        _ID,
-        Severity.INFO,
-        known.name,
-        f"the {known.what} {known.advice.waits[row.state]}",
-        (Value("state", "state", row.state), Value("progress", "done", row.progress, "progress")),
-        cites(window.cite(row), window.cite(row, "operation")),
-        known.lines(known.advice.waiting.get(row.state, "")),
-        f"a line of progress in {known.lines(known.advice.shown)[0]}",
+        severity=Severity.INFO,
+        subject=known.name,
+        summary=f"the {known.what} {known.advice.waits[row.state]}",
+        values=(Value("state", "state", row.state), Value("progress", "done", row.progress, "progress")),
+        evidence=cites(window.cite(row), window.cite(row, "operation")),
+        advice=known.lines(known.advice.waiting.get(row.state, "")),
+        refuted_by=f"a line of progress in {known.lines(known.advice.shown)[0]}",
     )
 
 
@@ -54,11 +51,10 @@ def _running(window: Window, known: Rebuilding) -> Finding:
         when = f"{human.quantity(pace.rate, 'bytes_per_second')}{turns.get(pace.trend or Trend.STEADY, '')}, "
         when += f"done {eta_words(pace)}"
     return Finding(
-        _ID,
-        Severity.INFO,
-        known.name,
-        f"{known.what} {known.done} % done, {when}",
-        (
+        severity=Severity.INFO,
+        subject=known.name,
+        summary=f"{known.what} {known.done} % done, {when}",
+        values=(
             Value("progress", "done", row.progress, "progress"),
             Value("rate", "speed seen", rate, "bytes_per_second", row.speed_max),
             Value("eta", "remaining, at the speed seen", pace.eta if pace else None, "seconds"),
@@ -69,10 +65,10 @@ def _running(window: Window, known: Rebuilding) -> Finding:
             Value("kernel_eta", f"remaining, as {_teller(known)} reports", row.remaining, "seconds"),
             Value("seen", "watched for", pace.seconds if pace else None, "seconds"),
         ),
-        cites(window.cite(row), window.cite(row, "operation")),
-        () if row.operation in REPAIRS or not known.advice.end else _end(known),
-        "progress that does not move any more (rebuild-stalled says so)",
-        pace.confidence if pace is not None else None,
+        evidence=cites(window.cite(row), window.cite(row, "operation")),
+        advice=() if row.operation in REPAIRS or not known.advice.end else _end(known),
+        refuted_by="progress that does not move any more (rebuild-stalled says so)",
+        confidence=pace.confidence if pace is not None else None,
     )
 
 
@@ -85,7 +81,7 @@ def _end(known: Rebuilding) -> tuple[str, ...]:
 
 
 REBUILD_RUNNING = Rule(
-    _ID,
+    "rebuild-running",
     "a rebuild or a data check is under way: progress, speed, own estimate of its end",
     Severity.INFO,
     _check,

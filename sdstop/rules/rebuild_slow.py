@@ -18,8 +18,6 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild, folder
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
-_ID = "rebuild-slow"
-
 
 class _Cause(Struct, frozen=True):
     """What limits it, what to do about it, and what was looked at and is not it."""
@@ -38,7 +36,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if row.state != "running" or row.operation not in REPAIRS or known.stands or known.at_end:
             continue
         if pace is None or pace.rate is None or pace.eta is None or pace.seconds < limits["seconds"]:
-            yield Unchecked(_ID, f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
+            yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
         elif pace.eta > limits["longest"]:
             yield _slow(window, known, pace, limits, f"done {eta_words(pace)}")
         elif _idle(known, pace, limits):
@@ -46,7 +44,6 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _slow(window, known, pace, limits, f"its busiest member is only {human.percent(busy)} % busy")
         else:
             yield RuledOut(
-                _ID,
                 known.name,
                 f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')} is done {eta_words(pace)}",
             )
@@ -65,11 +62,10 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
     busiest = known.busiest
     activity = window.get(DiskActivity, cause.device) if cause.device else None
     return Finding(
-        _ID,
-        Severity.WARNING,
-        known.name,
-        f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')}, {why}; {cause.text}",
-        (
+        severity=Severity.WARNING,
+        subject=known.name,
+        summary=f"{known.what} at {human.quantity(pace.rate, 'bytes_per_second')}, {why}; {cause.text}",
+        values=(
             Value("eta", "remaining, at the speed seen", pace.eta, "seconds", limits["longest"]),
             Value("rate", "speed seen", pace.rate, "bytes_per_second"),
             Value("progress", "done", row.progress, "progress"),
@@ -84,16 +80,16 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
             Value("ruled_out", "not the cause", "; ".join(cause.ruled_out) or None),
             *((Value("unknown", "could not be looked at", "; ".join(cause.unknown)),) if cause.unknown else ()),
         ),
-        cites(
+        evidence=cites(
             window.cite(row),
             window.cite(row, "speed_max"),
             window.cite(row, "speed_min"),
             window.cite(activity) if activity is not None else None,
             *(window.cite(reading, field) for reading, field in cause.readings),
         ),
-        cause.advice,
-        "a higher speed over the next minutes: this is what it will take at the speed seen",
-        pace.confidence,
+        advice=cause.advice,
+        refuted_by="a higher speed over the next minutes: this is what it will take at the speed seen",
+        confidence=pace.confidence,
     )
 
 
@@ -196,7 +192,7 @@ def _slowest(loads: tuple[DeviceLoad, ...], limits: Limits) -> DeviceLoad | None
 
 
 REBUILD_SLOW = Rule(
-    _ID,
+    "rebuild-slow",
     "a rebuild will take too long, or goes far slower than its disks allow",
     Severity.WARNING,
     _check,

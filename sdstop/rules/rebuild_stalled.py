@@ -13,8 +13,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.rebuild import Rebuild, folder
 
-_ID = "rebuild-stalled"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in rebuildings(window):
@@ -22,12 +20,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if known.rebuild.state != "running" or known.rebuild.operation not in REPAIRS:
             continue
         if pace is None:
-            yield Unchecked(_ID, f"{_teller(known)} does not say how much is done", known.name)
+            yield Unchecked(f"{_teller(known)} does not say how much is done", known.name)
         elif known.stood(limits["pause"], limits["pauses"], limits["readings"], limits["stalled"]):
             yield _stalled(window, known, pace, limits)
         elif pace.moved > 0:
             yield RuledOut(
-                _ID,
                 known.name,
                 f"the {known.what} moved on by {human.quantity(pace.moved, 'bytes')} in "
                 f"{human.duration(pace.seconds)}, at rest {human.duration(max(pace.longest_pause, pace.unchanged))} "
@@ -35,13 +32,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             )
         elif known.patience == math.inf:
             yield Unchecked(
-                _ID,
                 f"{_teller(known)} tells it in steps of {human.quantity(known.rebuild.step, 'bytes')} and no speed",
                 known.name,
             )
         else:
             yield Unchecked(
-                _ID,
                 f"no progress yet in {human.duration(pace.seconds)} of frames; it takes "
                 f"{human.duration(max(limits['pause'], known.patience))} to call that a stall",
                 known.name,
@@ -57,11 +52,10 @@ def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> F
     certain = certain or pace.unchanged >= limits["stalled"]
     atleast = "" if pace.moved else "at least "
     return Finding(
-        _ID,
-        Severity.CRITICAL if certain else Severity.WARNING,
-        known.name,
-        f"{known.what} stands at {known.done} % for {atleast}{human.duration(pace.unchanged)}: {cause}",
-        (
+        severity=Severity.CRITICAL if certain else Severity.WARNING,
+        subject=known.name,
+        summary=f"{known.what} stands at {known.done} % for {atleast}{human.duration(pace.unchanged)}: {cause}",
+        values=(
             Value("unchanged", "no progress for", pace.unchanged, "seconds", limits["pause"]),
             Value("longest_pause", "longest rest before", pace.longest_pause, "seconds"),
             Value("progress", "done", row.progress, "progress"),
@@ -73,14 +67,14 @@ def _stalled(window: Window, known: Rebuilding, pace: Pace, limits: Limits) -> F
                 "bytes_per_second",
             ),
         ),
-        cites(
+        evidence=cites(
             window.cite(row),
             window.cite(row, "completed"),
             window.cite(row, "operation"),
             window.cite(row, "stop") if row.stop is not None else None,
         ),
-        advice,
-        _refuted(known),
+        advice=advice,
+        refuted_by=_refuted(known),
     )
 
 
@@ -137,7 +131,7 @@ def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool
 
 
 REBUILD_STALLED = Rule(
-    _ID,
+    "rebuild-stalled",
     "a rebuild that claims to run makes no progress",
     Severity.CRITICAL,
     _check,

@@ -12,7 +12,6 @@ from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 
-_ID = "rebuild-throttled"
 _HELD = REPAIRS | {"rebalance"}
 
 
@@ -24,15 +23,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         limit = held(known, limits["near"], limits["least"], limits["busy"])
         if row.speed_max is None and row.speed_min is None:
             if row.kind != "zfs":  # which has none: what holds it back are shares of queues
-                yield Unchecked(_ID, "its speed limits are not known", known.name)
+                yield Unchecked("its speed limits are not known", known.name)
         elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
-            yield Unchecked(_ID, f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
+            yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
         elif not known.loads and (row.kind == "md" or row.devices):
-            yield Unchecked(_ID, "the load of its members is not known", known.name)
+            yield Unchecked("the load of its members is not known", known.name)
         elif limit is not None:
             yield _throttled(window, known, limit, _severity(known, limits))
         else:
-            yield RuledOut(_ID, known.name, _good(known, pace.rate))
+            yield RuledOut(known.name, _good(known, pace.rate))
 
 
 def _good(known: Rebuilding, rate: float) -> str:
@@ -71,26 +70,25 @@ def _throttled(window: Window, known: Rebuilding, limit: SpeedLimit, severity: S
         room = None
     row = window.get(DiskActivity, device) if device else None
     return Finding(
-        _ID,
-        severity,
-        known.name,
-        summary,
-        (
+        severity=severity,
+        subject=known.name,
+        summary=summary,
+        values=(
             Value("rate", "speed seen", rate, "bytes_per_second", float(limit.limit)),
             Value("limit", f"speed limit ({limit.which})", limit.limit, "bytes_per_second"),
             Value("busy", f"busy time of {device}" if device else "busy time", busy, "ratio"),
             Value("room", "what the members might do", room, "bytes_per_second"),
             Value("foreground", "other I/O on the array", known.own.bytes if known.own else None, "bytes_per_second"),
         ),
-        cites(
+        evidence=cites(
             window.cite(known.rebuild),
             window.cite(known.rebuild, f"speed_{limit.which}"),
             window.cite(row) if row is not None else None,
         ),
-        _advice(limit, known, rate),
-        "a speed that stays the same when the limit is raised",
-        known.pace.confidence if known.pace is not None else None,
-        (f"rebuild-slow:{known.name}",),
+        advice=_advice(limit, known, rate),
+        refuted_by="a speed that stays the same when the limit is raised",
+        confidence=known.pace.confidence if known.pace is not None else None,
+        explains=(f"rebuild-slow:{known.name}",),
     )
 
 
@@ -107,7 +105,7 @@ def _advice(limit: SpeedLimit, known: Rebuilding, rate: float) -> tuple[str, ...
 
 
 REBUILD_THROTTLED = Rule(
-    _ID,
+    "rebuild-throttled",
     "a rebuild is held back by a speed limit",
     Severity.WARNING,
     _check,

@@ -12,7 +12,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterDevice
 
-_ID = "rmcache-on-flash"
 _FLASH = frozenset({"SSD", "NVMe", "NVME"})
 
 
@@ -21,15 +20,15 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for pool in window.rows(ScaleioPool).values():
         media = pool.media or _seen(window, pool)
         if pool.rmcache == "off":
-            yield RuledOut(_ID, pool.name, "the RAM read cache is off for this pool")
+            yield RuledOut(pool.name, "the RAM read cache is off for this pool")
         elif pool.rmcache is None:
-            yield Unchecked(_ID, "whether its RAM read cache is on is not told", pool.name)
+            yield Unchecked("whether its RAM read cache is on is not told", pool.name)
         elif media is None:
-            yield Unchecked(_ID, "whether its devices are flash is not told", pool.name)
+            yield Unchecked("whether its devices are flash is not told", pool.name)
         elif media not in _FLASH:
-            yield RuledOut(_ID, pool.name, f"its devices are {media}: a read cache in RAM has its use")
+            yield RuledOut(pool.name, f"its devices are {media}: a read cache in RAM has its use")
         elif pool.rmcache_nodes == 0:
-            yield RuledOut(_ID, pool.name, "the RAM read cache is off on all of its nodes")
+            yield RuledOut(pool.name, "the RAM read cache is off on all of its nodes")
         else:
             yield _found(window, pool, media)
 
@@ -48,31 +47,33 @@ def _found(window: Window, pool: ScaleioPool, media: str) -> Finding:
     memory = f", {human.quantity(pool.rmcache_size, 'bytes')} in all" if pool.rmcache_size else ""
     area = pool.pool.rpartition("/")[2]
     return Finding(
-        _ID,
-        Severity.WARNING,
-        pool.name,
-        f"the RAM read cache is on{where}{memory}, and the devices are {media}: it answers hardly faster, takes memory "
-        "and CPU, and slows down once it is full (seen: about 10 % of IOPS)",
-        (
+        severity=Severity.WARNING,
+        subject=pool.name,
+        summary=(
+            f"the RAM read cache is on{where}{memory}, and the devices are {media}: it answers hardly faster, takes "
+            "memory "
+            "and CPU, and slows down once it is full (seen: about 10 % of IOPS)"
+        ),
+        values=(
             Value("rmcache", "RAM read cache of the pool", pool.rmcache),
             Value("nodes", "nodes with it", nodes, "", 0),
             Value("media", "devices", media),
             Value("memory", "memory for it", pool.rmcache_size, "bytes"),
         ),
-        cites(window.cite(pool, "rmcache")),
-        (
+        evidence=cites(window.cite(pool, "rmcache")),
+        advice=(
             (
                 f"scli --set_rmcache_usage --protection_domain_name DOMAIN --storage_pool_name {quoted(area)} "
                 "--dont_use_rmcache"
             ),
             "measure before and after, with the same load, for some minutes: what is lost shows once the cache is full",
         ),
-        "a load that is slower without it",
+        refuted_by="a load that is slower without it",
     )
 
 
 RMCACHE_ON_FLASH = Rule(
-    _ID,
+    "rmcache-on-flash",
     "ScaleIO's RAM read cache is on in front of flash",
     Severity.WARNING,
     _check,

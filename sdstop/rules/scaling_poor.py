@@ -13,7 +13,6 @@ from sdstop.core.history import Window
 from sdstop.core.text import added
 from sdstop.readings.cluster import Cluster, ClusterClient
 
-_ID = "scaling-poor"
 _ACTIVE = 0.2
 """Share of the busiest client's requests from which another one counts as active."""
 
@@ -39,7 +38,7 @@ def _of_cluster(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Ve
     if single is None or many is None or many.clients == 1:
         return  # one client and several were not both seen: there is nothing to compare
     if single.queue is None or many.queue is None:
-        yield Unchecked(_ID, "the clients' waits are not told: whether they wanted more is not known", cluster.cluster)
+        yield Unchecked("the clients' waits are not told: whether they wanted more is not known", cluster.cluster)
         return
     efficiency = many.total / (many.clients * single.total)
     told = (
@@ -47,9 +46,9 @@ def _of_cluster(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Ve
         f"{human.percent(efficiency)} % of {many.clients} times as much"
     )
     if many.queue < single.queue * limits["queue"]:
-        yield RuledOut(_ID, cluster.cluster, f"{told}; but each wanted less than the one alone")
+        yield RuledOut(cluster.cluster, f"{told}; but each wanted less than the one alone")
     elif efficiency >= limits["efficiency"]:
-        yield RuledOut(_ID, cluster.cluster, told)
+        yield RuledOut(cluster.cluster, told)
     else:
         yield _found(window, cluster, single, many, efficiency, told, limits)
 
@@ -98,12 +97,12 @@ def _found(
     busiest = sorted(rows, key=lambda row: -((row.reads or 0.0) + (row.writes or 0.0)))[:2]
     gain = many.total / single.total - 1
     return Finding(
-        _ID,
-        Severity.WARNING,
-        cluster.cluster,
-        f"{told}; {many.clients} clients give {human.percent(gain)} % more than one, though each waits for as many "
-        "requests",
-        (
+        severity=Severity.WARNING,
+        subject=cluster.cluster,
+        summary=(f"{told}; {many.clients} clients give {human.percent(gain)} % more than one, though each waits for "
+        "as many "
+        "requests"),
+        values=(
             Value("efficiency", "share of what so many clients would get if each got as much", efficiency, "ratio",
                   limits["efficiency"]),
             Value("single", "requests of one client alone", single.total, "per_second"),
@@ -112,18 +111,18 @@ def _found(
             Value("single_queue", "requests that the one had outstanding", single.queue, ""),
             Value("queue", "requests that each had outstanding", many.queue, ""),
         ),
-        cites(*(window.cite(row, "reads") for row in busiest), window.cite(cluster)),
-        (
+        evidence=cites(*(window.cite(row, "reads") for row in busiest), window.cite(cluster)),
+        advice=(
             "which resource is full while all work? the nodes' CPU, NICs and devices: sdstop on each node",
             "rmcache-on-flash, volume-qos-saturated and link-saturated first: they limit all clients alike",
             "try more devices or nodes in the pool, and more volumes: one queue of each SDS may be what is full",
         ),
-        "clients that wanted less, or other sizes of requests, when they worked together",
+        refuted_by="clients that wanted less, or other sizes of requests, when they worked together",
     )  # fmt: skip
 
 
 SCALING_POOR = Rule(
-    _ID,
+    "scaling-poor",
     "several clients of a cluster together get hardly more than one alone",
     Severity.WARNING,
     _check,

@@ -15,21 +15,19 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.disk import DiskActivity
 
-_ID = "slow-stripe-member"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for striped in striped_arrays(window, limits):
         name = striped.array.array
         spread = striped.verdict
         if spread is None:
-            yield Unchecked(_ID, striped.unchecked, name)
+            yield Unchecked(striped.unchecked, name)
         elif spread.wait is not None and spread.kind is StripePattern.SLOW:
             yield _slow(window, striped, spread.wait, limits)
         elif (disks := sum(map(len, striped.columns))) < FEWEST:
-            yield Unchecked(_ID, f"{disks} members are too few to tell which of them is slow", name, calm=True)
+            yield Unchecked(f"{disks} members are too few to tell which of them is slow", name, calm=True)
         else:
-            yield RuledOut(_ID, name, _good(striped, limits))
+            yield RuledOut(name, _good(striped, limits))
 
 
 def _good(striped: Striped, limits: Limits) -> str:
@@ -61,19 +59,18 @@ def _slow(window: Window, striped: Striped, wait: Wait, limits: Limits) -> Findi
     row = window.get(DiskActivity, wait.disk)
     busy = row.busy if row is not None else None
     return Finding(
-        _ID,
-        Severity.CRITICAL if times >= 3 * limits["slow_wait"] else Severity.WARNING,
-        f"{name}/{wait.disk}",
-        f"{wait.disk} answers {wait.requests} in {human.wait(wait.seconds)} ms, its peers in "
+        severity=Severity.CRITICAL if times >= 3 * limits["slow_wait"] else Severity.WARNING,
+        subject=f"{name}/{wait.disk}",
+        summary=f"{wait.disk} answers {wait.requests} in {human.wait(wait.seconds)} ms, its peers in "
         f"{human.wait(wait.peers)} ms, at an equal share of I/O: the array waits for it",
-        (
+        values=(
             Value("wait", f"wait of {wait.requests}", wait.seconds, "seconds"),
             Value("peers", "the peers' median", wait.peers, "seconds"),
             Value("times", "times as long", times, "", limits["slow_wait"]),
             Value("busy", "busy", busy, "ratio"),
         ),
-        cites(window.cite(row) if row is not None else None, window.cite(striped.array)),
-        (
+        evidence=cites(window.cite(row) if row is not None else None, window.cite(striped.array)),
+        advice=(
             f"smartctl -x /dev/{quoted(wait.disk)}   # pending or reallocated sectors, CRC errors, recovery time",
             f"journalctl -k | grep -w {operand(wait.disk)}   # resets, slow link, timeouts",
             (
@@ -81,13 +78,15 @@ def _slow(window: Window, striped: Striped, wait: Wait, limits: Limits) -> Findi
                 "   # needs a spare, keeps redundancy"
             ),
         ),
-        f"a larger share of I/O than its peers' (then {wait.disk} is hot, not slow), or another load on the same "
-        "disk (other partitions, a SMART self test)",
+        refuted_by=(
+            f"a larger share of I/O than its peers' (then {wait.disk} is hot, not slow), or another load on the same "
+            "disk (other partitions, a SMART self test)"
+        ),
     )
 
 
 SLOW_STRIPE_MEMBER = Rule(
-    _ID,
+    "slow-stripe-member",
     "one stripe member answers far slower than its peers at an equal share of I/O",
     Severity.CRITICAL,
     _check,

@@ -11,19 +11,17 @@ from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.cluster import ClusterPool, FailureDomain
 
-_ID = "spare-below-fault-set"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for pool in window.rows(ClusterPool).values():
         if not pool.capacity or not pool.largest:
-            yield Unchecked(_ID, "the capacity of its failure domains is not told", pool.name)
+            yield Unchecked("the capacity of its failure domains is not told", pool.name)
         elif pool.spare is not None:
             yield _by_spare(window, pool, pool.capacity, pool.largest, pool.spare, limits)
         elif pool.used is not None:
             yield _by_use(window, pool, pool.capacity, pool.largest, pool.used, limits)
         else:
-            yield Unchecked(_ID, "how much of it is in use is not told", pool.name)
+            yield Unchecked("how much of it is in use is not told", pool.name)
 
 
 def _by_spare(
@@ -37,7 +35,7 @@ def _by_spare(
         f"domains, {pool.largest_domain}, has {human.quantity(largest, 'bytes')} ({human.percent(need)} %)"
     )
     if spare >= largest * (1 - limits["slack"]) and (pool.domains or 0) > pool_copies(pool):
-        return RuledOut(_ID, pool.name, told)
+        return RuledOut(pool.name, told)
     said = []
     if (pool.domains or 0) <= pool_copies(pool):
         said.append(
@@ -52,11 +50,10 @@ def _by_spare(
         )
         said.append(lost)
     return Finding(
-        _ID,
-        Severity.WARNING if fits else Severity.CRITICAL,
-        pool.name,
-        f"{told}: {'; '.join(said)}",
-        (
+        severity=Severity.WARNING if fits else Severity.CRITICAL,
+        subject=pool.name,
+        summary=f"{told}: {'; '.join(said)}",
+        values=(
             Value("spare", "spare", share, "ratio", need),
             Value("spare_bytes", "spare", spare, "bytes", largest),
             Value("largest", f"capacity of {pool.largest_domain}", largest, "bytes"),
@@ -64,9 +61,9 @@ def _by_spare(
             Value("domains", "failure domains", pool.domains, "", pool_copies(pool) + 1),
             Value("configured", "spare as it is set", pool.spare_ratio, "ratio", need),
         ),
-        cites(window.cite(pool), window.cite(pool, "spare"), *_domains(window, pool)),
-        _advice(pool, need),
-        f"a spare of {human.percent(need)} % or more, or failure domains of equal size",
+        evidence=cites(window.cite(pool), window.cite(pool, "spare"), *_domains(window, pool)),
+        advice=_advice(pool, need),
+        refuted_by=f"a spare of {human.percent(need)} % or more, or failure domains of equal size",
     )
 
 
@@ -95,28 +92,27 @@ def _by_use(window: Window, pool: ClusterPool, capacity: int, largest: int, used
     told = f"{human.percent(used / capacity)} % in use"
     if after is not None and after < near:
         return RuledOut(
-            _ID, pool.name,
+            pool.name,
             f"{told}, {human.percent(after)} % after the loss of {pool.largest_domain}, the largest of {pool.domains}",
         )  # fmt: skip
     then = f"it would be {human.percent(after)} % full" if after is not None and after <= 1 else "its data has no room"
     return Finding(
-        _ID,
-        Severity.CRITICAL if after is None or after >= full else Severity.WARNING,
-        pool.name,
-        f"{told}; after the loss of {pool.largest_domain} ({human.quantity(largest, 'bytes')}), the largest of "
+        severity=Severity.CRITICAL if after is None or after >= full else Severity.WARNING,
+        subject=pool.name,
+        summary=f"{told}; after the loss of {pool.largest_domain} ({human.quantity(largest, 'bytes')}), the largest of "
         f"{pool.domains} failure domains, {then}",
-        (
+        values=(
             Value("after", "filled after the loss of the largest", after, "ratio", near),
             Value("used", "in use", used, "bytes", int(left * near)),
             Value("largest", f"capacity of {pool.largest_domain}", largest, "bytes"),
             Value("domains", "failure domains", pool.domains),
         ),
-        cites(window.cite(pool), window.cite(pool, "used"), *_domains(window, pool)),
-        (
+        evidence=cites(window.cite(pool), window.cite(pool, "used"), *_domains(window, pool)),
+        advice=(
             "free space, or add devices, until the largest failure domain may go",
             f"or make the failure domains equal: {quoted(pool.largest_domain)} is the largest",
         ),
-        f"less than {human.percent(near)} % of what is left without {pool.largest_domain}",
+        refuted_by=f"less than {human.percent(near)} % of what is left without {pool.largest_domain}",
     )
 
 
@@ -128,7 +124,7 @@ def _domains(window: Window, pool: ClusterPool) -> list[Cite | None]:
 
 
 SPARE_BELOW_FAULT_SET = Rule(
-    _ID,
+    "spare-below-fault-set",
     "a pool cannot make up for the loss of its largest fault set, node, host or rack",
     Severity.CRITICAL,
     _check,

@@ -15,18 +15,15 @@ from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.readings.disk import DiskActivity
 
-_ID = "stripe-convoy"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for striped in striped_arrays(window, limits):
         name = striped.array.array
         spread = striped.verdict
         if spread is None:
-            yield Unchecked(_ID, striped.unchecked, name)
+            yield Unchecked(striped.unchecked, name)
         elif spread.kind is StripePattern.CONVOY and _may_be_limited(window, striped, spread, limits["work"]):
             yield Unchecked(
-                _ID,
                 "its queue stands at one member at a time, but each does as much as ever, and none is a disk of this "
                 "node: limits that their host puts on them look the same",
                 name,
@@ -37,11 +34,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield _unclear(window, striped, spread, limits["moving"])
         elif spread.kind is StripePattern.TOO_FEW:
             few = f"{spread.columns} stripe columns are too few to tell a convoy from chance"
-            yield Unchecked(_ID, few, name, calm=True)
+            yield Unchecked(few, name, calm=True)
         elif spread.kind is StripePattern.UNEQUAL:
-            yield Unchecked(_ID, "its members are of unequal size, so the load cannot be even", name, calm=True)
+            yield Unchecked("its members are of unequal size, so the load cannot be even", name, calm=True)
         else:
-            yield RuledOut(_ID, name, _good(spread))
+            yield RuledOut(name, _good(spread))
 
 
 def _may_be_limited(window: Window, striped: Striped, spread: Spread, work: float) -> bool:
@@ -92,25 +89,27 @@ def _convoy(window: Window, striped: Striped, spread: Spread, moving: float) -> 
     deficit, limit = spread.deficit or 0.0, spread.deficit_limit or 0.0
     chunk = human.quantity(striped.array.chunk, "bytes")
     return Finding(
-        _ID,
-        Severity.CRITICAL if deficit >= 2 * limit else Severity.WARNING,
-        name,
-        f"the queue stands at one member at a time and moves: {human.number(spread.busy)} of {spread.columns} stripe "
-        f"columns busy while {human.number(spread.queue)} requests wait",
-        values(striped, spread, moving),
-        cites(
+        severity=Severity.CRITICAL if deficit >= 2 * limit else Severity.WARNING,
+        subject=name,
+        summary=(
+            f"the queue stands at one member at a time and moves: {human.number(spread.busy)} of {spread.columns} "
+            "stripe "
+            f"columns busy while {human.number(spread.queue)} requests wait"
+        ),
+        values=values(striped, spread, moving),
+        evidence=cites(
             window.cite(striped.array),
             window.cite(striped.array, "chunk"),
             *(window.cite(row) for row in _rows(window, (name, *spread.top))),
         ),
-        (
+        advice=(
             f"look at {quoted(name)}'s heat strip: streams share one member for {chunk}, then all move on",
             "run fewer copies, clones or scans at once; random I/O on this array suffers with them",
             f"for the next array: chunks far below {chunk} (64 KiB) end the crowding, smaller arrays contain it",
             "do not expect the streams themselves to get faster by either: what recovers is the random I/O beside them",
         ),
-        "a fullest member that stays the same (hot or slow member), or an even heat strip at the same load",
-        spread.crowded / spread.seconds if spread.seconds else None,
+        refuted_by="a fullest member that stays the same (hot or slow member), or an even heat strip at the same load",
+        confidence=spread.crowded / spread.seconds if spread.seconds else None,
     )
 
 
@@ -118,21 +117,20 @@ def _unclear(window: Window, striped: Striped, spread: Spread, moving: float) ->
     name = striped.array.array
     top = "+".join(spread.top)
     return Finding(
-        _ID,
-        Severity.INFO,
-        name,
-        f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
+        severity=Severity.INFO,
+        subject=name,
+        summary=f"the queue crowds, {human.percent(spread.persistence)} % of the time at {top}: neither clearly moving "
         "nor clearly fixed",
-        values(striped, spread, moving),
-        cites(window.cite(striped.array), *(window.cite(row) for row in _rows(window, spread.top))),
-        (
+        values=values(striped, spread, moving),
+        evidence=cites(window.cite(striped.array), *(window.cite(row) for row in _rows(window, spread.top))),
+        advice=(
             (
                 f"watch {quoted(name)}'s heat strip for a minute: a steady line is a hot or slow member, a "
                 "moving one a convoy"
             ),
         ),
-        "an even heat strip at the same load",
-        0.5,
+        refuted_by="an even heat strip at the same load",
+        confidence=0.5,
     )
 
 
@@ -142,7 +140,7 @@ def _rows(window: Window, names: tuple[str, ...]) -> Iterator[DiskActivity]:
 
 
 STRIPE_CONVOY = Rule(
-    _ID,
+    "stripe-convoy",
     "parallel sequential streams crowd on one stripe member after the other while the rest idle",
     Severity.CRITICAL,
     _check,

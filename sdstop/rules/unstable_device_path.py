@@ -12,7 +12,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.device_names import DevicePath, unstable
 
-_ID = "unstable-device-path"
 _SHOWN = 4
 _LETTERS = re.compile("sd|hd|xvd|vd|nvme")
 
@@ -25,13 +24,11 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for holder, rows in sorted(holders.items()):
         named = [row for row in rows if unstable(row.path)]
         if named and rows[0].kind == "file" and _alone(window, named):
-            yield RuledOut(
-                _ID, holder, f"{named[0].path} is named as it may change, and is of the node's only such disk"
-            )
+            yield RuledOut(holder, f"{named[0].path} is named as it may change, and is of the node's only such disk")
         elif named:
             yield _found(window, holder, named, len(rows))
         else:
-            yield RuledOut(_ID, holder, f"all {len(rows)} devices are known by names that stay")
+            yield RuledOut(holder, f"all {len(rows)} devices are known by names that stay")
 
 
 def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
@@ -49,18 +46,19 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     now = f"; {len(moved)} moved: {moved[0].path} ({moved[0].place}) is {moved[0].now} now" if moved else ""
     return Finding(
-        _ID,
-        _severity(named, moved),
-        holder,
-        f"{len(named)} of {count} devices are found by a name that may move at the next start: {listed}{more}{now}",
-        (
+        severity=_severity(named, moved),
+        subject=holder,
+        summary=(
+            f"{len(named)} of {count} devices are found by a name that may move at the next start: {listed}{more}{now}"
+        ),
+        values=(
             Value("unstable", "devices by a name that may change", len(named), "", 0),
             Value("devices", "devices", count),
             Value("moved", "of these under another name now", len(moved), "", 0),
         ),
-        cites(*(window.cite(row) for row in [*moved, *named][:_SHOWN])),
-        tuple(_advice(window, holder, named)),
-        "udev rules that keep the names, or a node with one disk",
+        evidence=cites(*(window.cite(row) for row in [*moved, *named][:_SHOWN])),
+        advice=tuple(_advice(window, holder, named)),
+        refuted_by="udev rules that keep the names, or a node with one disk",
     )
 
 
@@ -109,7 +107,7 @@ def _stable(window: Window, device: str | None) -> str | None:
 
 
 UNSTABLE_DEVICE_PATH = Rule(
-    _ID,
+    "unstable-device-path",
     "devices are known by names that another one may bear after the next start",
     Severity.CRITICAL,
     _check,

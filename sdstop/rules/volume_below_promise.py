@@ -10,8 +10,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.readings.limit import CGROUP, Limit
 
-_ID = "volume-below-promise"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in limitings(window):
@@ -20,9 +18,9 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if limit.kind == CGROUP or limit.limited in {"none", None} or limit.unheld or not known.samples:
             continue
         if len(known.samples) < limits["readings"]:
-            yield Unchecked(_ID, f"needs {limits['readings']:g} readings, has {len(known.samples)}", limit.subject)
+            yield Unchecked(f"needs {limits['readings']:g} readings, has {len(known.samples)}", limit.subject)
         elif not known.certain:
-            yield Unchecked(_ID, f"its use is told for {limit.sharers} mappings together", limit.subject)
+            yield Unchecked(f"its use is told for {limit.sharers} mappings together", limit.subject)
         else:
             yield _judge(window, known, limits)
 
@@ -32,17 +30,14 @@ def _judge(window: Window, known: Limiting, limits: Limits) -> Verdict:
     promise = known.promise(limits["iops"])
     requests, outstanding = known.requests or 0.0, _outstanding(known)
     if promise is None or not requests:
-        return RuledOut(_ID, subject, f"nothing was asked in {len(known.samples)} readings")
+        return RuledOut(subject, f"nothing was asked in {len(known.samples)} readings")
     share = requests / promise
     if share >= limits["share"] or (known.at_limit or 0.0) > 0.0:
-        return RuledOut(_ID, subject, f"{human.number(requests)} IOPS, {human.percent(share)} % of what is promised")
+        return RuledOut(subject, f"{human.number(requests)} IOPS, {human.percent(share)} % of what is promised")
     if outstanding is None:
-        return Unchecked(
-            _ID, "how long its requests take is not told, so nobody knows whether it asks for more", subject
-        )
+        return Unchecked("how long its requests take is not told, so nobody knows whether it asks for more", subject)
     if outstanding < limits["queue"]:
         return RuledOut(
-            _ID,
             subject,
             f"{human.number(requests)} IOPS, {human.percent(share)} % of what is promised, and no more than "
             f"{human.number(outstanding)} outstanding: it asks for no more",
@@ -67,14 +62,13 @@ def _finding(
     limit = known.limit
     wait = known.wait if known.wait is not None else known.disk_wait
     return Finding(
-        _ID,
-        Severity.WARNING,
-        limit.subject,
-        f"{human.number(known.requests)} IOPS of {human.number(promise)} promised for requests of "
+        severity=Severity.WARNING,
+        subject=limit.subject,
+        summary=f"{human.number(known.requests)} IOPS of {human.number(promise)} promised for requests of "
         f"{human.quantity(known.size, 'bytes')}, with {human.number(outstanding)} or more outstanding: each takes "
         f"{human.quantity(wait, 'seconds')}, {human.quantity(outstanding / promise, 'seconds')} would keep it, "
         "and the limit is not what holds it",
-        (
+        values=(
             Value("share", "used of what is promised", share, "ratio", limits["share"]),
             Value("requests", "requests that passed", known.requests, "per_second"),
             Value("promise", "requests that are promised at this size", promise, "per_second"),
@@ -82,14 +76,14 @@ def _finding(
             Value("wait", "mean time of a request", wait, "seconds"),
             Value("size", "mean size of a request", known.size, "bytes"),
         ),
-        cites(window.cite(limit), window.cite(limit, "used_requests"), *known.cited(window)),
-        ("look at the disks and the network below it: slow members, rebuilds, full links",),
-        "a client that rests between its requests: then fewer are outstanding",
+        evidence=cites(window.cite(limit), window.cite(limit, "used_requests"), *known.cited(window)),
+        advice=("look at the disks and the network below it: slow members, rebuilds, full links",),
+        refuted_by="a client that rests between its requests: then fewer are outstanding",
     )
 
 
 VOLUME_BELOW_PROMISE = Rule(
-    _ID,
+    "volume-below-promise",
     "a volume gets less than its limit promises, although it asks for more",
     Severity.WARNING,
     _check,

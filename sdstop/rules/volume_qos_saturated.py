@@ -13,8 +13,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 from sdstop.readings.limit import CGROUP, POWERFLEX, QEMU, READ, TOTAL, WRITE, Limit
 
-_ID = "volume-qos-saturated"
-
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for subject, ways in _subjects(window).items():
@@ -34,16 +32,16 @@ def _judge(window: Window, subject: str, ways: list[Limiting], limits: Limits) -
     seen = [known for known in ways if len(known.samples) >= limits["readings"]]
     if not seen:
         if not any(known.measured for known in ways):
-            return Unchecked(_ID, "nothing that sdstop reads counts what passes there", subject)
+            return Unchecked("nothing that sdstop reads counts what passes there", subject)
         most = max(len(known.samples) for known in ways)
-        return Unchecked(_ID, f"needs {limits['readings']:g} readings of its use, has {most}", subject)
+        return Unchecked(f"needs {limits['readings']:g} readings of its use, has {most}", subject)
     worst = max(seen, key=lambda known: (known.at_limit or 0.0, known.share or 0.0))
     if _full(worst.at_limit, worst.full, limits):
         return _finding(window, subject, worst, limits)
     maybe = [k.share or 0.0 for k in seen if not k.certain and (k.maybe_at_limit or 0.0) >= limits["time"]]
     if maybe and max(maybe) >= limits["share"]:
         return _perhaps(window, subject, max(seen, key=lambda known: known.share or 0.0), limits)
-    return RuledOut(_ID, subject, "; ".join(map(_used, seen)))
+    return RuledOut(subject, "; ".join(map(_used, seen)))
 
 
 def _full(time: float | None, full: float | None, limits: Limits) -> bool:
@@ -87,15 +85,14 @@ def _finding(window: Window, subject: str, known: Limiting, limits: Limits) -> F
     if not waits and not known.shaped:
         parts.append("nothing shows that requests wait for it")
     return Finding(
-        _ID,
-        Severity.WARNING if waits or known.shaped else Severity.INFO,
-        subject,
-        "; ".join(parts),
-        _values(known, limits),
-        _evidence(window, known),
-        tuple(_advice(known, binding)),
-        "requests that take as long, and no more of them, when the limit is raised",
-        None if waits else 0.8 if known.shaped else 0.5,
+        severity=Severity.WARNING if waits or known.shaped else Severity.INFO,
+        subject=subject,
+        summary="; ".join(parts),
+        values=_values(known, limits),
+        evidence=_evidence(window, known),
+        advice=tuple(_advice(known, binding)),
+        refuted_by="requests that take as long, and no more of them, when the limit is raised",
+        confidence=None if waits else 0.8 if known.shaped else 0.5,
     )
 
 
@@ -143,17 +140,16 @@ def _burst(known: Limiting) -> Iterator[str]:
 def _perhaps(window: Window, subject: str, known: Limiting, limits: Limits) -> Finding:
     sharers = known.limit.sharers or 1
     return Finding(
-        _ID,
-        Severity.INFO,
-        subject,
-        f"between {human.percent(known.low)} and {human.percent(known.share)} % of "
+        severity=Severity.INFO,
+        subject=subject,
+        summary=f"between {human.percent(known.low)} and {human.percent(known.share)} % of "
         f"{_amount(known.limit, known.binding)}: what is used is told for {sharers} mappings together, and each has "
         "this limit",
-        _values(known, limits),
-        _evidence(window, known),
-        ("sdstop on the node of that client: the client's own device tells how much it used",),
-        "a client's own device that uses less than its limit",
-        0.5,
+        values=_values(known, limits),
+        evidence=_evidence(window, known),
+        advice=("sdstop on the node of that client: the client's own device tells how much it used",),
+        refuted_by="a client's own device that uses less than its limit",
+        confidence=0.5,
     )
 
 
@@ -215,7 +211,7 @@ def _advice(known: Limiting, binding: str) -> Iterator[str]:
 
 
 VOLUME_QOS_SATURATED = Rule(
-    _ID,
+    "volume-qos-saturated",
     "a volume uses all that its limit allows, so that its requests wait for the limit and not for the disks",
     Severity.WARNING,
     _check,

@@ -20,7 +20,6 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand
 from sdstop.core.text import added
 
-_ID = "zfs-no-slog"
 SECONDS = 60.0
 """How far back commits are averaged."""
 
@@ -29,17 +28,17 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     pools = wholes(window)
     for whole in pools:
         if whole.pool is None:
-            yield Unchecked(_ID, "which devices the pool has is not known: zpool status has not answered", whole.name)
+            yield Unchecked("which devices the pool has is not known: zpool status has not answered", whole.name)
             continue
         rate, whose = _commits(window, whole, len(pools))
         logs = whole.group("logs")
         if rate is None:
-            yield Unchecked(_ID, f"needs {limits['seconds']:g} s of what the intent log counts", whole.name)
+            yield Unchecked(f"needs {limits['seconds']:g} s of what the intent log counts", whole.name)
         elif rate < limits["commits"]:
-            yield RuledOut(_ID, whole.name, f"{human.number(rate)} waits for the intent log a second")
+            yield RuledOut(whole.name, f"{human.number(rate)} waits for the intent log a second")
         elif logs and any(v.state == "ONLINE" for v in logs):
             yield RuledOut(
-                _ID, whole.name, f"{human.number(rate)} waits for the intent log a second; it is on {_names(logs)}"
+                whole.name, f"{human.number(rate)} waits for the intent log a second; it is on {_names(logs)}"
             )
         else:
             yield _judge(window, whole, rate, whose)
@@ -71,11 +70,9 @@ def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
     disks = [v for v in whole.leaves if v.group == "data"]
     slow = rotates(window, disks)
     if slow is None:
-        return Unchecked(_ID, "whether the pool's disks rotate is not known", whole.name)
+        return Unchecked("whether the pool's disks rotate is not known", whole.name)
     if not slow:
-        return RuledOut(
-            _ID, whole.name, f"{human.number(rate)} waits a second, and none of its {len(disks)} disks rotates"
-        )
+        return RuledOut(whole.name, f"{human.number(rate)} waits a second, and none of its {len(disks)} disks rotates")
     load = window.get(VdevLoad, (whole.name, whole.name))
     queued = load.sync_writes if load is not None else None
     broken = [v for v in whole.group("logs") if v.state != "ONLINE"]
@@ -87,26 +84,28 @@ def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
     disk = next((d for v in disks if (d := disk_of(window, v.device)) is not None and d.rotational), None)
     wait = load.write_wait / 1e9 if load is not None and load.write_wait is not None else None
     return Finding(
-        _ID,
-        Severity.WARNING,
-        whole.name,
-        f"applications wait for the intent log {human.number(rate)} times a second{by}, and {lacks}: each wait takes a "
-        f"turn of rotating disks, some {human.quantity(_TURN, 'seconds')} and more when they are busy",
-        (
+        severity=Severity.WARNING,
+        subject=whole.name,
+        summary=(
+            f"applications wait for the intent log {human.number(rate)} times a second{by}, and {lacks}: each wait "
+            "takes a "
+            f"turn of rotating disks, some {human.quantity(_TURN, 'seconds')} and more when they are busy"
+        ),
+        values=(
             Value("commits", "waits for the intent log", rate, "per_second"),
             Value("disks", "rotating disks that it is on", len(disks)),
             Value("queued", "writes in the queue that somebody waits for", queued),
             Value("write_wait", "mean time of a write since the import", wait, "seconds"),
             Value("always", "datasets with sync=always", len(forced)),
         ),
-        cites(
+        evidence=cites(
             window.cite(counted, "commits") if counted is not None else None,
             window.cite(log, "commits") if log is not None and counted is None else None,
             window.cite(log, "slog_writes") if log is not None and counted is None else None,
             *(window.cite(v) for v in (broken or disks[:1])),
             window.cite(disk, "rotational") if disk is not None else None,
         ),
-        (
+        advice=(
             (
                 f"zpool add {operand(whole.name)} log mirror /dev/disk/by-id/A /dev/disk/by-id/B"
                 "   # with power-loss protection"
@@ -114,7 +113,7 @@ def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
             *((f"is sync=always meant? zfs get sync {operand(forced[0])}",) if forced else ()),
             "who writes so? NFS and iSCSI wait for what their clients flush; sync=disabled would lose it",
         ),
-        "the same wait of the applications with a log device",
+        refuted_by="the same wait of the applications with a log device",
         explains=tuple(f"zvol-slow-path:{s.dataset}" for s in _volumes(window, whole, whose)),
     )
 
@@ -133,7 +132,7 @@ def _names(vdevs: Sequence[Vdev]) -> str:
 
 
 ZFS_NO_SLOG = Rule(
-    _ID,
+    "zfs-no-slog",
     "applications wait for ZFS's intent log on rotating disks, and the pool has no log device",
     Severity.WARNING,
     _check,

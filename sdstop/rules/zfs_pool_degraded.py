@@ -14,7 +14,6 @@ from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Thres
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
-_ID = "zfs-pool-degraded"
 _OUT = {
     "SUSPENDED": "I/O to the pool is suspended: all that use it wait, and so does every command about it",
     "UNAVAIL": "the pool is not available: its data is out of reach",
@@ -30,7 +29,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield from leaves
         if whole.pool is None:
             if not bad:
-                yield Unchecked(_ID, f"the kernel says {whole.state}; {_why(window)}", whole.name)
+                yield Unchecked(f"the kernel says {whole.state}; {_why(window)}", whole.name)
         elif not bad and not any(isinstance(said, Finding) for said in leaves):
             yield _good(whole)
 
@@ -45,7 +44,7 @@ def _why(window: Window) -> str:
 def _good(whole: Whole) -> RuledOut:
     least = min((top.tolerates for top in whole.tops if top.tolerates is not None), default=None)
     more = f", {least} more may fail in each group" if least is not None else ""
-    return RuledOut(_ID, whole.name, f"{whole.state}, {len(whole.leaves)} devices without errors{more}")
+    return RuledOut(whole.name, f"{whole.state}, {len(whole.leaves)} devices without errors{more}")
 
 
 def _out(window: Window, whole: Whole) -> Iterator[Finding]:
@@ -60,14 +59,15 @@ def _out(window: Window, whole: Whole) -> Iterator[Finding]:
     }
     state = window.get(PoolState, whole.name)
     yield Finding(
-        _ID,
-        Severity.CRITICAL,
-        whole.name,
-        _OUT[whole.state] + (f"; {said}" if said else ""),
-        (Value("state", "state", whole.state),),
-        cites(window.cite(state) if state is not None else None, *_cited(window, whole.pool, "state")),
-        advice.get(whole.state, (f"zpool status -v {operand(whole.name)}; zpool import: which devices are missing?",)),
-        "the state ONLINE or DEGRADED again",
+        severity=Severity.CRITICAL,
+        subject=whole.name,
+        summary=_OUT[whole.state] + (f"; {said}" if said else ""),
+        values=(Value("state", "state", whole.state),),
+        evidence=cites(window.cite(state) if state is not None else None, *_cited(window, whole.pool, "state")),
+        advice=advice.get(
+            whole.state, (f"zpool status -v {operand(whole.name)}; zpool import: which devices are missing?",)
+        ),
+        refuted_by="the state ONLINE or DEGRADED again",
     )
 
 
@@ -84,23 +84,22 @@ def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
     # With a spare at work all data is as safe as ever: that is another matter than a pool that lacks some.
     spared = f"/{replaced[0].vdev}" if replaced and not missing else ""
     yield Finding(
-        _ID,
-        Severity.CRITICAL if missing and worst is not None and worst <= 0 else Severity.WARNING,
-        f"{whole.name}{spared}",
-        f"{_what(devices, missing, replaced)}; {_risk(hurt, worst, missing)}; {doing}",
-        (
+        severity=Severity.CRITICAL if missing and worst is not None and worst <= 0 else Severity.WARNING,
+        subject=f"{whole.name}{spared}",
+        summary=f"{_what(devices, missing, replaced)}; {_risk(hurt, worst, missing)}; {doing}",
+        values=(
             Value("missing", "children of vdevs without good data", len(missing) if hurt else None, "", 0),
             Value("spares_in_use", "children that a spare stands in for", len(replaced) if hurt else None),
             Value("tolerates", "further failures that lose no data, in the worst vdev", worst, "", 1),
             Value("state", "state", whole.state),
         ),
-        cites(
+        evidence=cites(
             *(window.cite(v) for v in devices[:6]),
             *_cited(window, whole.pool, "state"),
             window.cite(state) if state is not None else None,
         ),
-        tuple(_advice(whole, devices, running=running)),
-        f"state ONLINE of {whole.name} and all its vdevs in zpool status",
+        advice=tuple(_advice(whole, devices, running=running)),
+        refuted_by=f"state ONLINE of {whole.name} and all its vdevs in zpool status",
     )
 
 
@@ -182,20 +181,19 @@ def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
         return
     count = f"{pool.data_errors} blocks or files" if pool.data_errors else "some files"
     yield Finding(
-        _ID,
-        Severity.CRITICAL,
-        f"{whole.name}/data",
-        f"data is lost: of {count} no copy was good",
-        (Value("data_errors", "blocks or files that are lost", pool.data_errors, "", 0),),
-        _cited(window, pool, "errors"),
-        (
+        severity=Severity.CRITICAL,
+        subject=f"{whole.name}/data",
+        summary=f"data is lost: of {count} no copy was good",
+        values=(Value("data_errors", "blocks or files that are lost", pool.data_errors, "", 0),),
+        evidence=_cited(window, pool, "errors"),
+        advice=(
             f"zpool status -v {operand(whole.name)}   # which files; restore them from the backup",
             (
                 f"then zpool clear {operand(whole.name)} and zpool scrub {operand(whole.name)}: the list is "
                 "emptied after two clean scrubs"
             ),
         ),
-        "errors: No known data errors, after a scrub",
+        refuted_by="errors: No known data errors, after a scrub",
     )
 
 
@@ -220,19 +218,18 @@ def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits)
     growing = f", {grown} of them in the last minute" if grown else ", none of them while this was watched"
     cable = vdev.checksum_errors and not vdev.read_errors and not vdev.write_errors
     return Finding(
-        _ID,
-        Severity.WARNING if grown or many else Severity.INFO,
-        f"{vdev.pool}/{vdev.vdev}",
-        f"{human.number(total)} errors of {vdev.vdev} since they were last cleared ({listed}){growing}",
-        (
+        severity=Severity.WARNING if grown or many else Severity.INFO,
+        subject=f"{vdev.pool}/{vdev.vdev}",
+        summary=f"{human.number(total)} errors of {vdev.vdev} since they were last cleared ({listed}){growing}",
+        values=(
             Value("errors", "errors", total, "", limits["many"]),
             Value("grown", "of them while this was watched", grown, "", 0),
             Value("read", "reads that failed", vdev.read_errors),
             Value("write", "writes that failed", vdev.write_errors),
             Value("checksum", "checksum errors", vdev.checksum_errors),
         ),
-        cites(window.cite(vdev)),
-        (
+        evidence=cites(window.cite(vdev)),
+        advice=(
             _look(vdev),
             *(("checksum errors alone: suspect cable, backplane, HBA and memory before the disk",) if cable else ()),
             (
@@ -240,7 +237,7 @@ def _failing(window: Window, vdev: Vdev, total: int, grown: int, limits: Limits)
                 f"{operand(vdev.pool)}   # do they come back?"
             ),
         ),
-        "no new errors after zpool clear and a scrub",
+        refuted_by="no new errors after zpool clear and a scrub",
     )
 
 
@@ -257,7 +254,7 @@ def _cited(window: Window, pool: Pool | None, field: str) -> tuple[Cite, ...]:
 
 
 ZFS_POOL_DEGRADED = Rule(
-    _ID,
+    "zfs-pool-degraded",
     "a ZFS pool is suspended, lacks devices, has lost data, or its devices count errors",
     Severity.CRITICAL,
     _check,

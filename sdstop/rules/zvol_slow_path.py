@@ -15,7 +15,6 @@ from sdstop.core.shell import operand
 from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
-_ID = "zvol-slow-path"
 SECONDS = 60.0
 
 
@@ -51,12 +50,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         load = _load(window, row)
         if load is None:
-            yield Unchecked(_ID, "what the volume does is not known yet", row.dataset)
+            yield Unchecked("what the volume does is not known yet", row.dataset)
             continue
         if load.read_bytes + load.written_bytes < limits["load"]:
-            yield RuledOut(
-                _ID, row.dataset, f"{human.quantity(load.written_bytes, 'bytes_per_second')} written: no load"
-            )
+            yield RuledOut(row.dataset, f"{human.quantity(load.written_bytes, 'bytes_per_second')} written: no load")
             continue
         yield _judge(window, row, row.volblocksize, load, layouts.get(row.pool), limits)
 
@@ -136,29 +133,28 @@ def _judge(
         ]
     moved = f"{human.quantity(load.written_bytes, 'bytes_per_second')} written"
     if not said:
-        return RuledOut(_ID, row.dataset, f"blocks of {human.bytes_(block)} fit what lies below; {moved}")
+        return RuledOut(row.dataset, f"blocks of {human.bytes_(block)} fit what lies below; {moved}")
     files = [s for s in window.rows(DatasetSettings).values() if s.pool == row.pool and (s.recordsize or 0) > block]
     if files:
         advice.append(f"or a file in a file system with recordsize {human.bytes_(files[0].recordsize or 0)} behind it")
     return Finding(
-        _ID,
-        Severity.WARNING,
-        row.dataset,
-        f"the volume has blocks of {human.bytes_(block)}, and {'; '.join(said)}",
-        (
+        severity=Severity.WARNING,
+        subject=row.dataset,
+        summary=f"the volume has blocks of {human.bytes_(block)}, and {'; '.join(said)}",
+        values=(
             Value("volblocksize", "block of the volume", block, "bytes"),
             *values,
             Value("request", "mean size of a write that comes", load.request, "bytes"),
             Value("written", "written", load.written_bytes, "bytes_per_second", limits["load"]),
             Value("read", "read", load.read_bytes, "bytes_per_second"),
         ),
-        cites(
+        evidence=cites(
             window.cite(row, "volblocksize"),
             window.cite(load.device) if load.device is not None else None,
             *(window.cite(v) for v in window.rows(Vdev).values() if layout is not None and v.vdev == layout.vdev),
         ),
-        tuple(advice),
-        "the same speed of a volume with larger blocks on the same pool",
+        advice=tuple(advice),
+        refuted_by="the same speed of a volume with larger blocks on the same pool",
     )
 
 
@@ -168,7 +164,7 @@ def _power(size: int) -> int:
 
 
 ZVOL_SLOW_PATH = Rule(
-    _ID,
+    "zvol-slow-path",
     "a ZFS volume under load has blocks that do not fit its RAID-Z or dRAID, or are written in parts",
     Severity.WARNING,
     _check,

@@ -39,7 +39,7 @@ def test_two_differ_each_its_own_way() -> None:
 def test_where_all_agree_it_says_so() -> None:
     (verdict,) = outliers(traits("nic-speed", 1.25e9, 1.25e9, item="eth0", group="sdstop"))
     assert verdict == RuledOut(
-        "node-outlier", "sdstop/nic-speed/eth0", "Line speed of eth0 is the same on all 2: 1.2 GiB/s"
+        "sdstop/nic-speed/eth0", "Line speed of eth0 is the same on all 2: 1.2 GiB/s", rule="node-outlier"
     )
     assert list(outliers(traits("kernel", "6.1"))) == []
 

@@ -37,9 +37,42 @@ ROWS = said(
 def test_segments_make_volumes() -> None:
     size = 532676608
     assert list(LVM.read(EvidenceHost.of(UUID | {KEY: ROWS}))) == [
-        LogicalVolume("vg0/vol", "cache", "vol_corig", "pool_cpool", "vol_corig", 1, size, 1, None, 65536),
-        LogicalVolume("vg0/[vol_corig]", "linear,striped", "vda,vdb", None, None, 2, size, 1, None, None),
-        LogicalVolume("vg0/fast", "striped", "vda,vdb", None, None, 1, size, 2, 65536, None),
+        LogicalVolume(
+            volume="vg0/vol",
+            type="cache",
+            devices="vol_corig",
+            pool="pool_cpool",
+            origin="vol_corig",
+            segments=1,
+            size=size,
+            stripes=1,
+            stripe_size=None,
+            chunk_size=65536,
+        ),
+        LogicalVolume(
+            volume="vg0/[vol_corig]",
+            type="linear,striped",
+            devices="vda,vdb",
+            pool=None,
+            origin=None,
+            segments=2,
+            size=size,
+            stripes=1,
+            stripe_size=None,
+            chunk_size=None,
+        ),
+        LogicalVolume(
+            volume="vg0/fast",
+            type="striped",
+            devices="vda,vdb",
+            pool=None,
+            origin=None,
+            segments=1,
+            size=size,
+            stripes=2,
+            stripe_size=65536,
+            chunk_size=None,
+        ),
     ]
     assert next(parse(ROWS)).source() == Source(KEY, '"lv_name":"vol"')
     assert '"lv_name":"vol"' in ROWS

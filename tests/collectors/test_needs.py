@@ -127,4 +127,4 @@ def test_needs_say_why(collector: Collector) -> None:
     assert collector.needs
     assert all(need.why for need in collector.needs)
     assert len({need.what for need in collector.needs}) == len(collector.needs)
-    assert all(need.what.startswith(("/", "link:/", "list:/", "cmd:", "answer:", "http:")) for need in collector.needs)
+    assert all(need.what.startswith(("/", "link:/", "list:/", "cmd:", "answer:", "http")) for need in collector.needs)

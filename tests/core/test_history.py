@@ -134,9 +134,9 @@ def test_a_reading_without_source_cites_nothing() -> None:
 def fast(window: Window, limits: Limits) -> Iterable[Verdict]:
     for name, row in window.rows(Speed).items():
         if row.per_second > limits["most"]:
-            yield Finding("too-fast", Severity.WARNING, str(name), f"{row.per_second}/s")
+            yield Finding(severity=Severity.WARNING, subject=str(name), summary=f"{row.per_second}/s")
         else:
-            yield RuledOut("too-fast", str(name), f"{row.per_second}/s")
+            yield RuledOut(str(name), f"{row.per_second}/s")
 
 
 FAST = Rule("too-fast", "s", Severity.WARNING, fast, (Speed,), (Threshold("most", 5.0, "h"),))
@@ -144,18 +144,18 @@ FAST = Rule("too-fast", "s", Severity.WARNING, fast, (Speed,), (Threshold("most"
 
 def test_a_rule_needs_two_frames_for_a_rate() -> None:
     given = session((FAST,))
-    assert given.feed(frame(1, 1)).judgement.unchecked == (Unchecked("too-fast", "needs two frames"),)
+    assert given.feed(frame(1, 1)).judgement.unchecked == (Unchecked("needs two frames", rule="too-fast"),)
 
 
 def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
     def broken(window: Window, _limits: Limits) -> Iterable[Verdict]:
-        yield RuledOut("broken", "a", "half a word")
+        yield RuledOut("a", "half a word")
         raise KeyError(window.now.number)
 
     given = session((Rule("broken", "s", Severity.INFO, broken, (Meter,)), FAST))
     given.feed(frame(1, 0))
     judgement = given.feed(frame(2, 5)).judgement
-    assert judgement.unchecked == (Unchecked("broken", "a bug in this rule: KeyError: 2"),)
+    assert judgement.unchecked == (Unchecked("a bug in this rule: KeyError: 2", rule="broken"),)
     assert [r.rule for r in judgement.ruled_out] == ["too-fast"]
     assert judgement.ran == ("too-fast",)
 
@@ -163,7 +163,7 @@ def test_a_bug_in_one_rule_costs_that_rule_alone() -> None:
 def test_near_the_threshold() -> None:
     given = session((FAST,))
     given.feed(frame(1, 0))
-    assert given.feed(frame(2, 5)).judgement.ruled_out == (RuledOut("too-fast", "a", "5.0/s"),)
+    assert given.feed(frame(2, 5)).judgement.ruled_out == (RuledOut("a", "5.0/s", rule="too-fast"),)
     assert [f.subject for f in given.feed(frame(3, 11)).judgement.findings] == ["a"]
 
 
@@ -192,7 +192,11 @@ def test_nothing_here_and_a_source_that_failed_is_unchecked() -> None:
         return Collector(path[1:], "G", lambda host: [Gauge(w, 1) for w in host.text(path).split()], (Gauge,), ())
 
     rule = Rule(
-        "g", "g", Severity.INFO, lambda window, _: [RuledOut("g", str(k), "1") for k in window.rows(Gauge)], (Gauge,)
+        "g",
+        "g",
+        Severity.INFO,
+        lambda window, _: [RuledOut(str(k), "1") for k in window.rows(Gauge)],
+        (Gauge,),
     )
 
     def judged(one: str, other: Evidence) -> list[tuple[str, str]]:
@@ -255,7 +259,7 @@ def test_the_worst_moment_is_what_is_told() -> None:
         for name, row in window.rows(Speed).items():
             if row.per_second > 1:
                 severity = Severity.CRITICAL if row.per_second > 9 else Severity.WARNING
-                yield Finding("g", severity, str(name), f"{row.per_second}")
+                yield Finding(severity=severity, subject=str(name), summary=f"{row.per_second}")
 
     diagnosis = Diagnosis((Rule("g", "s", Severity.CRITICAL, graded, (Speed,)),))
     given = session()
@@ -266,13 +270,14 @@ def test_the_worst_moment_is_what_is_told() -> None:
 
 
 def test_a_cause_comes_before_what_is_as_bad_in_a_judgement_and_among_episodes() -> None:
-    def said(window: Window, _limits: Limits) -> Iterable[Verdict]:
-        yield Finding("a", Severity.WARNING, "x", "as bad")
-        yield Finding("b", Severity.WARNING, "x", "the cause", explains=("c:x",))
-        yield Finding("c", Severity.WARNING, "x", "what follows")
-        yield Finding("d", Severity.CRITICAL, "x", "worse")
-
-    diagnosis = Diagnosis((Rule("r", "s", Severity.CRITICAL, said, (Meter,)),))
+    found = {
+        "a": Finding(severity=Severity.WARNING, subject="x", summary="as bad"),
+        "b": Finding(severity=Severity.WARNING, subject="x", summary="the cause", explains=("c:x",)),
+        "c": Finding(severity=Severity.WARNING, subject="x", summary="what follows"),
+        "d": Finding(severity=Severity.CRITICAL, subject="x", summary="worse"),
+    }
+    rules = [Rule(name, "s", Severity.CRITICAL, lambda *_, f=finding: [f], (Meter,)) for name, finding in found.items()]
+    diagnosis = Diagnosis(rules)
     diagnosis.add(session().feed(frame(1, 1)).window)
     judged = [finding.rule for finding in diagnosis.now.findings]
     assert judged == [episode.finding.rule for episode in diagnosis.ordered()] == ["d", "b", "c", "a"]
@@ -285,7 +290,7 @@ def told(*severities: tuple[str, Severity, bool] | None) -> list[tuple[str, floa
         now = severities[window.now.number - 1]
         if now is not None:
             summary, severity, totals = now
-            yield Finding("t", severity, "a", summary, totals=totals)
+            yield Finding(severity=severity, subject="a", summary=summary, totals=totals)
 
     diagnosis = Diagnosis((Rule("t", "s", Severity.CRITICAL, said, (Meter,)),))
     given = session()
@@ -304,7 +309,7 @@ def test_what_was_before_anybody_watched_gives_way_to_what_is_seen() -> None:
 
 
 def finding(name: str, severity: Severity, *explains: str) -> Finding:
-    return Finding(name, severity, "a", name, explains=explains)
+    return Finding(rule=name, severity=severity, subject="a", summary=name, explains=explains)
 
 
 def order(*findings: Finding) -> list[tuple[str, bool, str]]:

@@ -90,11 +90,22 @@ def test_wrong_declarations_are_seen() -> None:
 
 def test_parts_of_a_logical_volume_are_volumes_of_its_group() -> None:
     made = LogicalVolume(
-        "vg0/[home_cdata]", "raid1", "home_cdata_rimage_0,sdb", "pool", None, 1, None, None, None, None
+        volume="vg0/[home_cdata]",
+        type="raid1",
+        devices="home_cdata_rimage_0,sdb",
+        pool="pool",
+        origin=None,
+        segments=1,
+        size=None,
+        stripes=None,
+        stripe_size=None,
+        chunk_size=None,
     )
     assert [(link.lower.names[0].name, link.relation) for link in links(made)] == [
-        ("vg0/pool", Relation.STORED), ("vg0/home_cdata_rimage_0", Relation.MEMBER), ("sdb", Relation.MEMBER)
-    ]  # fmt: skip
+        ("vg0/pool", Relation.STORED),
+        ("vg0/home_cdata_rimage_0", Relation.MEMBER),
+        ("sdb", Relation.MEMBER),
+    ]
     assert next(links(made)).upper.names == (
         ThingName(Naming.LINK, "vg0/home_cdata"), ThingName(Naming.LINK, "mapper/vg0-home_cdata")
     )  # fmt: skip

@@ -111,23 +111,22 @@ def loud(window: Window, limits: Limits) -> Iterable[Verdict]:
     """Each loud meter is a finding, critical above the limit; a word is unchecked, and a calm one ruled out."""
     for row in window.rows(Meter).values():
         if row.word is not None:
-            yield Unchecked("too-loud", "it speaks", row.name)
+            yield Unchecked("it speaks", row.name)
         elif row.mood is Mood.LOUD:
             high = (row.level or 0.0) > limits["level"]
             yield Finding(
-                "too-loud",
-                Severity.CRITICAL if high else Severity.WARNING,
-                row.name,
-                f"{row.name} is loud",
-                (Value("level", "level", row.level, "ratio", limits["level"]),),
-                cites(window.quote(KEY)),
-                ("turn it down",),
-                "silence",
-                0.9,
-                ("other:thing",),
+                severity=Severity.CRITICAL if high else Severity.WARNING,
+                subject=row.name,
+                summary=f"{row.name} is loud",
+                values=(Value("level", "level", row.level, "ratio", limits["level"]),),
+                evidence=cites(window.quote(KEY)),
+                advice=("turn it down",),
+                refuted_by="silence",
+                confidence=0.9,
+                explains=("other:thing",),
             )
         elif row.mood is Mood.CALM:
-            yield RuledOut("too-loud", row.name, "it is calm")
+            yield RuledOut(row.name, "it is calm")
 
 
 LEVEL = Threshold("level", 0.5, "level above which it is critical", "ratio")

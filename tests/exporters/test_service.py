@@ -341,7 +341,7 @@ def test_hangup_has_it_read_its_configuration_again(node: Path, tmp_path: Path) 
             assert process.stderr is not None
             said = process.stderr.readline()
             assert said.startswith(
-                f"sdstop: {node}/config.toml: export.disks must be members, all or none; what was read"
+                f"sdstop: {node}/config.toml: export.disks: expected one of all, members, none, got a whole number"
             )
             until(lambda: f"{good} 0\n" in get(port)[1])
             process.terminate()

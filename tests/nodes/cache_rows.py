@@ -93,7 +93,7 @@ def run(
 
 
 def sizes(counts: Mapping[int, int]) -> RequestSizes:
-    return RequestSizes("flashcache", "", "", cumulative(counts), where=KEY)
+    return RequestSizes(counter="flashcache", device="", direction="", sizes=cumulative(counts), where=KEY)
 
 
 def sized(frames: list[list[Reading]], each: Mapping[int, float], before: Mapping[int, int]) -> list[list[Reading]]:

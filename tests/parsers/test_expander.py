@@ -196,7 +196,20 @@ def test_a_silent_expander_is_unchecked() -> None:
     ("before", "after", "said"), [(567, 570, 3), (567, 567, 0), (65535, 2, 3), (567, 3, None), (None, 3, None)]
 )
 def test_changes_between_two_readings(before: int | None, after: int, said: int | None) -> None:
-    rows = [SasExpander("expander-1:0", "answers", None, n, 65, 15, 9, None, "") for n in (before, after)]
+    rows = [
+        SasExpander(
+            expander="expander-1:0",
+            state="answers",
+            reason=None,
+            changes=n,
+            phys=65,
+            links=15,
+            vacant=9,
+            zoning=None,
+            told="",
+        )
+        for n in (before, after)
+    ]
     grown = changes(rows[0], rows[1], 300.0)
     assert (None if grown is None else grown.changes) == said
 

@@ -13,7 +13,9 @@ COUNTS = st.dictionaries(st.integers(1, 1 << 24), st.integers(1, 1 << 50), max_s
 
 
 def sizes(counts: dict[int, int], larger: int | None = None, exact: int = 1) -> RequestSizes:
-    return RequestSizes("issue", "sda", "read", cumulative(counts), larger, exact)
+    return RequestSizes(
+        counter="issue", device="sda", direction="read", sizes=cumulative(counts), larger=larger, exact=exact
+    )
 
 
 @given(COUNTS, st.none() | st.integers(0, 99))

@@ -133,7 +133,9 @@ def test_requests_of_partitions_are_requests_of_the_disk() -> None:
     def read(host: Host) -> Iterable[Reading]:
         much = 1 + int(host.text(KEY))
         for device, size, count in (("etherd/e0.0", 4096, 2), ("etherd/e0.0p1", 131072, 1000)):
-            yield RequestSizes("queue", device, "read", cumulative({size: much * count}), where=KEY)
+            yield RequestSizes(
+                counter="queue", device=device, direction="read", sizes=cumulative({size: much * count}), where=KEY
+            )
         yield BlockLink("etherd/e0.0p1", "etherd/e0.0", "partition")
 
     source = Collector("rows", "Rows", read, (RequestSizes, BlockLink), (), LIVE)
@@ -215,12 +217,25 @@ class Target:
             past = sum(count for size, count in counts.items() if size % 4096)
             came = sum(counts.values())
             cache = replace(FLASHCACHE, writes=came, bypassed_writes=past, write_hits=came - past)
-            self.rows.append([cache, RequestSizes("flashcache", "", "", cumulative(counts), where=KEY)])
+            self.rows.append(
+                [
+                    cache,
+                    RequestSizes(counter="flashcache", device="", direction="", sizes=cumulative(counts), where=KEY),
+                ]
+            )
         return self
 
     def counted(self, counter: str, device: str, each: Mapping[int, int], frames: int = 3) -> Target:
         self.rows = [
-            [RequestSizes(counter, device, "write", cumulative({s: n * (1 + f) for s, n in each.items()}), where=KEY)]
+            [
+                RequestSizes(
+                    counter=counter,
+                    device=device,
+                    direction="write",
+                    sizes=cumulative({s: n * (1 + f) for s, n in each.items()}),
+                    where=KEY,
+                )
+            ]
             for f in range(frames)
         ]
         return self

@@ -9,13 +9,13 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from sdstop.collectors import BUILTIN
 from sdstop.collectors.system.node import Pressure
@@ -148,14 +148,14 @@ WORDS = frozenset({"counter", "cpu", "direction", "kind", "log", "module", "oper
 
 def renamed(reading: Reading, names: re.Pattern[str], make: Callable[[str], str]) -> Reading:
     """Return a reading in which every name is another."""
-    values = []
+    values = {}
     for column in schema(type(reading)).columns:
         value = getattr(reading, column.name)
         if isinstance(column.mark, Label | Fact) and column.name not in WORDS and type(value) is str:
             value = names.sub(lambda found: make(found[0]), value)
-        values.append(value)
+        values[column.name] = value
     new: Any = type(reading)
-    made: Reading = new(*values)
+    made: Reading = new(**values)
     return made
 
 

@@ -6,13 +6,12 @@ from sdstop.core.finding import Finding, Limits, Rule, Severity, Verdict
 from sdstop.core.history import Window
 
 
-def says(*verdicts: Verdict, name: str = "device-hung") -> Rule:
-    """Return a rule that says the same of every window."""
-
-    def check(window: Window, limits: Limits) -> tuple[Verdict, ...]:
-        return verdicts
-
-    return Rule(name, "says so", Severity.CRITICAL, check, ())
+def says(*verdicts: Verdict) -> list[Rule]:
+    """Return the rules that these verdicts are of; they say the same of every window."""
+    by_rule: dict[str, list[Verdict]] = {}
+    for verdict in verdicts:
+        by_rule.setdefault(verdict.rule, []).append(verdict)
+    return [Rule(rule, "says so", Severity.CRITICAL, lambda *_, f=found: f, ()) for rule, found in by_rule.items()]
 
 
 def begun_between(first: int, last: int) -> Rule:
@@ -20,6 +19,7 @@ def begun_between(first: int, last: int) -> Rule:
 
     def check(window: Window, limits: Limits) -> list[Finding]:
         found = first <= window.now.number <= last
-        return [Finding("odd", Severity.WARNING, "node", f"odd in frame {window.now.number}")] if found else []
+        summary = f"odd in frame {window.now.number}"
+        return [Finding(severity=Severity.WARNING, subject="node", summary=summary)] if found else []
 
     return Rule("odd", "is odd", Severity.WARNING, check, ())

@@ -18,7 +18,9 @@ from tests.tui.hostile import NASTY, harmless
 from tests.tui.rules import says
 from tests.tui.screens import LOW, SMALL, WIDE, Screen, screen
 
-BYPASSED = Finding("cache-bypassed", Severity.WARNING, "cachedev", "62 % of requests go past the cache")
+BYPASSED = Finding(
+    rule="cache-bypassed", severity=Severity.WARNING, subject="cachedev", summary="62 % of requests go past the cache"
+)
 
 
 TIMES = Palette().times
@@ -45,7 +47,7 @@ def cells_of(shown: Screen, name: str) -> dict[str, str]:
 
 
 async def test_a_cache_says_how_well_it_does() -> None:
-    async with screen(story(before=9000).session(20, [says(BYPASSED)])) as shown:
+    async with screen(story(before=9000).session(20, says(BYPASSED))) as shown:
         await shown.press("3")
         row = cells_of(shown, "cachedev")
         assert row["KIND"] == "flashcache"
@@ -79,7 +81,7 @@ async def test_one_frame_has_no_shares() -> None:
 
 
 async def test_a_finding_marks_its_cache_and_what_goes_past_it() -> None:
-    async with screen(story(before=9000).session(20, [says(BYPASSED)])) as shown:
+    async with screen(story(before=9000).session(20, says(BYPASSED))) as shown:
         await shown.press("3", "j")
         assert shown.line("cachedev ").startswith("*cachedev")
         await shown.press("k")
@@ -93,13 +95,19 @@ async def test_a_finding_marks_its_cache_and_what_goes_past_it() -> None:
 
 
 async def test_a_wide_screen_says_why_and_names_the_cause() -> None:
-    async with screen(story(before=9000).session(20, [says(BYPASSED)]), WIDE) as shown:
+    async with screen(story(before=9000).session(20, says(BYPASSED)), WIDE) as shown:
         text = await shown.press("3")
         assert "62 % of requests go past the cache" in text
         await shown.press("j")
         assert "62 % of requests go past the cache" not in shown.text()
-    cause = Finding("mtu-misaligned", Severity.WARNING, "p1p1", "frames cut blocks", explains=(BYPASSED.id,))
-    async with screen(story(before=9000).session(20, [says(BYPASSED, cause)]), WIDE) as shown:
+    cause = Finding(
+        rule="mtu-misaligned",
+        severity=Severity.WARNING,
+        subject="p1p1",
+        summary="frames cut blocks",
+        explains=(BYPASSED.id,),
+    )
+    async with screen(story(before=9000).session(20, says(BYPASSED, cause)), WIDE) as shown:
         await shown.press("3")
         assert "frames cut blocks" in shown.text()
         assert shown.line("Explains") != ""

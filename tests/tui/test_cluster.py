@@ -33,13 +33,14 @@ def good(subject: str) -> Rule:
 
     def check(window: Window, limits: Limits) -> Iterable[Verdict]:
         del window, limits
-        yield RuledOut(_RULE, subject, "enough")
+        yield RuledOut(subject, "enough")
 
     return Rule(_RULE, "says", Severity.CRITICAL, check, ())
 
 
 def bad(severity: Severity = Severity.CRITICAL) -> Rule:
-    return says(Finding(_RULE, severity, "c1/fast", "spare 2 TiB, the largest has 12"))
+    found = Finding(rule=_RULE, severity=severity, subject="c1/fast", summary="spare 2 TiB, the largest has 12")
+    return says(found)[0]
 
 
 @functools.cache

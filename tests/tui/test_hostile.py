@@ -25,10 +25,10 @@ def nasty_session(name: str) -> Session:
     process = {"pid": 1, "name": name, "started": 1.0, "user": name, "cmdline": name, "read_bytes": 0, "write_bytes": 0}
     busier = process | {"read_bytes": 1 << 30}
     finding = Finding(
-        "device-hung", Severity.CRITICAL, f"md0/{name}", f"{name} hangs",
-        (Value("n", name, name), Value("m", name, 1.5, "seconds", 2.0)),
-        (Cite(f"/sys/{name}", 2, f"{name}\n{name}", name), Cite("/proc/diskstats", 2, name, plain)),
-        (name,), name, 0.5, (f"x:{name}",),
+        rule="device-hung", severity=Severity.CRITICAL, subject=f"md0/{name}", summary=f"{name} hangs",
+        values=(Value("n", name, name), Value("m", name, 1.5, "seconds", 2.0)),
+        evidence=(Cite(f"/sys/{name}", 2, f"{name}\n{name}", name), Cite("/proc/diskstats", 2, name, plain)),
+        advice=(name,), refuted_by=name, confidence=0.5, explains=(f"x:{name}",),
     )  # fmt: skip
     net = f"Inter-|\n face |\n{member}: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
     files = {
@@ -52,7 +52,7 @@ def nasty_session(name: str) -> Session:
         ],
     }
     node = Node((plain, "sda", "md0"), lambda *_: Load(5, 5, queue=2.0), raid10("md0", (plain, "sda")), files, later)
-    rules = [says(finding, RuledOut(name, name, name), Unchecked(name, name, name))]
+    rules = says(finding, RuledOut(name, name, rule=name), Unchecked(name, name, rule=name))
     return node.session(4, rules, name=name)
 
 

@@ -286,9 +286,16 @@ async def test_what_is_remembered_is_written_as_a_capture(tmp_path: Path) -> Non
 
 
 HOT = Finding(
-    "odd", Severity.WARNING, "sda", "sda is odd", (Value("level", "level", 0.9, "ratio", 0.5),),
-    (Cite("/proc/diskstats", 2, "   8       0 sda 0 0 0", " sda "),), ("look at it",), "an even one", 0.87,
-)  # fmt: skip
+    rule="odd",
+    severity=Severity.WARNING,
+    subject="sda",
+    summary="sda is odd",
+    values=(Value("level", "level", 0.9, "ratio", 0.5),),
+    evidence=(Cite("/proc/diskstats", 2, "   8       0 sda 0 0 0", " sda "),),
+    advice=("look at it",),
+    refuted_by="an even one",
+    confidence=0.87,
+)
 
 
 async def test_what_is_written_is_what_capture_writes(tmp_path: Path) -> None:

@@ -39,23 +39,31 @@ def array_node(loads: object = moving) -> Node:
 
 
 HUNG = Finding(
-    "device-hung", Severity.CRITICAL, "sdc", "sdc has 12 requests in flight and completed none for 31 s",
-    (Value("in_flight", "in flight", 12), Value("seconds", "for", 31.0, "seconds", 20.0)),
-    (Cite("/proc/diskstats", 3, "   8       2 sdc 0 0 0", " sdc "),),
-    ("cat /sys/block/sdc/device/state", "smartctl -x /dev/sdc"),
-    "a completed request",
-    0.87,
-)  # fmt: skip
-SLOW = Finding("slow-stripe-member", Severity.WARNING, "md0/sdb", "sdb answers in 60 ms, its peers in 5 ms")
-FINE = RuledOut("stripe-convoy", "md0", "queue is even over 3 columns")
-BLIND = Unchecked("hot-stripe-member", "diskstats: denied, needs root")
+    rule="device-hung",
+    severity=Severity.CRITICAL,
+    subject="sdc",
+    summary="sdc has 12 requests in flight and completed none for 31 s",
+    values=(Value("in_flight", "in flight", 12), Value("seconds", "for", 31.0, "seconds", 20.0)),
+    evidence=(Cite("/proc/diskstats", 3, "   8       2 sdc 0 0 0", " sdc "),),
+    advice=("cat /sys/block/sdc/device/state", "smartctl -x /dev/sdc"),
+    refuted_by="a completed request",
+    confidence=0.87,
+)
+SLOW = Finding(
+    rule="slow-stripe-member",
+    severity=Severity.WARNING,
+    subject="md0/sdb",
+    summary="sdb answers in 60 ms, its peers in 5 ms",
+)
+FINE = RuledOut("md0", "queue is even over 3 columns", rule="stripe-convoy")
+BLIND = Unchecked("diskstats: denied, needs root", rule="hot-stripe-member")
 
 
 # --- overview ---------------------------------------------------------------------------------------------
 
 
 async def test_a_quiet_node_is_not_called_good_without_a_look() -> None:
-    async with screen(Node().session(3, [says(FINE)])) as shown:
+    async with screen(Node().session(3, says(FINE))) as shown:
         assert "no findings" in shown.lines()[0]
         assert "nothing wrong found; 1 thing looked at and found good" in shown.text()
 
@@ -68,7 +76,7 @@ async def test_where_no_rule_could_look_nothing_is_called_good() -> None:
 
 
 async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:
-    session = Node(later={2: [refused("/proc/mdstat")]}).session(3, [says(HUNG, SLOW, BLIND)], name="storage-07")
+    session = Node(later={2: [refused("/proc/mdstat")]}).session(3, says(HUNG, SLOW, BLIND), name="storage-07")
     async with screen(session) as shown:
         first = shown.lines()[0]
         assert first.startswith(" sdstop storage-07   REPLAY 2026-09-21 14:13:23Z")
@@ -79,11 +87,11 @@ async def test_status_counts_by_severity_and_unknown_is_not_good() -> None:
         assert "denied: /proc/mdstat: needs root" in shown.line("?UNKN mdraid")
 
 
-UNRECORDED = Unchecked("cache-errors", "dmcache: not recorded in this capture", calm=True)
+UNRECORDED = Unchecked("dmcache: not recorded in this capture", calm=True, rule="cache-errors")
 
 
 async def test_what_nobody_recorded_is_no_trouble_and_is_told_all_the_same() -> None:
-    async with screen(Node().session(3, [says(FINE, UNRECORDED)])) as shown:
+    async with screen(Node().session(3, says(FINE, UNRECORDED))) as shown:
         assert shown.lines()[0].endswith(" no findings")
         assert "1 rule found nothing to look at in this capture (!)" in shown.text()
         text = await shown.press("!")
@@ -94,13 +102,13 @@ async def test_what_nobody_recorded_is_no_trouble_and_is_told_all_the_same() -> 
 
 async def test_what_cannot_be_seen_on_any_live_node_takes_no_line_of_the_first_view() -> None:
     feed = FakeFeed([])
-    async with screen(Node().session(3, [says(FINE, UNRECORDED)], live=True), frames=feed) as shown:
+    async with screen(Node().session(3, says(FINE, UNRECORDED), live=True), frames=feed) as shown:
         assert shown.lines()[0].endswith(" no findings")
         assert "nothing to look at" not in shown.text()
 
 
 async def test_worst_devices_come_first_with_their_numbers() -> None:
-    async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
+    async with screen(array_node(slow).session(6, says(SLOW))) as shown:
         lines = shown.lines()
         worst = lines[next(n for n, line in enumerate(lines) if "Worst devices" in line) + 2 :]
         assert [line.split()[0] for line in worst[:3]] == ["*sdb", "sdc", "sda"]
@@ -118,7 +126,7 @@ async def test_a_wide_screen_shows_why_beside_the_finding_and_who_does_the_io() 
         for n, p in ((0, processes[0]), (5, processes[1]))
     }
     node = Node(loads=slow, later=later)
-    async with screen(node.session(6, [says(HUNG)]), WIDE) as shown:
+    async with screen(node.session(6, says(HUNG)), WIDE) as shown:
         text = shown.text()
         assert "Compared" in text
         assert "limit 20 s" in text
@@ -142,7 +150,7 @@ async def test_a_member_that_failed_is_told_in_every_list_of_devices() -> None:
 
 
 async def test_the_cursor_hides_no_mark_and_no_colour() -> None:
-    async with screen(array_node(slow).session(6, [says(SLOW)])) as shown:
+    async with screen(array_node(slow).session(6, says(SLOW))) as shown:
         await shown.press("2", "G", "g", "j", "j")
         (row,) = [line for line in shown.segments() if "".join(s.text for s in line).startswith("*sdb")]
         name = next(s for s in row if "sdb" in s.text)
@@ -156,7 +164,7 @@ async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
     short = replace(
         HUNG, summary="sdc hangs: see what the disk says to smartctl, and whether its cable or its slot is loose"
     )
-    async with screen(array_node().session(4, [says(short, LONG)])) as shown:
+    async with screen(array_node().session(4, says(short, LONG))) as shown:
         for key in ("1", "!"):
             text = await shown.press(key)
             assert " sdc: sdc hangs: see what the disk says to smartctl, and whether its cable or" in text
@@ -168,25 +176,25 @@ async def test_a_small_screen_tells_what_is_under_the_cursor_whole() -> None:
             assert key != "1" or shown.lines().index(shown.line("Worst devices")) == below  # nothing moves
             assert max(map(len, shown.lines())) <= 80
             assert len(shown.lines()) == 24
-    async with screen(array_node().session(4, [says(SLOW)])) as shown:
+    async with screen(array_node().session(4, says(SLOW))) as shown:
         assert shown.text().count("sdb answers in 60 ms, its peers in 5 ms") == 1  # nothing is told twice
-    async with screen(array_node().session(4, [says(short, LONG)]), LOW) as shown:
+    async with screen(array_node().session(4, says(short, LONG)), LOW) as shown:
         assert "its slot is loose" not in shown.text()  # the list goes first
 
 
 async def test_how_long_it_has_been_so_goes_before_when_it_began() -> None:
-    async with screen(array_node().session(4, [says(HUNG)])) as shown:
+    async with screen(array_node().session(4, says(HUNG))) as shown:
         assert shown.line("FINDING").endswith("FOR")
         assert "SINCE" not in shown.text()
         assert "sdc has 12 requests in flight and completed none" in shown.line("!CRIT sdc")
-    async with screen(array_node().session(4, [says(HUNG)]), (100, 30)) as shown:
+    async with screen(array_node().session(4, says(HUNG)), (100, 30)) as shown:
         assert "SINCE" in shown.line("FINDING")
 
 
 async def test_where_nothing_is_said_there_is_no_why() -> None:
-    async with screen(Node().session(3, [says(FINE)]), WIDE) as shown:
+    async with screen(Node().session(3, says(FINE)), WIDE) as shown:
         assert "── Why " not in shown.text()
-    async with screen(Node().session(3, [says(SLOW)]), WIDE) as shown:
+    async with screen(Node().session(3, says(SLOW)), WIDE) as shown:
         assert "── Why " in shown.text()
 
 
@@ -199,7 +207,7 @@ async def test_what_is_not_known_has_no_number_and_no_scale() -> None:
 
 
 async def test_a_low_screen_has_findings_and_devices() -> None:
-    async with screen(array_node().session(4, [says(HUNG)]), LOW) as shown:
+    async with screen(array_node().session(4, says(HUNG)), LOW) as shown:
         assert len(shown.lines()) == 15
         assert "!CRIT sdc" in shown.text()
         assert "Worst devices" in shown.text()
@@ -208,13 +216,13 @@ async def test_a_low_screen_has_findings_and_devices() -> None:
 
 @pytest.mark.parametrize("size", [(39, 7), (39, 24), (80, 7), (10, 2), (1, 1)])
 async def test_a_tiny_screen_has_one_line(size: tuple[int, int]) -> None:
-    async with screen(array_node().session(4, [says(HUNG, SLOW, BLIND)]), size) as shown:
+    async with screen(array_node().session(4, says(HUNG, SLOW, BLIND)), size) as shown:
         assert shown.lines()[0] == "CRIT 1 WARN 1 ?UNKN 1"[: size[0]].rstrip()
         assert "".join(shown.lines()[1:]) == ""
 
 
 async def test_resizing_goes_from_wide_to_tiny_and_back() -> None:
-    async with screen(array_node().session(4, [says(HUNG)]), WIDE) as shown:
+    async with screen(array_node().session(4, says(HUNG)), WIDE) as shown:
         wide = shown.text()
         for size in (LOW, (39, 7), SMALL, (120, 30), WIDE):
             await shown.pilot.resize_terminal(*size)
@@ -435,7 +443,7 @@ async def test_processors_memory_and_pressure() -> None:
 
 
 async def test_all_findings_good_unknown_and_ended() -> None:
-    session = Node().session(3, [says(HUNG, FINE, BLIND)])
+    session = Node().session(3, says(HUNG, FINE, BLIND))
     async with screen(session, (120, 30)) as shown:
         text = await shown.press("!")
         assert [text.index(t) for t in ("In force", "Could not be seen", "Looked at and found good")] == sorted(
@@ -446,7 +454,7 @@ async def test_all_findings_good_unknown_and_ended() -> None:
 
 
 async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
-    session = Node(("sda", "sdb", "sdc"), slow).session(3, [says(HUNG)])
+    session = Node(("sda", "sdb", "sdc"), slow).session(3, says(HUNG))
     async with screen(session) as shown:
         text = await shown.press("enter")
         assert "Why !CRIT sdc" in text
@@ -470,9 +478,7 @@ async def test_a_finding_leads_to_why_and_to_the_marked_evidence() -> None:
 @pytest.mark.parametrize(("size", "lines"), [(WIDE, 4), (SMALL, 4), ((60, 12), 4), ((60, 8), 2)])
 async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[int, int], lines: int) -> None:
     disks = tuple(f"sd{a}{b}" for a in "ab" for b in string.ascii_lowercase)
-    session = Node(disks, slow).session(
-        3, [says(replace(HUNG, evidence=(Cite("/proc/diskstats", 3, "sdbz", "sdbz"),)))]
-    )
+    session = Node(disks, slow).session(3, says(replace(HUNG, evidence=(Cite("/proc/diskstats", 3, "sdbz", "sdbz"),))))
     head = [" file     /proc/diskstats", " read     frame 3", " outcome  ok", " marked   sdbz"][:lines]
     async with screen(session, size) as shown:
         await shown.press("enter", "enter")
@@ -490,13 +496,13 @@ async def test_what_evidence_is_and_how_it_was_read_stays_in_sight(size: tuple[i
 async def test_a_long_name_among_what_was_compared_cuts_no_number() -> None:
     long = Value("x", "a name of a number that goes on and on until nobody remembers how it began", 1.7e9,
                  "bytes_per_second", 4.2e9)  # fmt: skip
-    async with screen(Node().session(3, [says(replace(HUNG, values=(long,)))])) as shown:
+    async with screen(Node().session(3, says(replace(HUNG, values=(long,))))) as shown:
         await shown.press("enter")
         assert shown.line("a name of a number").endswith("…   1.6 GiB/s   limit 3.9 GiB/s")
 
 
 async def test_evidence_of_a_forgotten_frame_shows_what_was_quoted() -> None:
-    session = Node(("sda", "sdb", "sdc"), slow).session(3, [says(HUNG)])
+    session = Node(("sda", "sdb", "sdc"), slow).session(3, says(HUNG))
     for _ in range(3):
         session.timeline.frames.popleft()
     async with screen(session) as shown:
@@ -563,7 +569,7 @@ async def test_a_strip_under_the_cursor_is_not_turned_into_its_opposite() -> Non
 
 
 async def test_severity_is_seen_without_colour() -> None:
-    async with screen(array_node(slow).session(3, [says(HUNG, SLOW)]), SMALL) as shown:
+    async with screen(array_node(slow).session(3, says(HUNG, SLOW)), SMALL) as shown:
         await shown.press("2")
         assert shown.line("sdc ").startswith("!sdc")
         assert shown.line("sdb ").startswith("*sdb")
@@ -581,8 +587,8 @@ async def test_what_nobody_recorded_is_simply_absent_of_a_live_node(live: bool, 
 
 async def test_the_first_line_counts_what_the_list_of_unknown_things_has_lines_of() -> None:
     reason = "readings lie 5 s apart"
-    blind = [Unchecked(rule, reason) for rule in ("stripe-convoy", "hot-stripe-member")]
-    same = [Unchecked("volume-below-promise", why) for why in ("nobody waits", "told together")]
-    async with screen(Node().session(3, [says(*blind, *same, UNRECORDED)])) as shown:
+    blind = [Unchecked(reason, rule=rule) for rule in ("stripe-convoy", "hot-stripe-member")]
+    same = [Unchecked(why, rule="volume-below-promise") for why in ("nobody waits", "told together")]
+    async with screen(Node().session(3, says(*blind, *same, UNRECORDED))) as shown:
         assert shown.lines()[0].endswith(" 3 ?UNKN")
         assert "Could not be seen  3" in await shown.press("!")

@@ -28,7 +28,7 @@ _MOST_CPUS = 1 << 14
 """Processors of a list that are believed."""
 
 
-class NumaRow(Struct, frozen=True):
+class NumaRow(Struct, frozen=True, kw_only=True):
     """A node and what is near to it; `node` None: what the firmware does not place, or places at an unknown node."""
 
     name: str
@@ -92,16 +92,16 @@ def numa_rows(scene: Scene) -> list[NumaRow]:
         here = [h for h in hbas.values() if h.node == number_ and (disks[h.hba] or h.kind in KINDS)]
         shares = [busy[str(cpu)].busy for cpu in (cpus(row.cpus) or ()) if str(cpu) in busy] if row else []
         return NumaRow(
-            "not known" if number_ is None else f"node{number_}",
-            scene,
-            row,
-            activities.get(f"node{number_}"),
-            sum(shares) / len(shares) if shares else None,
-            tuple(sorted((h for h in here if h.kind != "nvme"), key=lambda h: h.hba)),
-            tuple(sorted((p for p in paths if any(h.hba == p.hba and h.kind == "nvme" for h in here)),
+            name="not known" if number_ is None else f"node{number_}",
+            scene=scene,
+            node=row,
+            activity=activities.get(f"node{number_}"),
+            busy=sum(shares) / len(shares) if shares else None,
+            hbas=tuple(sorted((h for h in here if h.kind != "nvme"), key=lambda h: h.hba)),
+            drives=tuple(sorted((p for p in paths if any(h.hba == p.hba and h.kind == "nvme" for h in here)),
                          key=lambda p: natural(p.device))),
-            tuple(card for card in cards if card.node == number_),
-            disks,
+            cards=tuple(card for card in cards if card.node == number_),
+            disks=disks,
         )  # fmt: skip
 
     placed = {*(row.node for row in hbas.values()), *(row.node for row in cards)}
