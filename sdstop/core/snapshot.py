@@ -84,7 +84,8 @@ class Packed(Mapping[Hashable, Reading]):
         known: Sequence[Sequence[Any] | None] = [None] * len(schema(family).columns)
         if like is not None and list(like.index) == list(rows):
             self.index, known = like.index, like.columns
-        getters = [operator.attrgetter(column.name) for column in schema(family).columns]
+        self._names = tuple(column.name for column in schema(family).columns)
+        getters = [operator.attrgetter(name) for name in self._names]
         self.columns: list[Sequence[Any]] = [
             _packed(list(map(get, rows.values())), old) for get, old in zip(getters, known, strict=True)
         ]
@@ -92,7 +93,7 @@ class Packed(Mapping[Hashable, Reading]):
     def __getitem__(self, key: Hashable) -> Reading:
         place = self.index[key]
         make: Any = self.family
-        row: Reading = make(*[column[place] for column in self.columns])
+        row: Reading = make(**{name: column[place] for name, column in zip(self._names, self.columns, strict=True)})
         return row
 
     def __iter__(self) -> Iterator[Hashable]:

@@ -161,7 +161,7 @@ def test_refuses_what_nobody_honest_makes(data: bytes, reason: str) -> None:
         assert str(refusal.value).isprintable()
 
 
-@pytest.mark.parametrize("data", [b"", b"just text", b"x" * 2000, b"\x1f\x8b", gzip.compress(b"just text")])
+@pytest.mark.parametrize("data", [b"", b"just text", b"x" * 2000, b"\x1f\x8b", gzip.compress(b"just text", mtime=0)])
 def test_refuses_what_is_no_archive(data: bytes) -> None:
     with pytest.raises(CaptureRefused, match="no tar archive"):
         read(data)

@@ -10,6 +10,7 @@ import pytest
 from sdstop.collectors import BUILTIN
 from sdstop.core import joins
 from sdstop.core.model import Label, Metric, Reading, Source, Unplaced, files, schema
+from sdstop.core.snapshot import Packed
 from sdstop.exporters.prometheus import tallies
 
 FAMILIES = tuple(
@@ -105,3 +106,12 @@ def test_a_needle_that_lacks_a_field_is_none() -> None:
 def test_of_an_object_of_a_gateway_some_fields_are_shown() -> None:
     assert Source("http:GET {name}", "id", ("a", "b")).of(Bare("/x")) == Source("http:GET /x", "id>a,b")
     assert Source("/x", "id", ("a", "b")).of(Bare("/x")) == Source("/x", "id")
+
+
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.family)
+def test_a_row_survives_being_packed(family: type[Reading]) -> None:
+    """Old tables of many rows are kept as columns, and each row is made again from its fields."""
+    columns = {column.name: None for column in schema(family).columns}
+    row = family(**columns)
+    packed = Packed(family, {"key": row})
+    assert packed["key"] == row

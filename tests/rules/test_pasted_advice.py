@@ -148,14 +148,14 @@ WORDS = frozenset({"counter", "cpu", "direction", "kind", "log", "module", "oper
 
 def renamed(reading: Reading, names: re.Pattern[str], make: Callable[[str], str]) -> Reading:
     """Return a reading in which every name is another."""
-    values = []
+    values = {}
     for column in schema(type(reading)).columns:
         value = getattr(reading, column.name)
         if isinstance(column.mark, Label | Fact) and column.name not in WORDS and type(value) is str:
             value = names.sub(lambda found: make(found[0]), value)
-        values.append(value)
+        values[column.name] = value
     new: Any = type(reading)
-    made: Reading = new(*values)
+    made: Reading = new(**values)
     return made
 
 
