@@ -213,10 +213,9 @@ def look(path: Path, *, redacted: bool = False) -> bool:
         return False
     frames = credentials.frames(frames)
     if redacted:
-        redactor = Redactor(Pseudonyms(b"a key of sixteen bytes"))
-        redactor.learn((), origin.name)
+        redactor = Redactor(Pseudonyms(b"a key of sixteen bytes"), BUILTIN, origin.collectors)
         for frame in frames[:FRAMES]:
-            redactor.learn(frame.evidence)
+            redactor.learn(frame)
         origin, frames = redactor.origin(origin), [redactor.frame(frame) for frame in frames[:FRAMES]]
     session, series = Session(origin, BUILTIN, RULES, remember=900.0), ReportSeries()
     for frame in frames[:FRAMES]:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-STORY = "fixtures/multipath-queueing"
+STORY = "fixtures/no-path-left"
 NAME = "payroll_db01"
 """The name in the example that belongs to somebody."""
 
@@ -149,4 +149,4 @@ def test_its_own_test_and_the_tests_of_every_source_and_story_pass(copy: Path) -
     tests = ("tests/collectors/test_maps.py", "tests/core/test_declarations.py", "tests/test_imports.py")
     run(copy, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", *tests)
     stories = "tests/stories/test_stories.py"
-    run(copy, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", stories, "-k", "multipath-queueing")
+    run(copy, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", stories, "-k", "no-path-left")

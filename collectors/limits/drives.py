@@ -101,7 +101,8 @@ def kept_domain(data: bytes) -> bytes:
             limits = ET.SubElement(kept, "iotune")
             for item in tune:
                 ET.SubElement(limits, item.tag).text = item.text
-    return ET.tostring(made, encoding="utf-8")
+    text: bytes = ET.tostring(made, encoding="utf-8")
+    return text
 
 
 def _disk(machine: str, disk: ET.Element) -> QemuDrive:

@@ -152,7 +152,8 @@ def without_reasons(data: bytes) -> bytes:
             del item.attrib[name]
         if "exitreason" in item.attrib:
             item.set("exitreason", own_words(item.attrib["exitreason"]))
-    return ET.tostring(root, encoding="utf-8")
+    kept: bytes = ET.tostring(root, encoding="utf-8")
+    return kept
 
 
 def parse_name(text: str) -> str | None:

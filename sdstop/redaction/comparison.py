@@ -55,7 +55,8 @@ def _row(row: Reading, columns: tuple[Column, ...], shown: Shown) -> tuple[Hasha
 def _plain(value: object) -> Hashable:
     if isinstance(value, dict):
         return tuple(value.items())
-    return value if isinstance(value, Hashable) else repr(value)
+    hashable: Hashable = value if getattr(value, "__hash__", None) else repr(value)
+    return hashable
 
 
 def _shown(kind: Name, value: str, shown: Shown) -> list[str]:

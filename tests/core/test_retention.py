@@ -53,7 +53,8 @@ def running(tmp_path: Path) -> Iterator[list[int]]:
     try:
         process.stdin.write(json.dumps(passwords.FORMS).encode())
         process.stdin.close()
-        started = dict(map(int, process.stdout.readline().split()) for _ in passwords.FORMS)
+        lines = [process.stdout.readline().split() for _ in passwords.FORMS]
+        started = {int(number): int(pid) for number, pid in lines}
         pids = [started[number] for number in range(len(passwords.FORMS))]
         for pid, argv in zip(pids, passwords.FORMS, strict=True):
             line = Path(f"/proc/{pid}/cmdline").read_bytes()

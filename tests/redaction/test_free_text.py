@@ -70,7 +70,7 @@ def test_host_names_in_the_health_text_of_ceph() -> None:
 
 
 def test_resources_and_reasons_of_pacemaker() -> None:
-    _, frames = opened("pacemaker-unclean")
+    frames = list(opened("pacemaker-unclean")[1])
     key = "slug:crm_mon_--output-as=xml_-1"
     frames = changed(frames, key, 'id="lun"', 'id="acmelun"')
     frames = changed(frames, key, 'id="ip"', 'id="payrollvip"')

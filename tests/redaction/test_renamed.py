@@ -115,8 +115,8 @@ SEEN: set[tuple[str, str]] = set()
 
 @pytest.mark.parametrize("story", sorted(names()))
 def test_no_renamed_name_is_left(story: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    origin, frames = opened(story)
-    frames = Retention(BUILTIN).frames(frames if len(frames) <= LONGEST else [frames[0], *frames[1 - LONGEST :]])
+    origin, every = opened(story)
+    frames = Retention(BUILTIN).frames(every if len(every) <= LONGEST else [every[0], *every[1 - LONGEST :]])
     planted, fields = declared(origin, frames)
     made = renamed(frames, planted)
     name = planted.get(origin.name, origin.name)
