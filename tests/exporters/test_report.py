@@ -70,6 +70,7 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
         ],
         "readings": {"wire": [], "pace": [{"name": "a", "per_second": 2.0}]},
     }
+    assert list(report["ruled_out"][0]) == ["rule", "subject", "summary"]
     assert rows[0] == {
         "name": "a", "room": "r", "count": 5, "time": None, "size": None, "level": 0.1, "secret": None,
         "mood": "calm", "word": None, "model": None, "serial": None, "sizes": None,
