@@ -61,7 +61,7 @@ def story(name: str) -> Story:
     origin, frames = opened(name)
     assert origin.complete
     assert not origin.note
-    frames = Retention(BUILTIN).frames(frames)  # as the command line opens what others made
+    frames = tuple(Retention(BUILTIN).frames(frames))  # as the command line opens what others made
     told = Story(name, frames, Session(origin, BUILTIN, RULES))
     told.judgements.extend(told.session.feed(frame).judgement for frame in frames)
     return told
