@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from sdstop.analysis.outlier import Configured
 from sdstop.analysis.peers import Difference, PeerNode, differences, judged
@@ -16,7 +15,7 @@ from sdstop.core.finding import Finding, RuledOut, Severity, Verdict, by_cause
 from sdstop.core.format import safe, timestamp
 from sdstop.core.session import Session
 from sdstop.exporters.report import table
-from sdstop.exporters.report.document import finding_of, host_of, unix
+from sdstop.exporters.report.document import finding_of, good_of, host_of, unix
 from sdstop.exporters.report.html.document import document as html_document
 from sdstop.exporters.report.html.markup import Markup, block, el, fold
 from sdstop.exporters.report.html.markup import table as html_table
@@ -84,7 +83,7 @@ def to_data(said: Comparison) -> dict[str, Any]:
             for name, session in said.sessions
         ],
         "findings": [_told(finding) for finding in said.findings],
-        "ruled_out": [asdict(verdict) for verdict in said.alike],
+        "ruled_out": [good_of(verdict) for verdict in said.alike],
         "differences": [
             {"aspect": each.aspect.name, "item": each.item,
              "values": [{"value": value, "nodes": list(nodes)} for value, nodes in each.values]}

@@ -7,12 +7,10 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from msgspec.structs import asdict
-
 from sdstop.collectors.system.node import Node
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import dated
-from sdstop.core.finding import Unchecked
+from sdstop.core.finding import RuledOut, Unchecked
 from sdstop.core.format import duration
 from sdstop.core.model import Reading, schema
 from sdstop.core.session import Session
@@ -38,7 +36,7 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
         "ended": unix(look.now.taken),
         "frames": session.frames_seen,
         "findings": [finding_of(episode) for episode in session.episodes()],
-        "ruled_out": [asdict(verdict) for verdict in judgement.ruled_out],
+        "ruled_out": [good_of(verdict) for verdict in judgement.ruled_out],
         "unchecked": [{"rule": verdict.rule, "reason": reason_of(verdict)} for verdict in judgement.unchecked],
         "collectors": list(_collectors(session, look.now)),
         **({"readings": dict(tables_of(session, look.now))} if readings else {}),
@@ -48,6 +46,11 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
 def unix(taken: float | None) -> float | None:
     """Return Unix seconds, None where there is no date."""
     return taken if taken is not None and dated(taken) else None
+
+
+def good_of(verdict: RuledOut) -> dict[str, str]:
+    """Return what a rule found to be good."""
+    return {"rule": verdict.rule, "subject": verdict.subject, "summary": verdict.summary}
 
 
 def reason_of(verdict: Unchecked) -> str:

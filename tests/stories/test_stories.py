@@ -58,10 +58,10 @@ class Story:
 
 @functools.cache
 def story(name: str) -> Story:
-    origin, frames = opened(name)
+    origin, recorded = opened(name)
     assert origin.complete
     assert not origin.note
-    frames = tuple(Retention(BUILTIN).frames(frames))  # as the command line opens what others made
+    frames = Retention(BUILTIN).frames(recorded)  # as the command line opens what others made
     told = Story(name, frames, Session(origin, BUILTIN, RULES))
     told.judgements.extend(told.session.feed(frame).judgement for frame in frames)
     return told
