@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import translate
+from functools import cached_property
 from typing import Any
 
 from msgspec.structs import replace
@@ -34,12 +35,22 @@ class Retention:
         needs = [need for collector in collectors for need in collector.needs]
         plain = [need for need in needs if not isinstance(need, Command)]
         lines = {need.what: need.kept for need in needs if isinstance(need, Command) and need.keep}
+        self._whats = {need.what for need in needs}
         self._keeps = _by_pattern(lines | {need.what: need.keep for need in plain if need.keep is not None})
-        self._redacts = _by_pattern({need.what: need.redact for need in plain if need.redact is not None})
-        files = sorted({translate(need.what) for need in needs if need.what.startswith("/")})
-        self._files = re.compile("|".join(files) or "(?!)")
-        called = {need.what[4:].split()[0].rstrip("*") for need in needs if need.what.startswith("cmd:")}
-        self._programs = re.compile(rf"(?:{'|'.join(sorted(map(re.escape, called))) or '(?!)'})(?:[ _].*)?", re.DOTALL)
+        self._redacting = {need.what: need.redact for need in plain if need.redact is not None}
+
+    @cached_property
+    def _redacts(self) -> tuple[tuple[re.Pattern[str], Keep], ...]:
+        return _by_pattern(self._redacting)
+
+    @cached_property
+    def _files(self) -> re.Pattern[str]:
+        return re.compile("|".join(sorted(translate(what) for what in self._whats if what.startswith("/"))) or "(?!)")
+
+    @cached_property
+    def _programs(self) -> re.Pattern[str]:
+        called = sorted({re.escape(what[4:].split()[0].rstrip("*")) for what in self._whats if what.startswith("cmd:")})
+        return re.compile(rf"(?:{'|'.join(called) or '(?!)'})(?:[ _].*)?", re.DOTALL)
 
     def __bool__(self) -> bool:
         """Whether there is evidence of which a part alone is kept."""
