@@ -191,7 +191,7 @@ def without_serials(data: bytes) -> bytes:
         at = max(end, at + length) + 2
         if kind == 127:
             break
-    made[at:] = bytes(len(data) - at)
+    made[at:] = bytes(max(0, len(data) - at))
     return bytes(made)
 
 
