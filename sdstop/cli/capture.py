@@ -54,10 +54,10 @@ def _checked(redactor: Redactor, path: str) -> str:
 
     look_through(redactor, path)
     mapped = write_map(redactor, path)
-    count = sum(len(names) for names in redactor.map().values())
+    count = sum(name != made for names in redactor.map().values() for name, made in names.items())
     told = f"; replaced {plural(count, 'name')} from {plural(len(redactor.sources), 'source')}"
     if redactor.kept:
-        told += f"; kept {', '.join(map(safe, sorted(redactor.kept)))}, which parsers need"
+        told += f"; kept {', '.join(map(safe, sorted(redactor.kept)))}: also words of other fields"
     if redactor.changed:
         told += f"; changed readings of {', '.join(sorted(redactor.changed))}"
     return f"{told}; the map is in {safe(mapped)}, which stays here"

@@ -36,7 +36,8 @@ _FOLDERS = frozenset({
 _SYSTEM = frozenset({"bin", "boot", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"})
 """Folders whose files every node has."""
 _EVERYWHERE = frozenset({
-    "archive", "archives", "backups", "buffer", "cgroup", "clones", "databases", "db", "disk", "export", "exports",
+    "app", "apps", "archive", "archives", "backups", "bin", "buffer", "cgroup", "clones", "databases", "db", "disk",
+    "export", "exports",
     "files", "fs", "golden", "images", "iso", "isos", "lost+found", "mysql", "nfs", "postgresql", "public", "samba",
     "scratch", "scripts", "share", "shared", "shares", "snapshots", "system.slice", "user.slice", "machine.slice",
     "template", "templates", "tftpboot", "vault", "vms", "work", "www",

@@ -52,7 +52,7 @@ class Redactor:
         """Start with nothing learned. `known` are the collectors that read the node (Origin.collectors)."""
         self.pseudonyms = pseudonyms
         self.kept: set[str] = set()
-        """Names that were not replaced, because a parser needs them as words of its format."""
+        """Names that were not replaced, because a parser needs them, or another field has them, as plain words."""
         self.changed: set[str] = set()
         """Families whose readings redaction changed for another reason."""
         self.sources: set[str] = set()
