@@ -1,4 +1,4 @@
-"""bcache in sysfs (drivers/md/bcache/sysfs.c, stats.c)."""
+"""bcache devices from sysfs (drivers/md/bcache/sysfs.c, stats.c)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _SIZE = re.compile(r"(\d{1,20}(?:\.\d{1,3})?)([kMGTPEZY]?)", re.ASCII)
 
 
 def size(text: str | None) -> int | None:
-    """Return the bytes of a size for people: `924.5k`, `1.2G`, `0`, powers of 1024; None if it is none."""
+    """Return a human-readable size (`924.5k`, `1.2G`, `0`; powers of 1024) in bytes, None if it is invalid."""
     found = _SIZE.fullmatch((text or "").strip())
     return round(float(found[1]) * 1024 ** " kMGTPEZY".index(found[2] or " ")) if found is not None else None
 
 
 def chosen(text: str | None) -> str | None:
-    """Return the word in brackets of `writethrough [writeback] writearound none`."""
+    """Return the bracketed word of `writethrough [writeback] writearound none`."""
     found = re.search(r"\[([^\]]+)\]", text or "")
     return found[1] if found is not None else None
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a Cache of each bcache device.
+    """Yield a Cache for each bcache device.
 
-    Only reads are counted, a partial hit as a miss; one that was to bypass the cache and found all of its data there is
-    answered from there (request.c: cached_dev_read looks every read up), so it is a hit. The counters move together
-    every ten seconds or so, and start again with `clear_stats`. What is cached is said nowhere but in `priority_stats`,
-    for which the kernel sorts all buckets: it is left alone.
+    Only reads are counted; a partial hit counts as a miss. A read meant to bypass the cache whose data is completely
+    cached is served from the cache (request.c: cached_dev_read looks up every read), so it is a hit. The counters are
+    updated together about every ten seconds and reset by `clear_stats`. The amount of cached data is only in
+    `priority_stats`, which is not read because the kernel sorts all buckets for it.
     """
     for name in host.entries(BLOCK):
         if name.startswith("bcache") and name.removeprefix("bcache").isdecimal():
@@ -50,7 +50,7 @@ def _cache(host: Host, name: str) -> Cache:
     misses, past = host.number(f"{stats}/cache_misses"), host.number(f"{stats}/cache_bypass_misses")
     state = host.maybe(f"{base}/state") or None
     group = host.target(f"{base}/cache") if state != "no cache" else None
-    if state == "no cache":  # reads still count as misses for a while after the cache was detached
+    if state == "no cache":  # reads still count as misses for some time after the cache is detached
         hits = misses = past = None
     folder = f"{SETS}/{group}" if group else None
     members = [f"{folder}/{m}" for m in host.names(folder) if re.fullmatch(r"cache\d+", m)] if folder else []
@@ -83,7 +83,7 @@ def _room(host: Host, member: str) -> int | None:
 
 
 def _owner(host: Host, path: str) -> str | None:
-    """Return the device in whose folder a link ends: `../../../devices/../block/vdb/bcache`."""
+    """Return the device whose directory contains a link's target: `../../../devices/../block/vdb/bcache`."""
     try:
         return posixpath.basename(posixpath.dirname(host.link(path))) or None
     except TimedOut:

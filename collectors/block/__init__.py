@@ -1,1 +1,1 @@
-"""Collectors of block devices: what the kernel counts of each, what they are and how they are named."""
+"""Collectors of block devices: counters, properties and names."""

@@ -1,4 +1,4 @@
-"""Block devices as sysfs and udev describe them: what they are, what they are built upon, stable names."""
+"""Block devices from sysfs and udev: properties, underlying devices and stable names."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _FILES = {
     "read_ahead": "queue/read_ahead_kb",
     "nr_requests": "queue/nr_requests",
 }
-"""Where in a device's folder a field comes from."""
+"""Source file of each field, relative to the device's directory."""
 _NVME_FILES = {"serial": "device/serial", "revision": "device/firmware_rev"}
 _OF_UDEV = {"by_path", "by_id", "wwn", "serial"}
 
@@ -73,14 +73,14 @@ _HOSTED = (
     "PersistentDisk",
     "BlockVolume",
 )
-"""What disks of hypervisors and clouds call themselves."""
+"""Vendor and model strings of virtual disks of hypervisors and clouds."""
 
 
 class BlockDevice(Reading, frozen=True):
-    """A block device (whole or partition) of `/sys/block`, with its queue's settings and stable names.
+    """A block device (whole disk or partition) in `/sys/block`, with its queue settings and stable names.
 
-    Sizes are bytes; yes and no are 1 and 0. A partition has its disk's queue, so its own fields of the queue
-    are None: ask its `parent`.
+    Sizes are in bytes; booleans are 1 and 0. A partition shares the queue of its disk, so its own queue fields are
+    None; see its `parent`.
     """
 
     family: ClassVar[str] = "block_device"
@@ -164,20 +164,20 @@ class BlockDevice(Reading, frozen=True):
 
     @property
     def own_wwn(self) -> str | None:
-        """The world wide name of a whole device; udev gives partitions that of their disk."""
+        """World wide name of a whole device, None for partitions, to which udev assigns the WWN of their disk."""
         return self.wwn if self.parent is None else None
 
     @property
     def hosted(self) -> bool:
-        """Whether a hypervisor or a cloud serves it: what limits it then is not a disk's own, and cannot be seen."""
+        """Whether it is a virtual disk of a hypervisor or cloud, whose performance limits are not visible here."""
         said = f"{self.vendor or ''} {self.model or ''}"
         named = self.device.startswith(("vd", "xvd")) or self.driver in {"virtio_blk", "vbd"}
         return named or any(word in said for word in _HOSTED)
 
     def source(self, field: str = "") -> Source | None:
-        """Return the file that says `field` (the device's number, if not named)."""
+        """Return the source file of `field` (the device number if no field is given)."""
         file = _NVME_FILES.get(field) if self.kind.startswith("nvme") else None
-        if field == "wwn" and self.by_id is None:  # udev knows nothing of it
+        if field == "wwn" and self.by_id is None:  # udev has no data on the device
             file = "wwid" if self.kind.startswith("nvme") else "device/wwid"
         if file is None and field in _OF_UDEV and self.number is not None:
             return Source(f"{UDEV}/b{self.number}")
@@ -186,7 +186,10 @@ class BlockDevice(Reading, frozen=True):
 
 
 class BlockLink(Reading, frozen=True):
-    """`device` is built upon `below`: a slave of md, dm or bcache, or the disk of a partition."""
+    """Relation of `device` to the device `below` it.
+
+    `below` is a slave of md, dm or bcache, a path of an NVMe multipath device, or the disk of a partition.
+    """
 
     family: ClassVar[str] = "block_link"
     title: ClassVar[str] = "What devices are built upon"
@@ -207,7 +210,7 @@ class BlockLink(Reading, frozen=True):
 
 
 class _Udev:
-    """Names from udev's database, or, where no udev is seen to run, from whoever recorded its answer."""
+    """Names from udev's database, or from a recorded udev query if udev is not running."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -229,10 +232,10 @@ class _Udev:
 
 
 def kind_of(entry: str, names: Container[str]) -> str:
-    """Return what a whole device is, by its folder in /sys/block: by the folder's entries, else by its name.
+    """Return the kind of a whole device from the entries of its /sys/block directory, else from its name.
 
-    The kernel has no word for it, but the drivers keep their names: what has a name of no known driver is a disk
-    if it has hardware behind it (`device`), else virtual.
+    The kernel exposes no kind, but drivers use stable device names. A device with an unknown name is a disk if it has
+    hardware behind it (`device`), otherwise virtual.
     """
     for folder in ("md", "dm", "loop", "bcache"):
         if folder in names and not (folder == "bcache" and "device" in names):
@@ -254,27 +257,27 @@ _HCTL = re.compile(r"\d+:\d+:\d+:\d+")
 
 
 def active(schedulers: str | None) -> str | None:
-    """Return the word in brackets of `none [mq-deadline] kyber`, or the only one."""
+    """Return the bracketed word of `none [mq-deadline] kyber`, or the only word."""
     words = (schedulers or "").split()
     marked = [word[1:-1] for word in words if word.startswith("[") and word.endswith("]")]
     return marked[0] if marked else words[0] if len(words) == 1 else None
 
 
 def wide_name(wwid: str | None) -> str | None:
-    """Return the kernel's wwid in udev's manner: `naa.5000c500a1b2c3d4` -> `0x5000c500a1b2c3d4`, others as they are."""
+    """Return the kernel's wwid in udev's format: `naa.5000c500a1b2c3d4` -> `0x5000c500a1b2c3d4`, others unchanged."""
     if not wwid:
         return None
     return f"0x{wwid[4:]}" if wwid.startswith("naa.") else " ".join(wwid.split())
 
 
 def _bytes(host: Host, path: str, unit: int) -> int | None:
-    """Return an attribute in bytes; a negative one says nothing."""
+    """Return an attribute in bytes, None if it is missing or negative."""
     value = host.number(path)
     return value * unit if value is not None and value >= 0 else None
 
 
 def _queue(host: Host, folder: str) -> dict[str, Any]:
-    """Return the fields that stand below `queue/`."""
+    """Return the fields read from `queue/`."""
     queue = f"{folder}/queue"
     return {
         "scheduler": active(host.maybe(f"{queue}/scheduler")),
@@ -292,9 +295,9 @@ def _queue(host: Host, folder: str) -> dict[str, Any]:
 
 
 def _hardware(host: Host, folder: str, kind: str, wwn: str | None) -> dict[str, Any]:
-    """Return the fields of the hardware behind a disk: what a SCSI or NVMe device says of itself.
+    """Return the fields that a disk's SCSI or NVMe device reports.
 
-    What udev said already (`wwn`) is not asked again: with a thousand disks each file counts.
+    A `wwn` known from udev is not read again; with a thousand disks every file counts.
     """
     device = f"{folder}/device"
     if kind in {"nvme", "nvme_path"}:
@@ -321,7 +324,7 @@ def _hardware(host: Host, folder: str, kind: str, wwn: str | None) -> dict[str, 
 
 
 def _place(host: Host, folder: str) -> str | None:
-    """Return the device's folder below /sys/devices."""
+    """Return the device's directory below /sys/devices."""
     try:
         target = host.link(folder)
     except TimedOut:
@@ -378,7 +381,7 @@ def _partition(host: Host, disk: str, entry: str, udev: _Udev) -> BlockDevice:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield every whole device, its partitions, and what each is built upon."""
+    """Yield every whole device and its partitions, with a BlockLink to each underlying device."""
     entries = host.entries(BLOCK)
     udev = _Udev(host)
     for entry in entries:
@@ -387,7 +390,7 @@ def read(host: Host) -> Iterable[Reading]:
         yield row
         if row.kind == "nvme_path":
             yield BlockLink(re.sub(r"c\d+", "", row.device), row.device, "path")
-        if "slaves" in names and "device" not in names:  # hardware is built upon nothing
+        if "slaves" in names and "device" not in names:  # hardware has no underlying devices
             for below in host.names(f"{BLOCK}/{entry}/slaves"):
                 yield BlockLink(row.device, device_name(below), "slave")
         for name in names:
@@ -398,7 +401,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return what changes when a whole device comes or goes."""
+    """Return the names of all whole devices."""
     return tuple(host.names(BLOCK))
 
 

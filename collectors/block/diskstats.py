@@ -1,4 +1,4 @@
-"""Block devices' counters from `/proc/diskstats` (block/genhd.c: diskstats_show)."""
+"""Block device counters from `/proc/diskstats` (block/genhd.c: diskstats_show)."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from sdstop.readings.disk import DISKSTATS as PATH
 from sdstop.readings.disk import Disk, DiskActivity, activity
 
 _SHAPE = bytes(ord("0" if chr(c) in "0123456789" else " " if c == 32 else "x") for c in range(256))
-"""Makes every digit a 0 and everything that is neither digit nor space an x."""
+"""Translation table: digits become `0`, spaces stay, everything else becomes `x`."""
 _TOO_LONG = b"0" * 21
-"""More digits than 64 bits have: made up, and too large to calculate with."""
+"""More digits than a 64-bit number has: forged, and too large to compute with."""
 _LOST = 1 << 31
-"""From here on requests in flight are no count: old kernels lose track and print a negative one as unsigned."""
+"""Lower bound of invalid in-flight counts; old kernels miscount and print a negative number as unsigned."""
 
 _decoded = json.JSONDecoder().decode
-"""Parses the numbers of all rows together in half of the time that int() of each takes: frames are made of rows."""
+"""Parses the numbers of all rows at once, in half the time of calling int() on each."""
 
 
 def parse(data: bytes) -> Iterator[Disk]:
-    """Yield the devices of a /proc/diskstats, in its order.
+    """Yield the devices of /proc/diskstats in file order.
 
-    A row, of a kernel since 5.5:
+    A row of kernel 5.5 or later:
 
         8       0 sda 221540 30980 5535002 51223 14479 61511 2730120 8217 0 18868 60620 12525 45 934832 1148 592 31
 
-    major, minor, name; completed, merged, sectors of 512 bytes and ms of reads, the same of writes; in flight; ms
-    busy; ms weighted; since 4.18 completed, merged, sectors and ms of discards; since 5.5 completed and ms of
-    flushes. What a later kernel appends is ignored. A slash in a name (`cciss/c0d0`) is an exclamation mark in sysfs.
+    Fields: major, minor, name; reads completed, merged, sectors of 512 bytes, ms; the same four for writes; in flight;
+    ms busy; weighted ms; since 4.18 discards completed, merged, sectors, ms; since 5.5 flushes completed, ms. Fields
+    appended by later kernels are ignored. A slash in a name (`cciss/c0d0`) is an exclamation mark in sysfs.
 
-    The kernel prints whole rows, so what is no whole row was cut, or typed by hand: prompts, dots, half a line. Such
-    lines are left out, and so is a last one without its end of line that has fewer fields than the row before.
-    Raises Malformed, naming the first line, if no line is a row; no lines are no devices. Partitions of kernels
-    before 2.6.25 (7 fields) are left out: they count requests differently.
+    The kernel prints complete rows, so an incomplete row was truncated or edited: prompts, dots, half a line. Such
+    lines are skipped, as is an unterminated last line with fewer fields than the row before. Raises Malformed, quoting
+    the first line, if no line is a row; empty input yields no devices. Partitions of kernels before 2.6.25 (7 fields)
+    are skipped because they count requests differently.
     """
     lines = data.split(b"\n")
     last = lines.pop()
@@ -51,12 +51,12 @@ def parse(data: bytes) -> Iterator[Disk]:
 
 
 _last: dict[bytes, tuple[bytes, Disk]] = {}
-"""The row that was last parsed of each name, and its line: most rows of a node do not change, and cost a look."""
+"""Last line and parsed row by device name; most rows of a node do not change and cost only a lookup."""
 _MOST_NAMES = 16384
 
 
 def _rows(lines: list[bytes]) -> list[Disk]:
-    """Return the devices of all lines that are whole rows."""
+    """Return the devices of all lines that are complete rows."""
     rows: list[Disk | None] = []
     fresh: list[tuple[int, bytes, list[bytes]]] = []
     for line in lines:
@@ -80,11 +80,11 @@ def _rows(lines: list[bytes]) -> list[Disk]:
 
 
 def _numbers(rests: list[bytes]) -> Sequence[list[int] | None]:
-    """Return the numbers of what follows the names, None for what is not numbers."""
+    """Return the numbers after each device name, None for rows with anything but numbers."""
     if _plain(b" ".join(rests)):
         try:
             found: list[list[int]] = _decoded(f"[[{b'],['.join(rests).decode().replace(' ', ',')}]]")
-        except ValueError:  # more than one space, or leading zeros: not the kernel, but not wrong
+        except ValueError:  # repeated spaces or leading zeros: not kernel output, but still valid
             pass
         else:
             return found if rests else []
@@ -92,13 +92,13 @@ def _numbers(rests: list[bytes]) -> Sequence[list[int] | None]:
 
 
 def _plain(text: bytes) -> bool:
-    """Whether there are only spaces and numbers, none of which is made up."""
+    """Return whether the text has only spaces and numbers of at most 20 digits."""
     shape = text.translate(_SHAPE)
     return b"x" not in shape and _TOO_LONG not in shape
 
 
 def _disk(parts: list[bytes], numbers: list[Any]) -> Disk | None:
-    """Return the device of a line's major and minor number and name, and of its numbers, None if they are too few."""
+    """Return the Disk for a row's major number, minor number, name and counters, None if there are too few."""
     count = len(numbers)
     if count != 17:
         if count < 11:
@@ -111,7 +111,7 @@ def _disk(parts: list[bytes], numbers: list[Any]) -> Disk | None:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a Disk of each row."""
+    """Yield a Disk for each row."""
     return parse(host.read(PATH))
 
 

@@ -1,6 +1,6 @@
-"""Request sizes as the kernel counts them for `--io-sizes`: tracefs' hist triggers, in an instance of sdstop's own.
+"""Request sizes counted by the kernel for `--io-sizes`: tracefs hist triggers in sdstop's own instance.
 
-Text as by kernel/trace/trace_events_hist.c and tracing_map.c, Linux 4.7 to 6.18.
+The format is that of kernel/trace/trace_events_hist.c and tracing_map.c, Linux 4.7 to 6.18.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ COUNTERS = {"issue": "block_rq_issue", "queue": "block_bio_queue"}
 DISKSTATS = "/proc/diskstats"
 
 PACE = 2.0
-"""Seconds between runs: the text has a line for each size, and all that it counted is still in the next one."""
+"""Seconds between runs; the text has a line per size, and counts accumulate, so a slow pace loses nothing."""
 
 _SECTOR = 512
 _UNITS = {"bytes": 1, "nr_sector": _SECTOR}
 _ROW = re.compile(r"\{ (?P<keys>.*) \} hitcount: +(?P<count>\d{1,20})(?:\s|$)", re.ASCII)
 _OURS = re.compile(r"\{ dev: +(\d{1,10}), (\w+): +(\d{1,15}), rwbs: (\w*) +\} hitcount: +(\d{1,20}) *", re.ASCII)
-"""A row as sdstop's own triggers make them: there may be thousands."""
+"""Row format of sdstop's own triggers; there may be thousands of rows."""
 _KEY = re.compile(r"(\w+): +(.*?) *", re.ASCII)
 _SIZE = re.compile(r"(?P<exact>\d{1,15})|~ 2\^(?P<power>\d{1,2})|~ \d{1,15}-(?P<end>\d{1,15})", re.ASCII)
 _TOTAL = re.compile(r" {4}Dropped: (\d{1,20})", re.ASCII)
@@ -36,7 +36,7 @@ _DIRECTIONS = {"R": "read", "W": "write", "D": "discard"}
 
 
 class Histogram(Struct, frozen=True):
-    """Requests by (major, minor), direction and size in bytes; whether sizes are exact; how many were lost."""
+    """Request counts by (major, minor), direction and size in bytes; whether sizes are exact; lost requests."""
 
     counts: Mapping[tuple[int, int], Mapping[str, Mapping[int, int]]]
     exact: bool = True
@@ -44,7 +44,7 @@ class Histogram(Struct, frozen=True):
 
 
 def parse(text: str) -> Histogram:
-    """Return what a hist file says, of keys dev, bytes or nr_sector, and perhaps rwbs.
+    """Parse a hist file with the keys dev, bytes or nr_sector, and optionally rwbs.
 
         # event histogram
         #
@@ -60,9 +60,9 @@ def parse(text: str) -> Histogram:
             Dropped: 0
 
     dev is major << 20 | minor. A size is a number, `~ 2^12` (key.log2: at most 4096, more than 2048) or `~ 4096-4607`
-    (key.buckets=512); of a range its upper end is told. Rows of what is no I/O, as the commands of a passthrough
-    (`N`), are left out, and so is a last line without its end: it was cut. Raises Malformed, naming it, for a row that
-    is none.
+    (key.buckets=512); a range is represented by its upper end. Rows that are not I/O, such as passthrough commands
+    (`N`), are skipped, as is an unterminated last line, which was truncated. Raises Malformed, quoting the row, for an
+    invalid row.
     """
     counts: dict[tuple[int, int], dict[str, dict[int, int]]] = {}
     exact, lost = True, None
@@ -80,7 +80,7 @@ def parse(text: str) -> Histogram:
 
 
 def _row(line: str) -> tuple[tuple[int, int], int, bool, str | None, int]:
-    """Return a row's device, size in bytes, whether that is exact, direction (None: no I/O), and count."""
+    """Return a row's device, size in bytes, whether the size is exact, direction (None: not I/O), and count."""
     ours = _OURS.fullmatch(line)
     if ours is not None and ours[2] in _UNITS:
         dev, size = int(ours[1]), int(ours[3]) * _UNITS[ours[2]]
@@ -89,7 +89,7 @@ def _row(line: str) -> tuple[tuple[int, int], int, bool, str | None, int]:
 
 
 def _other_row(line: str) -> tuple[tuple[int, int], int, bool, str | None, int]:
-    """Return the same of a row that somebody else's trigger made."""
+    """Parse a row of a trigger that sdstop did not set; the result is that of `_row`."""
     row = _ROW.match(line)
     keys = dict(pair for part in row["keys"].split(", ") if (pair := _pair(part))) if row is not None else {}
     name = next((name for name in _UNITS if name in keys), None)
@@ -109,10 +109,10 @@ def _pair(part: str) -> tuple[str, str] | None:
 
 
 def _direction(rwbs: str | None, size: int) -> str | None:
-    """Return what a request does, None if it moves nothing.
+    """Return the direction of a request, None if it transfers no data.
 
-    The letters of blk_fill_rwbs (kernel/trace/blktrace.c): `F` in front for a flush before it, then `R`, `W`, `D`, or
-    `F` for a flush alone, then how: `F` (force unit access), `A` (read ahead), `S` (sync), `M` (metadata).
+    The letters are those of blk_fill_rwbs (kernel/trace/blktrace.c): a leading `F` for a preceding flush; `R`, `W`,
+    `D`, or `F` for a lone flush; then modifiers: `F` (force unit access), `A` (read ahead), `S` (sync), `M` (metadata).
     """
     if rwbs is None:
         return ""
@@ -123,13 +123,13 @@ def _direction(rwbs: str | None, size: int) -> str | None:
 
 
 def names(text: str) -> dict[tuple[int, int], str]:
-    """Return the kernel names of a /proc/diskstats by major and minor number; lines that are no rows are left out."""
+    """Return the kernel names in /proc/diskstats by major and minor number; invalid lines are skipped."""
     rows = (line.split(None, 3) for line in text.split("\n"))
     return {(int(r[0]), int(r[1])): r[2] for r in rows if len(r) == 4 and is_whole(r[0], 10) and is_whole(r[1], 10)}
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return RequestSizes of each device and direction that either event saw. Absent where nobody counts."""
+    """Return RequestSizes for each event, device and direction. Raises Absent if counting is not active."""
     texts = {}
     why: Absent | Denied | None = None
     for counter, event in COUNTERS.items():
@@ -169,7 +169,7 @@ def _rows(texts: Mapping[tuple[str, str], str], diskstats: str) -> Iterator[Read
 
 
 def _nobody_counts(host: Host, why: Absent | Denied | None) -> Absent:
-    """Return why there are no counts. Nothing is wrong: they are only made where somebody asks for them."""
+    """Return the reason for missing counts, which is not an error: counting runs only on request."""
     if isinstance(why, Absent) and not why.recorded:
         return why
     files = host.names(EVENTS)

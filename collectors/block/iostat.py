@@ -1,4 +1,4 @@
-"""Recorded `iostat -x` (sysstat 9.1 to 12.7), text or JSON, as a second source of disk activity."""
+"""Disk activity from recorded `iostat -x` output (sysstat 9.1 to 12.7), text or JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity, device_name
 
 Row = Mapping[str, float]
-"""A device's figures by the word in the head of the column (`r/s`), throughput in bytes, all else as printed."""
+"""A device's values by column heading (`r/s`); throughput in bytes, everything else as printed."""
 Report = Mapping[str, Row]
 
 _UNITS = {"s": 512, "B": 1, "k": 1024, "M": 1024**2, "G": 1024**3, "T": 1024**4, "P": 1024**5}
@@ -32,14 +32,14 @@ _UNCOUNTED: _Kind = (None, None, None, None, None, None)
 def parse_text(text: str) -> list[Report]:
     """Return the reports of an `iostat -x`, oldest first.
 
-    Columns are told by their heads, never by position: every version has others.
+    Columns are identified by heading, never by position, because they differ between versions.
 
         Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await
         Device            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await
 
-    `-m` and `-g` change the unit of throughput, `--human` gives each figure its own, `--pretty` moves the device to
-    the end of the line and may print a report as four tables of which each has a part of the columns; figures may have
-    decimal commas. Lines that do not fit the heads above them, and a last line that was cut, are left out.
+    `-m` and `-g` change the unit of throughput, `--human` prints a unit with each value, `--pretty` moves the device to
+    the end of the line and may split a report into four tables, each with some of the columns; values may have decimal
+    commas. Lines that do not match the headings above them, and a truncated last line, are skipped.
     """
     reports: list[dict[str, dict[str, float]]] = []
     seen: set[str] = set()
@@ -68,7 +68,7 @@ def parse_text(text: str) -> list[Report]:
 
 
 def _cut(line: str) -> bool:
-    """Whether a line without its end seems to lack digits: all figures of a line have as many decimals."""
+    """Return whether an unterminated line seems truncated; all values of a complete line have equal decimals."""
     decimals = {len(word.replace(",", ".").partition(".")[2]) for word in line.split()[-2:]}
     return len(decimals) > 1
 
@@ -80,18 +80,18 @@ def _figure(head: str, word: str) -> float | None:
     value, unit = float(found[1].replace(",", ".")), found[2]
     column = _THROUGHPUT.fullmatch(head)
     if unit in _UNITS:
-        return value * _UNITS[unit] / (1 if column else 1024)  # a size of requests is in kB
+        return value * _UNITS[unit] / (1 if column else 1024)  # request sizes are in kB
     return value * _OF_A_COLUMN[column[2]] if column else value
 
 
 def parse_json(text: str) -> list[Report]:
-    """Return the reports of an `iostat -x -o JSON`, oldest first, of a killed run as far as they are complete.
+    """Return the reports of `iostat -x -o JSON`, oldest first; for a killed run, only the complete ones.
 
         {"sysstat": {"hosts": [{"nodename": "n", "statistics": [
             {"disk": [{"disk_device": "sda", "r/s": 1.50, "rkB/s": 6.00, "rrqm/s": 0.10, "rrqm": 6.25, "util": 0.60}]},
 
-    `rrqm` and `util` are percentages; before sysstat 11.7 `rrqm`, `r` and `rkB` are what `rrqm/s`, `r/s` and `rkB/s`
-    are since.
+    `rrqm` and `util` are percentages. Before sysstat 11.7, `rrqm`, `r` and `rkB` had the meaning of today's `rrqm/s`,
+    `r/s` and `rkB/s`.
     """
     reports: list[Report] = []
     start = re.search(r'"statistics"\s*:\s*\[', text)
@@ -127,7 +127,7 @@ def _json_row(said: Any) -> tuple[str, Row]:
 
 
 class _Requests(Struct, frozen=True):
-    """The columns of one kind of request, base units."""
+    """Columns of one request type, in base units."""
 
     rate: float
     throughput: float
@@ -138,7 +138,7 @@ class _Requests(Struct, frozen=True):
 
 
 def _requests(row: Row, kind: str) -> _Requests | None:
-    """Return what a row says of reads (`r`), writes (`w`) or discards (`d`), None if it has no such columns."""
+    """Return a row's columns for reads (`r`), writes (`w`) or discards (`d`), None if it has none."""
     rate = row.get(f"{kind}/s")
     found = (row[head] for head in row if (m := _THROUGHPUT.fullmatch(head)) and m[1] == kind)
     throughput = next(found, None)
@@ -159,8 +159,8 @@ def _requests(row: Row, kind: str) -> _Requests | None:
 def activity_of(device: str, row: Row, origin: str) -> DiskActivity | None:
     """Return a device's row in base units, None if the report lacks the columns of `-x`.
 
-    A wait of 0.00 where nothing completed is None, and so are waits, queue and busy where something completed and all
-    of them are 0.00: such a device (md before kernel 5.12) has no times.
+    A wait of 0.00 without completed requests becomes None. Waits, queue and utilization become None if requests
+    completed but all of these values are 0.00; such a device (md before kernel 5.12) is not timed.
     """
     reads, writes, discards = _requests(row, "r"), _requests(row, "w"), _requests(row, "d")
     if reads is None or writes is None:
@@ -204,9 +204,9 @@ def _columns(kind: _Requests, *, timed: bool) -> tuple[float, float, float, floa
 
 
 def newest(reports: list[Report], command: str) -> Report:
-    """Return the last report. The first one of a run without `-y` is the mean since boot, which is no activity.
+    """Return the last report, ignoring the first one of a run without `-y`, which is the mean since boot.
 
-    Raises Absent if there is no other.
+    Raises Absent if there is no other report.
     """
     if len(reports) > 1 or (reports and re.search(r"[ _]-[a-zA-Z]*y", command)):
         return reports[-1]
@@ -215,10 +215,10 @@ def newest(reports: list[Report], command: str) -> Report:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a DiskActivity of each device in the last report of each recorded iostat.
+    """Return a DiskActivity for each device in the last report of each recorded iostat run.
 
-    Where several name a device, the first one (by its command) has it. Raises Absent if there is none that says what
-    disks do, Malformed if one has rows but none of `-x`.
+    If several runs list a device, the first one (in command order) is used. Raises Absent if no run has disk activity,
+    Malformed if a run has rows but not the columns of `-x`.
     """
     found: dict[str, DiskActivity] = {}
     problem: Absent | Malformed = Absent(

@@ -1,4 +1,4 @@
-"""Devices as fstab(5) and mdadm.conf(5) name them."""
+"""Device paths in fstab(5) and mdadm.conf(5)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MDADM = ("/etc/mdadm/mdadm.conf", "/etc/mdadm.conf")
 
 
 def parse_fstab(text: str) -> Iterator[DevicePath]:
-    r"""Yield the devices of /etc/fstab that are named by a path; blanks in it are `\040`.
+    r"""Yield the devices that /etc/fstab specifies by path; spaces are encoded as `\040`.
 
     /dev/sdb1  /data  xfs  defaults  0 2
     """
@@ -27,7 +27,7 @@ def parse_fstab(text: str) -> Iterator[DevicePath]:
 
 
 def parse_mdadm(text: str, file: str) -> Iterator[DevicePath]:
-    """Yield the devices that mdadm.conf names itself: those that it looks at (DEVICE), and of arrays (devices=).
+    """Yield the device paths in mdadm.conf: devices to scan (DEVICE) and array members (devices=).
 
     DEVICE /dev/sda1 /dev/sdb1
     ARRAY /dev/md0 devices=/dev/sda1,/dev/sdb1
@@ -53,7 +53,7 @@ def parse_mdadm(text: str, file: str) -> Iterator[DevicePath]:
 
 
 def kept_mdadm(data: bytes) -> bytes:
-    """Return mdadm.conf(5) without comments, and without the lines that name administrators and programs."""
+    """Return only the DEVICE and ARRAY lines of mdadm.conf(5), without comments, mail addresses and programs."""
     kept, ours = [], False
     for line in data.splitlines():
         text = line.partition(b"#")[0].rstrip()
@@ -68,7 +68,7 @@ def _row(file: str, use: str, path: str) -> DevicePath:
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield the devices of both files; Absent if the node has neither."""
+    """Yield the devices in fstab and mdadm.conf. Raises Absent if the node has neither."""
     found = 0
     absent: Absent | None = None
     for file in (FSTAB, *MDADM):

@@ -1,4 +1,4 @@
-"""What sysstat recorded of disks over a day (`sar -d`, also in `sar -A`), where somebody recorded its text."""
+"""Daily disk statistics from recorded text of `sar -d` (also part of `sar -A`)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 from sdstop.core.text import added
 
 MOST = 200_000
-"""Lines of a day that are read."""
+"""Maximum number of lines read."""
 
 
 class DiskDay(Reading, frozen=True, kw_only=True):
-    """What a disk did over the time that sysstat recorded, one row each; each figure is of intervals of minutes.
+    """Activity of a disk over the time recorded by sysstat, from intervals of several minutes.
 
-    `from_` and `to` are times of day as they are printed, in the node's own time zone.
+    `since` and `to` are times of day as printed, in the node's time zone.
     """
 
     family: ClassVar[str] = "disk_day"
@@ -54,13 +54,13 @@ Interval = tuple[str, Mapping[str, float]]
 
 
 def parse(text: str) -> dict[str, list[Interval]]:
-    """Return each disk's intervals, {device: [(time, {column: figure})]}, of a text of sysstat 9 to 12.
+    """Return the intervals of each disk, {device: [(time, {column: value})]}, for sysstat 9 to 12.
 
         12:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
         12:10:01 AM    dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
         Average:       dev8-0      1.23      4.00      8.00      0.00      9.76      0.00      0.61      0.12
 
-    Other tables of the text are passed over; so are averages, lines that do not fit their heads, and restarts.
+    Other tables, averages, lines that do not match their headings, and restarts are skipped.
     """
     found: dict[str, list[Interval]] = defaultdict(list)
     heads: list[str] = []
@@ -82,7 +82,7 @@ def parse(text: str) -> dict[str, list[Interval]]:
 
 
 def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
-    """Return a disk's day; None where the text lacks what it takes."""
+    """Return a disk's DiskDay, None if the tps and %util columns are missing."""
     rows = [(at, row) for at, row in intervals if "tps" in row and "%util" in row]
     if not rows:
         return None
@@ -109,7 +109,10 @@ def day(device: str, intervals: list[Interval], origin: str) -> DiskDay | None:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield each disk's day, of the first text that names it. Raises Absent if there is none, else Malformed."""
+    """Return a DiskDay for each disk, from the first text that lists it.
+
+    Raises Absent if no sar output is recorded, Malformed if none has a disk table.
+    """
     names = host.recorded("sar")
     if not names:
         raise Absent("cmd:sar -d", "none recorded; a live node is not asked", recorded=False)

@@ -1,4 +1,4 @@
-"""Stable names of devices, as udev keeps them."""
+"""Stable device names from udev."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from msgspec import Struct
 from sdstop.readings.disk import device_name
 
 PROPERTIES = ("ID_WWN", "ID_WWN_WITH_EXTENSION", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_PATH", "DEVLINKS")
-"""What is read of udev's properties; others hold labels and names of file systems."""
+"""The udev properties that are read; others contain file system labels and names."""
 _LINKS = ("disk/by-path/", "disk/by-id/")
 _RANKS = ("wwn-", "nvme-eui.", "nvme-uuid.", "dm-name-", "md-name-", "md-uuid-", "ata-", "nvme-", "scsi-", "virtio-")
 
 
 class UdevNames(Struct, frozen=True):
-    """What udev knows of a device: properties (`ID_WWN`...), links below /dev (`disk/by-path/...`)."""
+    """A device's udev data: properties (`ID_WWN`...) and links below /dev (`disk/by-path/...`)."""
 
     properties: Mapping[str, str]
     links: tuple[str, ...]
@@ -34,12 +34,12 @@ class UdevNames(Struct, frozen=True):
 
     @property
     def by_path(self) -> str | None:
-        """Name in /dev/disk/by-path: the slot, whatever sits in it."""
+        """Name in /dev/disk/by-path: identifies the slot, not the device in it."""
         return min(self._links("disk/by-path/"), default=None) or self.properties.get("ID_PATH") or None
 
     @property
     def by_id(self) -> str | None:
-        """Name in /dev/disk/by-id, of several the one that says most about the device and least about its driver."""
+        """Name in /dev/disk/by-id; of several, the one most specific to the device and least to its driver."""
         names = sorted(self._links("disk/by-id/"))
         return min(names, key=lambda name: [not name.startswith(rank) for rank in _RANKS], default=None)
 
@@ -51,9 +51,9 @@ NO_NAMES = UdevNames({}, ())
 
 
 def parse_names(text: str) -> UdevNames:
-    """Return what a file of udev's database (`/run/udev/data/b8:0`; systemd, src/libsystemd/sd-device) says.
+    """Parse a file of udev's database (`/run/udev/data/b8:0`; systemd, src/libsystemd/sd-device).
 
-    A line is a letter, a colon and a value; others than these two are of no use here:
+    A line is a letter, a colon and a value; only these two kinds are used:
 
         S:disk/by-path/pci-0000:3b:00.0-sas-phy7-lun-0
         E:ID_WWN=0x5000c500a1b2c3d4
@@ -69,14 +69,14 @@ def parse_names(text: str) -> UdevNames:
 
 
 def kept_names(data: bytes) -> bytes:
-    """Return the lines of a file of udev's database that are read."""
+    """Return only the lines of a udev database file that are parsed."""
     starts = (*(f"S:{link}" for link in _LINKS), *(f"E:{name}=" for name in PROPERTIES))
     known = tuple(start.encode() for start in starts)
     return b"".join(line for line in data.splitlines(keepends=True) if line.startswith(known))
 
 
 def kept_answer(data: bytes) -> bytes:
-    """Return udev's answer with the properties alone that are read; b"" for what is none."""
+    """Return udev query output with only the properties that are read; b"" if it is invalid."""
     try:
         said = json.loads(data)
     except (ValueError, RecursionError):
@@ -97,7 +97,10 @@ def _links_of(value: object) -> str:
 
 
 def answered_names(said: Any) -> dict[str, UdevNames]:
-    """Return names by device of udev's answer: `{"sda": {"ID_WWN": "0x5...", "DEVLINKS": "/dev/disk/..."}}`."""
+    """Return names by device from udev query output.
+
+    The output is `{"sda": {"ID_WWN": "0x5...", "DEVLINKS": "/dev/disk/..."}}`.
+    """
     found = {}
     for device, properties in said.items() if isinstance(said, dict) else ():
         if isinstance(properties, dict):

@@ -1,4 +1,4 @@
-"""What dm-cache and dm-writecache say (drivers/md/dm-cache-target.c, dm-writecache.c of the kernel)."""
+"""Status and table lines of dm-cache and dm-writecache (kernel drivers/md/dm-cache-target.c, dm-writecache.c)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdstop.readings.cache import Cache
 
 
 class CacheStatus(Struct, frozen=True):
-    """What dm-cache says. Blocks and counters as printed, sizes of blocks in bytes; None where it does not say."""
+    """dm-cache status; blocks and counters as printed, block sizes in bytes, None for missing values."""
 
     state: str
     metadata_block: int | None = None
@@ -36,22 +36,23 @@ class CacheStatus(Struct, frozen=True):
 
 
 CUT = "cut off"
-"""The state of a cache whose line ends too early."""
+"""State of a cache whose line is truncated."""
 UNKNOWN = "not understood"
-"""The state of a cache whose line is in no known format."""
+"""State of a cache whose line has an unknown format."""
 _MODES = ("writeback", "writethrough", "passthrough")
 
 
 def cache_status(text: str) -> CacheStatus:
-    """Read the status of the target `cache`.
+    """Parse the status line of the target `cache`.
 
         8 12/2048 128 35/1600 185 72 1 25 0 35 1 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw -
 
-    size of a metadata block in sectors, used/all of them; size of a block in sectors, used/all; read hits, misses,
-    write hits, misses, demotions, promotions, dirty blocks; number of features, features; number of arguments,
-    arguments; policy, number of its arguments, arguments; rw or ro (3.16), needs_check or - (4.2). Before 3.13 it
-    has no sizes, and the used blocks stand after the promotions. `Fail` and `Error` are all that a broken one says.
-    What is missing in a line that was cut is None; unknown features are kept. Raises Malformed for any other text.
+    Fields: metadata block size in sectors, metadata blocks used/total; block size in sectors, blocks used/total; read
+    hits, read misses, write hits, write misses, demotions, promotions, dirty blocks; number of features, features;
+    number of arguments, arguments; policy, number of policy arguments, arguments; rw or ro (3.16), needs_check or -
+    (4.2). Before 3.13 there are no sizes, and the used blocks follow the promotions. A failed cache prints only `Fail`
+    or `Error`. Values missing from a truncated line are None; unknown features are kept. Raises Malformed for any
+    other text.
     """
     words = text.split()
     if words[:1] in (["Fail"], ["Error"]):
@@ -64,7 +65,7 @@ def cache_status(text: str) -> CacheStatus:
 
 
 class _Words:
-    """Words of a line, taken one after the other; numbers are kept under a name."""
+    """Sequential reader of the words of a line; stores numbers by name."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = words
@@ -72,7 +73,7 @@ class _Words:
         self.known: dict[str, object] = {}
 
     def word(self) -> str:
-        """Return the next one; IndexError at the end."""
+        """Return the next word. Raises IndexError at the end."""
         self._place += 1
         return self._words[self._place - 1]
 
@@ -84,7 +85,7 @@ class _Words:
         word = self.word()
         if not word.isascii() or not word.isdigit() or len(word) > 20:
             raise Malformed(f"{word[:40]!r} where a number should be: {' '.join(self._words)[:80]!r}")
-        if self._place == len(self._words):  # the line goes on after it, so nobody knows how long it was
+        if self._place == len(self._words):  # a number is never the last word, so this one may be truncated
             raise IndexError
         return int(word)
 
@@ -143,12 +144,12 @@ def _short(word: str) -> bool:
 
 
 def cache_mode(features: Sequence[str]) -> str | None:
-    """Return the mode among the features; None for one that is not known."""
+    """Return the cache mode among the features, None if there is no known one."""
     return next((word for word in features if word in _MODES), None)
 
 
 class CacheTable(Struct, frozen=True):
-    """Of what a dm-cache or dm-writecache is made: devices as the table has them, bytes of a block, mode."""
+    """Composition of a dm-cache or dm-writecache: devices as in the table, block size in bytes, mode, policy."""
 
     fast: tuple[str, ...]
     slow: str
@@ -158,7 +159,7 @@ class CacheTable(Struct, frozen=True):
 
 
 def cache_table(text: str) -> CacheTable:
-    """Read the table of the target `cache`: metadata, cache and origin device, sectors of a block, features, policy.
+    """Parse a `cache` table: metadata, cache and origin device, block size in sectors, features, policy.
 
         253:2 253:1 253:3 128 2 metadata2 writeback smq 0
 
@@ -175,7 +176,7 @@ def cache_table(text: str) -> CacheTable:
 
 
 def writecache_table(text: str) -> CacheTable:
-    """Read the table of the target `writecache`: p (persistent memory) or s, origin, cache, bytes of a block, options.
+    """Parse a `writecache` table: p (persistent memory) or s (SSD), origin, cache, block size in bytes, options.
 
         s 254:0 254:16 4096 2 high_watermark 60
 
@@ -193,7 +194,7 @@ def _small(word: str) -> int:
 
 
 class WritecacheStatus(Struct, frozen=True):
-    """What dm-writecache says: its state, blocks, and its counters by name, none before 5.15."""
+    """dm-writecache status: state, blocks, and counters by name, which are missing before 5.15."""
 
     state: str
     total: int | None = None
@@ -208,13 +209,13 @@ _WRITECACHE = (
 
 
 def writecache_status(text: str) -> WritecacheStatus:
-    """Read the status of the target `writecache`.
+    """Parse the status line of the target `writecache`.
 
         0 254200 253815 0 8837 0 385 0 0 0 385 0 0 0
 
-    error number; all, free and just written blocks; since 5.15 reads, read hits, writes, hits of what was not yet and
-    of what was committed, writes past it, writes of new blocks, writes that waited for a free block, flushes,
-    discards. Raises Malformed for any other text.
+    Fields: error number; total and free blocks, blocks under writeback; since 5.15 reads, read hits, writes, write
+    hits on uncommitted blocks, write hits on committed blocks, writes that bypass the cache, writes that allocate a
+    block, writes blocked waiting for a free block, flushes, discards. Raises Malformed for any other text.
     """
     words = text.split()
     if words[:1] == ["Fail"]:
@@ -223,7 +224,7 @@ def writecache_status(text: str) -> WritecacheStatus:
     numbers = list(_numbers([negative, *words[1:]]))
     state = "ok" if numbers[:1] == [0] else "failed"
     if 4 < len(numbers) < 14 or len(numbers) < 4:
-        numbers = numbers[:-1]  # nobody knows how long the last one was
+        numbers = numbers[:-1]  # the last number may be truncated
         state = CUT if state == "ok" else state
     total, free = (numbers[1], numbers[2]) if len(numbers) > 2 else (None, None)
     return WritecacheStatus(state, total, free, tuple(zip(_WRITECACHE, numbers[4:], strict=False)))
@@ -237,13 +238,13 @@ def _numbers(words: Sequence[str]) -> Iterator[int]:
 
 
 Named = Callable[[str], str | None]
-"""Gives the kernel name of a device as a table has it."""
+"""Maps a device as printed in a table to its kernel name."""
 
 
 def cache(name: str, status: str, table: str, named: Named = str, **more: Any) -> Cache:
-    """Return a dm-cache's row; `more` are fields that neither text says. Raises Malformed for another status.
+    """Return the row of a dm-cache; `more` has fields from other sources. Raises Malformed for an invalid status.
 
-    Hits and misses are of bios, and wrap at 2^32. Whatever is asked of it can be cached, so nothing is bypassed.
+    Hits and misses count bios and wrap at 2^32. All requests can be cached, so none bypasses the cache.
     """
     said, made = cache_status(status), cache_table(table) if table.strip() else CacheTable((), "", None, None)
     block = said.block or made.block
@@ -274,10 +275,10 @@ def cache(name: str, status: str, table: str, named: Named = str, **more: Any) -
 
 
 def writecache(name: str, status: str, table: str, named: Named = str, **more: Any) -> Cache:
-    """Return a dm-writecache's row; `more` are fields that neither text says. Raises Malformed for another status.
+    """Return the row of a dm-writecache; `more` has fields from other sources. Raises Malformed for an invalid status.
 
-    It caches writes alone: a block is free again as soon as it is written back, so all that is used is dirty, and a
-    read that finds nothing there is no miss. A write of a block that was not there is what it is for: a promotion.
+    Only writes are cached. A block is freed as soon as it is written back, so all used blocks are dirty, and a read
+    that finds no block is not a miss. A write to an uncached block, the normal case, counts as a promotion.
     """
     said = writecache_status(status)
     made = writecache_table(table) if table.strip() else CacheTable((), "", None, None)
@@ -306,10 +307,10 @@ def writecache(name: str, status: str, table: str, named: Named = str, **more: A
 
 
 def counts_blocks(release: str) -> bool:
-    """Whether dm-writecache of a kernel (`6.1.0-17-amd64`) counts blocks, as all do that are maintained.
+    """Return whether dm-writecache of a kernel release (`6.1.0-17-amd64`) counts blocks rather than bios.
 
-    It began to count in 5.15, bios at first; 6.0 put that right, and so did 5.15.61, 5.18.18 and 5.19.2. What a
-    distribution calls 5.15.0-91 has it as well.
+    The counters were added in 5.15 and counted bios until 6.0, 5.15.61, 5.18.18 and 5.19.2; all maintained kernels
+    count blocks. A distribution's 5.15.0-91 has the fix as well.
     """
     found = re.match(r"(\d{1,3})\.(\d{1,3})(?:\.(\d{1,4}))?(-)?", release, re.ASCII)
     if found is None:

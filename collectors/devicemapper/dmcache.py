@@ -1,4 +1,4 @@
-"""Caches made by device mapper: flashcache, dm-cache (LVM's cache) and dm-writecache, through dmsetup."""
+"""Device mapper caches from dmsetup: flashcache, dm-cache (LVM's cache) and dm-writecache."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ from sdstop.readings.cache import Cache, CacheActivity, activity
 from sdstop.readings.iosize import RequestSizes, cumulative
 
 EVERY = 2.0
-"""Seconds between runs: a start of dmsetup costs a node more than all the rest of a frame's caches."""
+"""Seconds between runs; starting dmsetup costs more than reading all other caches of a sample."""
 
 MODULES = ("flashcache", "dm_cache", "dm_writecache")
-"""Modules of caches, by their folders in /sys/module: as long as none is there nobody is asked for caches."""
+"""Cache modules by their directory names in /sys/module; dmsetup is not run unless one is loaded."""
 RELEASE = "/proc/sys/kernel/osrelease"
 
 _Line = tuple[DmsetupOutput, Segment]
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return a Cache of each flashcache, dm-cache and dm-writecache, and flashcache's RequestSizes.
+    """Return a Cache for each flashcache, dm-cache and dm-writecache, and flashcache's RequestSizes.
 
-    Only the commands are run here. What their output means is worked out when rows are asked for, with names that
-    other collectors read: a second costs the node one short command, two if there are flashcaches. Raises Denied for
-    whoever is not root, Absent where there is no dmsetup, Malformed for what is no output of it.
+    This call only runs the commands: one short command, two if there are flashcaches. Their output is parsed when the
+    rows are consumed, using names that other collectors read. Raises Denied without root, Absent without dmsetup,
+    Malformed for invalid output.
     """
     if not host.recorded("dmsetup") and not any(host.names(f"/sys/module/{name}") for name in MODULES):
         return ()
@@ -57,7 +57,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _flashcaches(host: Host) -> list[DmsetupOutput]:
-    """Return the tables of flashcaches, which say what these hold; without them the rest is told all the same."""
+    """Return the tables of flashcaches, which have their contents; empty on failure, as the status alone is useful."""
     try:
         return output(host, FLASHCACHES, "table")
     except Unreadable as error:
@@ -98,7 +98,7 @@ def _lines(outputs: Iterable[DmsetupOutput]) -> Iterator[_Line]:
 
 
 def _cache(name: str, segment: Segment, table: str, names: MappingNames, **more: Any) -> Cache:
-    """Return a cache; one whose line makes no sense has its state and names alone."""
+    """Return the row of a cache; with an unparsable line, it has only its state and names."""
     try:
         if segment.target == "cache":
             return cache(name, segment.text, table, names.device, **more)
@@ -113,7 +113,7 @@ def _cache(name: str, segment: Segment, table: str, names: MappingNames, **more:
 
 
 def _sizes(tables: Iterable[_Line]) -> Iterator[RequestSizes]:
-    """Yield the sizes of requests that flashcache counted: each of its tables has those of all."""
+    """Yield flashcache's request sizes once; every table has the counts of all caches."""
     for said, segment in tables:
         counts = flashcache.sizes(segment.text) if segment.target == "flashcache" else {}
         if counts:
@@ -129,7 +129,7 @@ def _sizes(tables: Iterable[_Line]) -> Iterator[RequestSizes]:
 
 
 def lacks(tables: Mapping[type[Reading], Rows]) -> str:
-    """Say which caches' lines are not whole, or not understood."""
+    """Return a message that lists the caches with truncated or unknown lines, "" if there are none."""
     rows = (row for row in tables.get(Cache, {}).values() if isinstance(row, Cache))
     return "; ".join(f"{row.cache}: its line is {row.state}" for row in rows if row.state in {CUT, UNKNOWN})
 

@@ -1,4 +1,4 @@
-"""dmsetup: what device mapper is asked, in the words in which it was asked, and whose names its answers mean."""
+"""dmsetup commands, live or recorded with other arguments, and the kernel names of the devices in their output."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INFO = ("dmsetup", "info", "-c", "--noheadings", "--separator", ":")
 PARTITIONS = "/proc/partitions"
 BLOCK = "/sys/block"
 ROOT = "root: device mapper answers nobody else"
-"""What asking it needs."""
+"""Privilege required to run dmsetup."""
 
 _ASKED = re.compile(
     r"dmsetup[ _](?P<what>status|table|info)(?:[ _]-\S*(?:[ _](?:flashcache|:))?)*(?:[ _](?P<name>\S+))?"
@@ -27,7 +27,7 @@ _ASKED = re.compile(
 
 
 class DmsetupOutput(Struct, frozen=True):
-    """What a command printed: its evidence's key, the device if a single one was asked for, and the text."""
+    """Output of a dmsetup command: evidence key, device if a single one was queried, and text."""
 
     key: str
     name: str
@@ -35,9 +35,9 @@ class DmsetupOutput(Struct, frozen=True):
 
 
 def output(host: Host, argv: Sequence[str], what: str) -> list[DmsetupOutput]:
-    """Run a command of dmsetup; where somebody recorded it in other words (`dmsetup status NAME`), take these.
+    """Run a dmsetup command, or use recorded variants of it (`dmsetup status NAME`).
 
-    Raises Denied, Absent and Failed for what dmsetup says when it fails.
+    Raises Denied, Absent or Failed, depending on dmsetup's error message.
     """
     recorded = host.recorded("dmsetup")
     others = [(name, found) for name in recorded if (found := _ASKED.fullmatch(name)) and found["what"] == what]
@@ -65,7 +65,7 @@ def _text(key: str, output: Output) -> str:
 
 
 class MappingNames:
-    """Names of mappings and devices, from what any collector read of them; what nobody can say is None."""
+    """Names of mappings and devices from the data of all collectors; None for unknown names."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -77,7 +77,7 @@ class MappingNames:
             self.mappings = dict(_of_sysfs(host))
 
     def device(self, told: str | None) -> str | None:
-        """Return the kernel name of a device told as `253:2` or as a path; a path that leads nowhere as it is."""
+        """Return the kernel name of a device given as `253:2` or as a path; unresolvable paths lose only `/dev/`."""
         if not told:
             return None
         if not told.startswith("/"):
@@ -95,7 +95,7 @@ class MappingNames:
 
 
 def of_others(host: Host, argv: Sequence[str], what: str) -> list[DmsetupOutput]:
-    """Return what the slower collector was told; whether that failed or hangs is for that one to say."""
+    """Return output that the slower collector requested; empty on failure, which that collector reports."""
     try:
         return output(host, argv, what)
     except Unreadable:

@@ -1,4 +1,4 @@
-"""Lines of `dmsetup status` and `dmsetup table`, and the names of device mapper devices (libdm's dmsetup)."""
+"""Parsers for `dmsetup status`, `dmsetup table` and the names of device mapper devices (libdm's dmsetup)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sdstop.core.host import Malformed
 
 SECTOR = 512
 TARGETS = ("flashcache", "cache", "writecache")
-"""Targets that are caches."""
+"""Cache targets."""
 
 
 class Segment(Struct, frozen=True):
-    """A line of a mapping: a stretch of it (bytes), its target, and what that says; `text` may have several lines."""
+    """Segment of a mapping: start and length in bytes, target, and the target's text, which may have several lines."""
 
     name: str
     start: int
@@ -33,15 +33,15 @@ _WITHIN = re.compile(r"\s(?=\S+: \d{1,19} \d{1,19} (?:flashcache|cache|writecach
 
 @lru_cache(maxsize=4)
 def segments(text: str, name: str = "") -> tuple[Segment, ...]:
-    r"""Return the segments in the output of `dmsetup status` or `dmsetup table`, in its order.
+    r"""Return the segments in the output of `dmsetup status` or `dmsetup table`, in printed order.
 
         vg0-home: 0 1040384 linear 254:0 2048
         vg0-data: 0 1040384 cache 8 12/2048 128 35/1600 185 72 1 25 0 35 1 1 writeback 0 smq 0 rw -
         fast: 0 2097152 flashcache stats: \n\treads(75), writes(12)\n\tread hits(3), read hit percent(4)
 
-    A line begins with a name unless a single device was asked for, which is `name` then. Lines that are none go on
-    from the one before. Of a pasted text that lost its line ends caches are found all the same. Raises Malformed if
-    there is text, but no segment.
+    A line begins with a name unless a single device was queried; `name` is that device. Other lines continue the
+    previous one. Caches are also found in pasted text without line ends. Raises Malformed for non-empty text without
+    a segment.
     """
     heads: list[tuple[re.Match[str], list[str]]] = []
     unnamed = None
@@ -53,7 +53,7 @@ def segments(text: str, name: str = "") -> tuple[Segment, ...]:
         if known is not None and unnamed is None:
             unnamed = known["name"] is None
         if known is not None and (known["name"] is not None or unnamed):
-            end = "\n" if line.endswith(_ENDS) else ""  # what has no end may have been cut
+            end = "\n" if line.endswith(_ENDS) else ""  # an unterminated line may be truncated
             heads.append((known, [f"{known['text'] or ''}{end}"]))
         elif heads:
             heads[-1][1].append(line)
@@ -70,13 +70,13 @@ _LINEAR = re.compile(r"^\S+: \d+ \d+ linear\b.*\n", re.MULTILINE)
 
 @lru_cache(maxsize=4)
 def caches(text: str, name: str = "") -> tuple[Segment, ...]:
-    """Return those segments that are caches, which of hundreds of volumes are few. Raises Malformed as `segments`."""
+    """Return only the cache segments, usually a few among hundreds of volumes. Raises Malformed like `segments`."""
     others = _LINEAR.sub("", text)
     return tuple(s for s in segments(others, name) if s.target in TARGETS) if others or not text else ()
 
 
 def _parts(line: str) -> Sequence[str]:
-    """Return the lines that a line is made of which lost its ends."""
+    """Split a line whose inner line ends were lost into the original lines."""
     if "flashcache" not in line:
         return (line,)
     *whole, last = _WITHIN.split(line)
@@ -84,7 +84,7 @@ def _parts(line: str) -> Sequence[str]:
 
 
 class Mapping(Struct, frozen=True):
-    """A device mapper device: its name, its UUID (empty: none), its kernel name."""
+    """Device mapper device: name, UUID (empty: none) and kernel name."""
 
     name: str
     uuid: str
@@ -96,11 +96,11 @@ _INFO = re.compile(r"(\S+?):\d{1,10}:(\d{1,10}):[A-Za-z-]{3,8}:\d+:\d+:\d+:(\S*)
 
 @lru_cache(maxsize=2)
 def mappings(text: str) -> dict[str, Mapping]:
-    """Return the mappings by name, of `dmsetup info -c --noheadings --separator :`.
+    """Return the mappings by name from `dmsetup info -c --noheadings --separator :`.
 
         vg0-home:253:4:L--w:1:1:0:LVM-9FYCdoxnepX6irV3ZMwgeoWBUOMmkSkO
 
-    Other lines are left out.
+    Other lines are skipped.
     """
     lines = (_INFO.fullmatch(line.strip()) for line in text.splitlines())
     return {m[1]: Mapping(m[1], m[3], f"dm-{m[2]}") for m in lines if m is not None}
@@ -111,14 +111,14 @@ _PARTITION = re.compile(r"^\s*(\d{1,9})\s+(\d{1,9})\s+\d{1,20}\s+(\S+)$", re.MUL
 
 @lru_cache(maxsize=2)
 def numbered(text: str) -> dict[str, str]:
-    """Return kernel names by `major:minor`, of /proc/partitions."""
+    """Return kernel names by `major:minor` from /proc/partitions."""
     return {f"{major}:{minor}": name for major, minor, name in _PARTITION.findall(text)}
 
 
 def volume(name: str, uuid: str | None) -> str:
-    """Return the name of a mapping as an operator reads it: `vg--a-lv` of LVM is `vg-a/lv`, others are as they are.
+    """Return the display name of a mapping: LVM's `vg--a-lv` becomes `vg-a/lv`, others are unchanged.
 
-    LVM doubles the hyphens of names, and puts one between group and volume, and before what lies below a volume.
+    LVM doubles hyphens within names and uses single hyphens between group and volume and before sub-volume suffixes.
     """
     if not (uuid or "").startswith("LVM-"):
         return name
@@ -127,5 +127,5 @@ def volume(name: str, uuid: str | None) -> str:
 
 
 def mapped(group: str, logical: str) -> str:
-    """Return the name that LVM gives the mapping of a volume: the way back."""
+    """Return the LVM mapping name of a volume; the inverse of `volume`."""
     return f"{group.replace('-', '--')}-{logical.replace('-', '--')}"

@@ -1,4 +1,4 @@
-"""flashcache as /proc shows it, to whoever may not ask device mapper."""
+"""flashcache statistics from /proc, for users without access to device mapper."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _BLOCK = "/sys/block"
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a Cache of each folder in /proc/flashcache, and the module's RequestSizes.
+    """Yield a Cache for each directory in /proc/flashcache, and the module's RequestSizes.
 
-    Nothing where device mapper has told it already, which knows more of them. Raises Absent without the module,
-    Malformed if counters are none.
+    Yields nothing if device mapper, which has more details, already reported flashcaches. Raises Absent without the
+    module, Malformed for invalid counters.
     """
     folders = [name for name in host.entries(FOLDER) if host.maybe(f"{FOLDER}/{name}/flashcache_stats") is not None]
     if not folders and "flashcache_version" not in host.names(FOLDER):
@@ -41,12 +41,12 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _told(host: Host) -> bool:
-    """Whether device mapper was asked for flashcaches and answered, as far as it is recorded."""
+    """Return whether recorded dmsetup output reports a flashcache."""
     for name in host.recorded("dmsetup"):
         if re.match("dmsetup[ _]status", name):
             try:
                 output = host.recorded_output(name)
-            except Unreadable:  # why, is for the one to say who asked
+            except Unreadable:  # the collector that ran the command reports the reason
                 continue
             if output.exit == 0 and b" flashcache " in output.stdout:
                 return True
@@ -69,13 +69,13 @@ def _cache(host: Host, name: str) -> Cache:
 
 
 def _pairs(name: str) -> Iterator[tuple[str, str]]:
-    """Yield what the name of a folder can mean, `sda+md2`: what it caches on, and what it caches."""
+    """Yield the possible (cache device, backing device) pairs of a directory name such as `sda+md2`."""
     parts = name.split("+")
     return (("+".join(parts[:n]), "+".join(parts[n:])) for n in range(1, len(parts)))
 
 
 def _holders(host: Host, device: str) -> str:
-    """Return the folder of a device's holders, which of a partition is in that of its disk."""
+    """Return the holders directory of a device; that of a partition is below the directory of its disk."""
     entry = device.replace("/", "!")
     link = host.target(f"/sys/class/block/{entry}")
     return f"/sys/class/block/{entry}/holders" if link is not None else f"{_BLOCK}/{entry}/holders"

@@ -1,7 +1,7 @@
-"""What flashcache (1.x to 3.x, src/flashcache_conf.c, flashcache_procfs.c) says of a cache, however it was asked.
+"""Parsers for flashcache status, table and /proc (1.x to 3.x, src/flashcache_conf.c, flashcache_procfs.c).
 
-`dmsetup status` and `dmsetup table` print `name(value)`, several on a line, /proc/flashcache prints `name=value`.
-Commas and line ends differ from version to version and get lost in mails, so neither counts.
+`dmsetup status` and `dmsetup table` print `name(value)`, several per line; /proc/flashcache prints `name=value`.
+Commas and line ends differ between versions and get lost in mails, so both are ignored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sdstop.readings.cache import Cache
 _LISTED = re.compile(r"(\w+)=(\d{1,20})(?!\d)", re.ASCII)
 _SIZE = re.compile(r"(\d{1,9}):\s?(\d{1,20})(?=\s)", re.ASCII)
 LARGEST = 16384
-"""Bytes of the largest requests that it counts by size."""
+"""Largest request size in bytes that flashcache counts by size."""
 _UNITS = {"": 1, "b": 1, "B": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
 _MODES = {
     "WRITE_BACK": "writeback",
@@ -30,12 +30,12 @@ _MODES = {
 
 
 def said(text: str) -> dict[str, str]:
-    r"""Return the values by name (small letters, spaces) of a status or table.
+    r"""Return the values of a status or table by name (lower case, spaces for underscores).
 
         stats: \n\treads(75), writes(12)\n\tread hits(3), read hit percent(4)\n\twrite hits(2) write hit percent(1)
         conf:\n\tssd dev (/dev/sdb), disk dev (/dev/md0) cache mode(WRITE_BACK)\n\tcapacity(512M), associativity(512)
 
-    A value that was cut is left out.
+    A truncated value is skipped.
     """
     found = {}
     for part in " ".join(text.split()).split(")")[:-1]:
@@ -45,7 +45,7 @@ def said(text: str) -> dict[str, str]:
 
 
 def counters(text: str) -> dict[str, int]:
-    """Return the counters of a status; raises Malformed if reads or writes are missing."""
+    """Return the counters of a status by name. Raises Malformed if reads or writes are missing."""
     found = {}
     for part in " ".join(text.lower().replace("_", " ").split()).split(")")[:-1]:
         name, _, value = part.rpartition("(")
@@ -55,7 +55,7 @@ def counters(text: str) -> dict[str, int]:
 
 
 def listed(text: str) -> dict[str, int]:
-    """Return the numbers of /proc/flashcache/NAME/flashcache_stats or flashcache_errors by name, as of a status.
+    """Return the numbers in /proc/flashcache/NAME/flashcache_stats or flashcache_errors, named as in a status.
 
     reads=75 writes=12
     read_hits=3 read_hit_percent=4 write_hits=2 write_hit_percent=1 uncached_IO_requeue=0
@@ -64,7 +64,7 @@ def listed(text: str) -> dict[str, int]:
 
 
 def stats(text: str) -> dict[str, int]:
-    """Return the numbers of flashcache_stats; raises Malformed if reads or writes are missing."""
+    """Return the numbers in flashcache_stats by name. Raises Malformed if reads or writes are missing."""
     return _checked(listed(text), text)
 
 
@@ -75,10 +75,10 @@ def _checked(found: dict[str, int], text: str) -> dict[str, int]:
 
 
 def sizes(text: str) -> dict[int, int]:
-    """Return requests by size, of `Size Hist: 512:75 1024:12 4096:8` at a table's end, or flashcache_iosize_hist.
+    """Return request counts by size, from `Size Hist: 512:75 1024:12 4096:8` in a table or flashcache_iosize_hist.
 
-    They are of the whole module, of all caches since it was loaded. Sizes that no request had are left out. A last
-    count that was cut is left out if its line is not at its end.
+    The counts are module-wide: all caches since the module was loaded. Sizes without requests are omitted. The last
+    count is skipped if no whitespace follows, because it may be truncated.
     """
     found = re.search(r"Size Hist:", text)
     rest = text[found.end() :] if found is not None else text
@@ -88,7 +88,7 @@ def sizes(text: str) -> dict[int, int]:
 
 
 class Conf(Struct, frozen=True):
-    """The settings of a cache and what it holds, in bytes; devices as they were given."""
+    """Settings and contents of a cache in bytes; devices as configured."""
 
     fast: str | None = None
     slow: str | None = None
@@ -102,7 +102,7 @@ class Conf(Struct, frozen=True):
 
 
 def conf(text: str) -> Conf:
-    """Read a table; what it does not say, as tables of old versions and those that were cut, is None."""
+    """Parse a table; values missing from old versions or truncated tables are None."""
     found = said(text)
     block = _bytes(found.get("data block size") or found.get("block size"))
     blocks = {name: whole(found.get(f"{name} blocks")) for name in ("total", "cached", "dirty")}
@@ -126,13 +126,13 @@ def conf(text: str) -> Conf:
 
 
 def links(table: str) -> list[str]:
-    """Return the paths of devices in tables that are links, and no kernel names: /dev/mapper/x, /dev/disk/by-id/x."""
+    """Return the device paths in a table that are links, not kernel names: /dev/mapper/x, /dev/disk/by-id/x."""
     found = re.findall(r"dev ?\((/dev/[^\s()/]+/[^\s()]+)\)", table)
     return [path for path in found if "/../" not in path]
 
 
 def cut(status: str) -> bool:
-    """Whether a status ends within a value."""
+    """Return whether a status ends within a value."""
     return status.count("(") != status.count(")")
 
 
@@ -142,11 +142,11 @@ def _bytes(value: str | None) -> int | None:
 
 
 def cache(name: str, found: Mapping[str, int], made: Conf, state: str | None = None, **more: Any) -> Cache:
-    """Return a cache's row; `found` are counters by name, `more` are fields that neither says, as names of devices.
+    """Return the row of a cache; `found` has counters by name, `more` other fields such as device names.
 
-    `reads` and `writes` are all requests, and those that are no whole block were never looked up: what neither hit nor
-    was `uncached` missed. A request that waits for a busy block has done none of them yet. Invalidations are of
-    blocks that requests touched which went past the cache; write-around has one number for all.
+    `reads` and `writes` count all requests; partial-block requests are never looked up. Requests that were neither a
+    hit nor `uncached` are misses; a request that waits for a busy block is not counted as any of these yet.
+    Invalidations affect blocks touched by bypassed requests; write-around has a single counter for all of them.
     """
     reads, writes = found["reads"], found["writes"]
     past_reads, past_writes = found.get("uncached reads"), found.get("uncached writes")
@@ -186,7 +186,7 @@ def cache(name: str, found: Mapping[str, int], made: Conf, state: str | None = N
 
 
 def _printed(percent: int | None) -> float | None:
-    """Return a share that is printed in whole percents, cut off: 14 for 14.86."""
+    """Return a share printed as a whole percentage, rounded down: 14 for 14.86."""
     return percent / 100 if percent is not None and percent <= _ALL else None
 
 
@@ -194,7 +194,7 @@ _ALL = 100
 
 
 def _clean(mode: str | None) -> int | None:
-    """Return the dirty bytes of a mode that has none."""
+    """Return 0 dirty bytes for modes that never have any, None for other modes."""
     return 0 if mode in {"writethrough", "writearound"} else None
 
 

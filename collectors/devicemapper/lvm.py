@@ -1,4 +1,4 @@
-"""LVM's logical volumes: how they are made, and upon what."""
+"""LVM logical volumes: segment types, layout and underlying devices."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _OF_MEMBERS = dict.fromkeys(
     ("striped", "mirror", "raid0", "raid1", "raid4", "raid10", "raid5", "raid5_ls", "raid5_la", "raid5_rs", "raid5_ra",
      "raid5_n", "raid6", "raid6_zr", "raid6_nr", "raid6_nc", "raid6_n_6"), Relation.MEMBER,
 )  # fmt: skip
-"""Types of segments that are made of several devices alike."""
+"""Segment types with several equivalent devices."""
 _HIDDEN = re.compile(r"_(?:[rm]image_\d+|rmeta_\d+|mlog|[tcv]data|[tc]meta|corig|cvol|wcorig|vorigin|imeta|iorig)$")
-"""How names of volumes end that are parts of others; LVM lets nothing else be called so (lib/misc/lvm-string.c)."""
+"""Name suffixes of sub-volumes; LVM reserves them for this purpose (lib/misc/lvm-string.c)."""
 
 
 class LogicalVolume(Reading, frozen=True, kw_only=True):
-    """A logical volume, one row each, from the metadata on disks."""
+    """A logical volume, from the LVM metadata on disk."""
 
     family: ClassVar[str] = "logical_volume"
     title: ClassVar[str] = "Logical volumes"
@@ -73,7 +73,7 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
 
     @property
     def path(self) -> str:
-        """The name below /dev that it has or, being a part of another, would have: without brackets."""
+        """The name below /dev without brackets; a sub-volume has no such node, but would be named so."""
         return self.volume.replace("[", "").replace("]", "")
 
     @property
@@ -83,26 +83,26 @@ class LogicalVolume(Reading, frozen=True, kw_only=True):
 
     @property
     def parts(self) -> str:
-        """The devices, with the group in front of those that are volumes."""
+        """The devices; sub-volumes are prefixed with the group."""
         names = (self.devices or "").split(",")
         return ",".join(f"{self.group}/{name}" if _HIDDEN.search(name) else name for name in names)
 
     def source(self, field: str = "") -> Source | None:
-        """Return the command that says it."""
+        """Return the lvs command and the volume's entry in its output."""
         del field
         return Source(command_key(LVS), f'"lv_name":"{self.volume.partition("/")[2]}"')
 
 
 def parse(text: str) -> Iterator[LogicalVolume]:
-    """Yield the volumes of an `lvs --reportformat json`, whose rows are segments.
+    """Yield the volumes from `lvs --reportformat json`, which has one row per segment.
 
         {"report": [{"lv": [
             {"vg_name":"vg0", "lv_name":"vol", "segtype":"cache", "lv_size":"532676608", "stripes":"1",
              "stripe_size":"0", "chunk_size":"65536", "pool_lv":"[pool]", "origin":"[vol_corig]",
              "devices":"vol_corig(0)"}]}]}
 
-    Since 2.03.17 `json_std` has numbers and lists; both are read. An empty text is what does not apply. Raises
-    Malformed.
+    Since 2.03.17, `json_std` has numbers and lists; both formats are supported. An empty string means not applicable.
+    Raises Malformed if the text is not such JSON.
     """
     try:
         rows = [row for report in json.loads(text)["report"] for row in report["lv"]]
@@ -128,7 +128,7 @@ def parse(text: str) -> Iterator[LogicalVolume]:
 
 
 def _devices(said: Any) -> list[str]:
-    """Return the names in `/dev/sdb(4),lv_rimage_0(0)`: what stands in brackets is where on it."""
+    """Return the names in `/dev/sdb(4),lv_rimage_0(0)`; the number in parentheses is the start extent."""
     words = said if isinstance(said, list) else str(said or "").split(",")
     return [name for word in words if (name := re.sub(r"\(\d+\)$", "", str(word)).removeprefix("/dev/"))]
 
@@ -143,9 +143,9 @@ def _number(said: Any) -> int | None:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield the logical volumes; nobody is asked where device mapper has none of LVM's.
+    """Yield the logical volumes; lvs is not run if device mapper has no LVM devices.
 
-    Raises Absent without LVM's programs, Denied for whoever is not root, and Malformed.
+    Raises Absent without the LVM programs, Denied without root, Failed if lvs fails, and Malformed for invalid output.
     """
     if not any((host.maybe(f"{BLOCK}/{name}/dm/uuid") or "").startswith("LVM-") for name in fingerprint(host)):
         return
@@ -159,7 +159,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def fingerprint(host: Host) -> tuple[str, ...]:
-    """Return which device mapper devices there are."""
+    """Return the kernel names of all device mapper devices."""
     return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
 
 
@@ -176,7 +176,7 @@ LVM = Collector(
         Need(f"{BLOCK}/dm-*/dm/uuid", "whether they are LVM's"),
         Command(LVS, "types, stripes, and what volumes lie on; nothing is locked for it", _ROOT),
     ),
-    ONCE,  # it reads the metadata of every disk, and would wake those that sleep; new devices make it run again
+    ONCE,  # lvs reads the metadata of every disk, waking sleeping ones; new devices trigger another run
     deadline=DEADLINE,
     fingerprint=fingerprint,
 )

@@ -1,4 +1,4 @@
-"""Device mapper's devices, by the names that operators read."""
+"""Device mapper devices with their display names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BLOCK = "/sys/block"
 
 
 class MappedDevice(Reading, frozen=True):
-    """A device mapper device, one row each, from `dmsetup table` and `dmsetup info`."""
+    """A device mapper device, from `dmsetup table` and `dmsetup info`."""
 
     family: ClassVar[str] = "mapped_device"
     title: ClassVar[str] = "Device mapper devices"
@@ -54,9 +54,9 @@ class MappedDevice(Reading, frozen=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a MappedDevice of each device mapper device; nobody is asked where there is none.
+    """Yield a MappedDevice for each device mapper device; dmsetup is not run if there are none.
 
-    Raises Denied for whoever is not root, Absent where there is no dmsetup.
+    Raises Denied without root, Absent without dmsetup.
     """
     if not fingerprint(host) and not host.recorded("dmsetup"):
         return
@@ -64,7 +64,7 @@ def read(host: Host) -> Iterable[Reading]:
     known = {
         name: mapping for said in output(host, INFO, "info") for name, mapping in dmtable.mappings(said.text).items()
     }
-    host.maybe(PARTITIONS)  # for the names of the devices below caches
+    host.maybe(PARTITIONS)  # recorded for the names of the devices below caches
     segments: dict[str, list[Segment]] = {}
     for said in tables:
         for segment in dmtable.segments(said.text, said.name):
@@ -82,7 +82,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def fingerprint(host: Host) -> tuple[str, ...]:
-    """Return which device mapper devices there are."""
+    """Return the kernel names of all device mapper devices."""
     return tuple(name for name in host.names(BLOCK) if name.startswith("dm-"))
 
 

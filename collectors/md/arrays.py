@@ -1,7 +1,7 @@
-"""md arrays: what /proc/mdstat prints and /sys/block/mdX/md/ says of arrays, members and rebuilds.
+"""md arrays, members and rebuilds from /proc/mdstat and /sys/block/mdX/md/.
 
-Where both speak, sysfs decides, except for progress: md writes `sync_completed` only every sixteenth of a
-device or so, while mdstat's numbers move with every window of sectors.
+If both report a value, sysfs takes precedence, except for progress: md updates `sync_completed` only about every
+sixteenth of a device, whereas mdstat advances with every window of sectors.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _SECTOR = 512
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield an Array for each array that mdstat lists, and a Rebuild for each that synchronises or waits to."""
+    """Yield an Array for each array in mdstat, and a Rebuild for each one that is synchronizing or waiting to."""
     for md in mdstat.parse(host.text(MDSTAT)):
         yield _array(host, md)
         yield from _rebuild(host, md)
@@ -89,11 +89,11 @@ def _array(host: Host, md: mdstat.MdArray) -> Array:
 
 
 def _level(host: Host, md: mdstat.MdArray) -> str | None:
-    """Return the level; sysfs prints a bare number, or nothing, while no personality is at work."""
+    """Return the level; without an active personality, sysfs has only a number or nothing."""
     said = host.maybe(f"{folder(md.name)}/level") or md.personality
     if said:
         return _LEVEL_OF_NUMBER.get(said, said)
-    # The array that only holds the metadata of others never runs; the others name it: external:/md127/0.
+    # A container, which only holds the metadata of other arrays, never runs; those refer to it: external:/md127/0.
     outside = md.metadata is not None and md.metadata.startswith("external:")
     return "container" if outside and not (md.metadata or "").startswith("external:/") else None
 
@@ -109,7 +109,7 @@ def _layout(md: mdstat.MdArray) -> str | None:
 
 
 def _metadata(said: str | None) -> str | None:
-    """Return the metadata's version; the kernel says `none` where there is no superblock."""
+    """Return the metadata version; the kernel prints `none` if there is no superblock."""
     return said.split()[0] if said else None
 
 
@@ -120,12 +120,12 @@ def _tolerates(md: mdstat.MdArray, level: str | None) -> int | None:
 
 
 def layout_of(level: str, md: mdstat.MdArray) -> Layout:
-    """Return what decides where an array keeps its copies."""
+    """Return the Layout that determines where an array stores its copies."""
     return Layout(level, md.raid_disks or 0, md.near_copies or 1, md.far_copies or 1, md.far_set)
 
 
 def _now_and_before(said: str | None) -> tuple[int | None, int | None]:
-    """Read `4`, or `4 (3)` while a reshape goes from 3 to 4."""
+    """Parse `4`, or `4 (3)` during a reshape from 3 to 4, into the new and the old value."""
     found = re.fullmatch(r"(\d{1,18})(?: \((\d{1,18})\))?", said or "")
     return (int(found[1]), int(found[2]) if found[2] else None) if found else (None, None)
 
@@ -134,7 +134,7 @@ _STATES = {"DELAYED": "delayed", "PENDING": "pending", "REMOTE": "remote"}
 
 
 def _rebuild(host: Host, md: mdstat.MdArray) -> Iterator[Rebuild]:
-    """Yield what mdstat says is synchronised; sysfs tells a repair from a resync, and a frozen one from a running."""
+    """Yield the synchronization in mdstat; sysfs distinguishes repair from resync and frozen from running."""
     if md.progress is None and md.waiting is None:
         return
     base = folder(md.name)
@@ -145,7 +145,7 @@ def _rebuild(host: Host, md: mdstat.MdArray) -> Iterator[Rebuild]:
         operation, state = "resync", "delayed"
         if md.waiting is not None:
             operation, state = md.waiting.operation, _STATES[md.waiting.word]
-    # `resync=` stands for whatever waits, and mdstat calls a repair a resync.
+    # `resync=` is printed for any waiting operation, and mdstat calls a repair a resync.
     if action in {"recover", "reshape", "check", "repair"} and (action == "repair" or md.progress is None):
         operation = action
     least, least_by = _limit(host, f"{base}/sync_speed_min", "min")
@@ -170,7 +170,10 @@ def _rebuild(host: Host, md: mdstat.MdArray) -> Iterator[Rebuild]:
 
 
 def _limit(host: Host, path: str, which: str) -> tuple[int | None, str | None]:
-    """Return bytes a second and who set them, from `1000 (system)` in KiB; the node's own where md does not say."""
+    """Return a speed limit in bytes per second and its origin (`system` or `local`).
+
+    The file has KiB: `1000 (system)`. Without it, the node-wide limit applies.
+    """
     found = re.fullmatch(r"(\d{1,15}) \((system|local)\)", host.maybe(path) or "")
     if found:
         return int(found[1]) * 1024, found[2]
@@ -179,7 +182,7 @@ def _limit(host: Host, path: str, which: str) -> tuple[int | None, str | None]:
 
 
 def read_members(host: Host) -> Iterable[Reading]:
-    """Yield a Member for each device that mdstat lists."""
+    """Yield a Member for each device in mdstat."""
     for md in mdstat.parse(host.text(MDSTAT)):
         for device in md.devices:
             yield _member(host, md, device)
@@ -210,7 +213,7 @@ def _member(host: Host, md: mdstat.MdArray, device: mdstat.MdstatDevice) -> Memb
 
 
 def _slot(md: mdstat.MdArray, device: mdstat.MdstatDevice) -> int | None:
-    """Return the slot without sysfs: a device's number, where all slots are in sync and the numbers are the slots."""
+    """Return the slot without sysfs: the device number, if all slots are in sync and the numbers match the slots."""
     if md.slots is None or "_" in md.slots or device.flags & {"F", "S", "J", "R"}:
         return None
     holders = [d.number for d in md.devices if not d.flags & {"F", "S", "J", "R"}]
@@ -229,19 +232,19 @@ def _state(flags: str | None, device: mdstat.MdstatDevice, slot: int | None, md:
     if "in_sync" in words:
         return "in_sync"
     if "spare" in words:
-        # A member that is being rebuilt is called a spare that has a slot.
+        # The kernel flags a member that is being rebuilt as a spare with a slot.
         return "spare" if slot is None else "rebuilding"
     return "unknown"
 
 
 _SELDOM = 30.0
-"""Seconds between runs for the members: of a thousand they are seven thousand files, and what matters at once changes
-the fingerprint."""
+"""Seconds between runs for members: a thousand members have seven thousand files, and urgent changes alter the
+fingerprint."""
 _DEVICES = re.compile(r"^\S+ : .*$|\[[U_]+\]$", re.MULTILINE)
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return mdstat's lists of devices and slots: they change when a member comes, goes, fails or is in sync."""
+    """Return mdstat's device and slot lists, which change if a member is added, removed, fails or is in sync."""
     return tuple(_DEVICES.findall(host.maybe(MDSTAT) or ""))
 
 

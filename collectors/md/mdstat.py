@@ -1,4 +1,4 @@
-"""The grammar of /proc/mdstat (drivers/md/md.c: md_seq_show, status_resync; status of each personality)."""
+"""Parser for /proc/mdstat (drivers/md/md.c: md_seq_show, status_resync; status of each personality)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ KIB = 1024
 
 
 class MdstatDevice(Struct, frozen=True):
-    """A device of an array: `number` is its entry in the superblock, no slot; `flags` letters such as F, S, J, W, R."""
+    """Device of an array; `number` is its superblock entry, not its slot; `flags` has letters such as F, S, J, W, R."""
 
     name: str
     number: int
@@ -21,7 +21,7 @@ class MdstatDevice(Struct, frozen=True):
 
 
 class Progress(Struct, frozen=True):
-    """What an array synchronises: bytes (of a device), the kernel's guess of seconds left and bytes a second."""
+    """Progress of a synchronization: bytes per device, the kernel's estimate of seconds left, bytes per second."""
 
     operation: str
     done: int
@@ -31,14 +31,14 @@ class Progress(Struct, frozen=True):
 
 
 class Waiting(Struct, frozen=True):
-    """A synchronisation that does not run: `operation` resync, recover or reshape; `word` DELAYED, PENDING, REMOTE."""
+    """Waiting synchronization; `operation` is resync, recover or reshape, `word` is DELAYED, PENDING or REMOTE."""
 
     operation: str
     word: str
 
 
 class Bitmap(Struct, frozen=True):
-    """The write-intent bitmap: pages in memory of all, bytes that a bit stands for, the file where it is external."""
+    """Write-intent bitmap: pages in memory, total pages, bytes per bit, and the file if it is external."""
 
     pages: int
     pages_total: int
@@ -47,10 +47,11 @@ class Bitmap(Struct, frozen=True):
 
 
 class MdArray(Struct, frozen=True):
-    """One array as mdstat prints it; sizes in bytes, None where its personality does not say.
+    """An array in mdstat; sizes in bytes, None for values that its personality does not print.
 
     `activity` is active, inactive or broken. `working` of `raid_disks` members are in sync; `slots` has U or _ for
-    each. An array without a personality (inactive) has neither level nor slots, and `size` is the sum of its devices.
+    each. An array without a personality (inactive) has neither level nor slots, and its `size` is the sum of its
+    devices.
     """
 
     name: str
@@ -98,7 +99,7 @@ _FAR = re.compile(r"\b(\d{1,6}) (far|offset)-copies")
 
 @lru_cache(maxsize=8)
 def parse(text: str) -> tuple[MdArray, ...]:
-    """Return the arrays in mdstat's order.
+    """Return the arrays in printed order.
 
         Personalities : [raid10] [raid6] [raid5] [raid4]
         md0 : active raid10 vdf[4] vde[3] vdd[2] vdb[0]
@@ -108,8 +109,8 @@ def parse(text: str) -> tuple[MdArray, ...]:
 
         unused devices: <none>
 
-    Lines that are not known are passed over: kernels add some. Raises Malformed for text that has none of the lines
-    of a mdstat.
+    Unknown lines are skipped because new kernels add some. Raises Malformed if the text has none of the lines of
+    mdstat.
     """
     arrays: list[MdArray] = []
     head: re.Match[str] | None = None
@@ -148,7 +149,7 @@ def _array(head: re.Match[str], body: list[str]) -> MdArray:
 
 
 def _status(line: str) -> dict[str, object]:
-    """Return the fields of MdArray that a line below an array's first says."""
+    """Parse a line below the first line of an array into fields of MdArray."""
     blocks = _BLOCKS.match(line)
     if blocks:
         return {"size": int(blocks[1]) * KIB, **_layout(blocks[2])}

@@ -1,4 +1,4 @@
-"""md arrays and their members as readings."""
+"""Readings of md arrays and their members."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sdstop.readings.rebuild import MDSTAT
 
 
 class Array(Reading, frozen=True):
-    """An md array, one row each: what it is made of, how whole it is, what it is doing.
+    """An md array: its composition, redundancy and current action.
 
-    From /proc/mdstat and /sys/block/mdX/md (kernel drivers/md/md.c). Level and layout are None while an
-    array is inactive; what counts redundancy is None for levels that have none (raid0, linear, container).
+    From /proc/mdstat and /sys/block/mdX/md (kernel drivers/md/md.c). Level and layout are None while an array is
+    inactive; redundancy fields are None for levels without redundancy (raid0, linear, container).
     """
 
     family: ClassVar[str] = "array"
@@ -85,15 +85,15 @@ class Array(Reading, frozen=True):
 
     @property
     def redundant(self) -> bool:
-        """Whether the level keeps data when a member fails."""
+        """Whether the level preserves data if a member fails."""
         return self.level is not None and self.level not in {"raid0", "linear", "container", "faulty"}
 
 
 class Member(Reading, frozen=True):
-    """A device of an md array, one row each; also spares, journals and failed ones that are still listed.
+    """A device of an md array, including spares, journals and failed members that are still listed.
 
-    From mdstat's device list and /sys/block/mdX/md/dev-NAME/. `device` is the kernel's name and may be a
-    partition or a dm device.
+    From the device list of mdstat and /sys/block/mdX/md/dev-NAME/. `device` is the kernel name and may be a partition
+    or a dm device.
     """
 
     family: ClassVar[str] = "array_member"

@@ -1,4 +1,4 @@
-"""What an array can still lose: how many members, and which ones its data depends on."""
+"""Remaining redundancy of an array: how many members can fail, and which ones its data depends on."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from msgspec import Struct
 _PARITY = {"raid4": 1, "raid5": 1, "raid6": 2}
 
 LARGEST = 4096
-"""Disks beyond which no array is looked at: md has no more than a few hundred."""
+"""Maximum number of disks of an array; larger ones are ignored. md supports no more than a few hundred."""
 
 
 class Layout(Struct, frozen=True):
-    """What decides where copies stand.
+    """Parameters that determine where an array stores its copies.
 
-    `raid_disks` members; on raid10 near copies on neighbours, far copies (an offset layout counts as far) shifted
-    within sets of `far_set` disks (None: all disks are one set).
+    `raid_disks` is the number of members. On raid10, near copies are on neighboring members and far copies (including
+    those of an offset layout) are shifted within sets of `far_set` disks (None: all disks form one set).
     """
 
     level: str
@@ -27,10 +27,10 @@ class Layout(Struct, frozen=True):
 
 
 def copies(layout: Layout) -> set[frozenset[int]]:
-    """Return the sets of slots that hold the same data in a raid10 (each at least once), as md's geometry puts them.
+    """Return all sets of slots that hold the same data in a raid10, according to md's geometry.
 
-    Near copies of chunk c begin at slot c * near % disks and take the next ones. A far copy stands `near` slots on,
-    round its set; the last set also has the disks that are left over.
+    The near copies of chunk c occupy consecutive slots from c * near % disks. A far copy is `near` slots further,
+    wrapping around within its set; the last set also includes the remaining disks.
     """
     disks = layout.raid_disks
     if not 0 < disks <= LARGEST:
@@ -53,18 +53,18 @@ def _far(slot: int, layout: Layout, size: int, last: int) -> Iterator[int]:
     for _ in range(1, min(layout.far_copies, disks)):
         moved = slot + layout.near_copies
         if disks % size and moved > last:
-            # md asks where the copy would land, not where it comes from, so some leave their set for the last one.
-            slot = last + (moved - last) % (disks - last)  # one copy leads to the next
+            # md checks the target slot, not the source slot, so some copies move from their set to the last one.
+            slot = last + (moved - last) % (disks - last)  # each copy is relative to the previous one
         else:
             slot = slot // size * size + moved % size
         yield slot
 
 
 def tolerated(layout: Layout, working: int, slots: str | None) -> int | None:
-    """Return how many further members may fail, whichever they are, without losing data; -1: some is lost already.
+    """Return how many more members can fail in any combination without data loss; -1: data is already lost.
 
-    `working` members are in sync, `slots` has U or _ for each slot. None for a level that is not known, and for a
-    degraded raid10 whose slots are not known.
+    `working` members are in sync; `slots` has U or _ for each slot. None for an unknown level, and for a degraded
+    raid10 with unknown slots.
     """
     if layout.level in _PARITY:
         return max(_PARITY[layout.level] - (layout.raid_disks - working), -1)
@@ -81,7 +81,7 @@ def tolerated(layout: Layout, working: int, slots: str | None) -> int | None:
 
 
 def sole_holders(layout: Layout, slots: str) -> tuple[int, ...]:
-    """Return the slots in sync whose failure would lose data now, in order."""
+    """Return the in-sync slots whose failure would cause data loss, in order."""
     present = [slot for slot, letter in enumerate(slots) if letter == "U"]
     if len(slots) != layout.raid_disks:
         return ()

@@ -1,4 +1,4 @@
-"""The node itself: name, kernel, memory, load, processors, and the time tasks are stalled."""
+"""Node-wide readings: host name, kernel, memory, load, processors and pressure stall information."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdstop.core.text import is_whole
 
 _COUNTER = Kind.COUNTER
 _TICK = 0.01
-"""Seconds of a tick in /proc/stat: USER_HZ is 100 on every architecture that carries storage nodes."""
+"""Seconds per tick in /proc/stat; USER_HZ is 100 on every architecture used for storage nodes."""
 
 STAT, MEMINFO, LOADAVG, UPTIME = "/proc/stat", "/proc/meminfo", "/proc/loadavg", "/proc/uptime"
 HOSTNAME, RELEASE, VERSION = "/proc/sys/kernel/hostname", "/proc/sys/kernel/osrelease", "/proc/version"
@@ -44,7 +44,7 @@ _FULL = "in which all tasks that are not idle were stalled at once for want of t
 
 
 class Node(Reading, frozen=True):
-    """The node: one row."""
+    """The node itself; a single row."""
 
     family: ClassVar[str] = "node"
     title: ClassVar[str] = "Node"
@@ -86,11 +86,11 @@ class Node(Reading, frozen=True):
 
 
 class Cpu(Reading, frozen=True):
-    """Time a processor spent, since boot, in ticks of 10 ms; guests' time is part of user and nice."""
+    """CPU time since boot, in ticks of 10 ms; guest time is included in user and nice."""
 
     family: ClassVar[str] = "cpu"
     title: ClassVar[str] = "Processor time"
-    exported: ClassVar[bool] = False  # node_exporter has it, and the row of all beside its parts would count twice
+    exported: ClassVar[bool] = False  # node_exporter exports it, and summing would count the `all` row twice
 
     cpu: Annotated[str, Label("CPU", "Number of the processor, or all", plain=True)]
     user: Annotated[int, Metric("User", f"{_SPENT} in programs", "seconds", _COUNTER, _TICK)]
@@ -111,7 +111,7 @@ class Cpu(Reading, frozen=True):
 
 
 class CpuActivity(Reading, frozen=True):
-    """How a processor spent its time between two readings: shares of that time."""
+    """CPU utilization between two samples, as shares of the elapsed CPU time."""
 
     family: ClassVar[str] = "cpu_activity"
     title: ClassVar[str] = "Processors"
@@ -133,9 +133,9 @@ class CpuActivity(Reading, frozen=True):
 
 
 class Pressure(Reading, frozen=True):
-    """Time that tasks are stalled for want of a resource (PSI, kernel 4.20).
+    """Time that tasks are stalled waiting for a resource (PSI, kernel 4.20 and later).
 
-    `some`: at least one task; `full`: all that are not idle.
+    `some`: at least one task is stalled; `full`: all non-idle tasks are.
     """
 
     family: ClassVar[str] = "pressure"
@@ -191,7 +191,7 @@ class Pressure(Reading, frozen=True):
 
 
 def _ints(words: Iterable[str]) -> list[int]:
-    """Return the whole numbers that words begin with."""
+    """Return the leading whole numbers of a word list."""
     found = []
     for word in words:
         if not word.isdecimal() or len(word) > 20:
@@ -201,15 +201,15 @@ def _ints(words: Iterable[str]) -> list[int]:
 
 
 def parse_stat(text: str) -> tuple[list[Cpu], dict[str, int]]:
-    """Return the processors and the single figures of /proc/stat (fs/proc/stat.c).
+    """Return the processors and the scalar values of /proc/stat (fs/proc/stat.c).
 
         cpu  10204 0 3673 373880 1299 0 143 41 0 0
         cpu0 1978 0 1195 191309 100 0 26 20 0 0
         btime 1763701560
         procs_blocked 0
 
-    Ticks of 10 ms of user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice; what an old kernel
-    does not count (steal before 2.6.11) is 0 there. The first line is the sum.
+    The columns are ticks of 10 ms: user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice. Columns
+    that an old kernel lacks (steal before 2.6.11) are 0. The first line is the sum of all processors.
     """
     processors: list[Cpu] = []
     figures: dict[str, int] = {}
@@ -225,7 +225,10 @@ def parse_stat(text: str) -> tuple[list[Cpu], dict[str, int]]:
 
 
 def parse_meminfo(text: str) -> dict[str, int]:
-    """Return /proc/meminfo in bytes: lines such as `MemTotal:       24684084 kB` (fs/proc/meminfo.c)."""
+    """Return the values of /proc/meminfo in bytes.
+
+    A line is `MemTotal:       24684084 kB` (fs/proc/meminfo.c).
+    """
     found = {}
     for line in text.splitlines():
         name, colon, rest = line.partition(":")
@@ -237,7 +240,7 @@ def parse_meminfo(text: str) -> dict[str, int]:
 
 
 def _decimal(word: str) -> float | None:
-    """Return a number as the kernel prints it: `0.42`."""
+    """Return a decimal number as the kernel prints it (`0.42`), None for any other word."""
     whole, _, rest = word.partition(".")
     digits = whole + rest
     return float(word) if is_whole(digits) and whole else None
@@ -248,7 +251,7 @@ def _decimals(text: str | None) -> list[float | None]:
 
 
 def _release(host: Host) -> str | None:
-    """Return the kernel's release; `/proc/version` begins with `Linux version 6.1.0-53-amd64 (`."""
+    """Return the kernel release, falling back to `/proc/version` (`Linux version 6.1.0-53-amd64 (...`)."""
     release = host.maybe(RELEASE)
     if release:
         return release
@@ -257,7 +260,7 @@ def _release(host: Host) -> str | None:
 
 
 class _Said(Struct, frozen=True):
-    """What the node's files say, None where one is not there."""
+    """Contents of the node's files; None for a missing file."""
 
     stat: str | None
     memory: str | None
@@ -268,11 +271,15 @@ class _Said(Struct, frozen=True):
 
 
 def read_node(host: Host) -> Iterable[Reading]:
-    """Yield the node and its processors. Raises Absent if the node says nothing at all of itself."""
+    """Yield the Node and a Cpu for each processor.
+
+    Raises Absent (or another error of reading /proc/stat) if none of the files has any content, Malformed if no value
+    is recognized.
+    """
     stat, memory, load, uptime, name = (host.maybe(path) for path in (STAT, MEMINFO, LOADAVG, UPTIME, HOSTNAME))
     said = _Said(stat, memory, load, uptime, name, _release(host))
     if not any((said.stat, said.memory, said.load, said.uptime, said.hostname, said.kernel)):
-        host.read(STAT)  # says why not
+        host.read(STAT)  # raises the reason
     return _node(said)
 
 
@@ -305,11 +312,11 @@ def _node(said: _Said) -> Iterator[Reading]:
 
 
 def spent(before: Cpu, after: Cpu, seconds: float) -> CpuActivity | None:
-    """Return how a processor spent its time: shares of the ticks it counted, None if it counted none.
+    """Return a processor's utilization as shares of the ticks it counted, None if it counted none.
 
-    Idle and iowait may go back a little (the kernel samples them across processors); that counts as 0.
+    Idle and iowait can decrease slightly (the kernel samples them across processors); a decrease counts as 0.
     """
-    del seconds  # a processor's own ticks are what its shares are shares of
+    del seconds  # shares are relative to the processor's own ticks, not to wall-clock time
     user = max(after.user + after.nice - before.user - before.nice, 0)
     system = max(after.system - before.system, 0)
     irq = max(after.irq + after.softirq - before.irq - before.softirq, 0)
@@ -331,12 +338,12 @@ def spent(before: Cpu, after: Cpu, seconds: float) -> CpuActivity | None:
 
 
 def parse_pressure(resource: str, text: str) -> Pressure | None:
-    """Return a row of a file of /proc/pressure (kernel/sched/psi.c), None if it says nothing.
+    """Return the row for one file of /proc/pressure (kernel/sched/psi.c), None if it has no values.
 
         some avg10=0.00 avg60=0.12 avg300=0.31 total=8421024
         full avg10=0.00 avg60=0.00 avg300=0.00 total=0
 
-    Percentages of the last 10, 60 and 300 s, and microseconds since boot.
+    The averages are percentages over the last 10, 60 and 300 s; the total is in microseconds since boot.
     """
     found: dict[str, float | int] = {}
     for line in text.splitlines():
@@ -354,10 +361,10 @@ def parse_pressure(resource: str, text: str) -> Pressure | None:
 
 
 def read_pressure(host: Host) -> Iterable[Reading]:
-    """Yield a row of each resource the kernel accounts for.
+    """Return a Pressure row for each resource that the kernel accounts for.
 
-    Raises Absent where the kernel does not account at all (before 4.20, or `psi=0`, which is the default of some
-    distributions: opening fails with "Operation not supported" then).
+    Raises Absent if pressure accounting is missing (before kernel 4.20) or disabled (`psi=0`, the default of some
+    distributions; opening the files then fails with "Operation not supported").
     """
     rows, refusal = [], None
     for resource in ("io", "memory", "cpu", "irq"):
@@ -378,7 +385,7 @@ def read_pressure(host: Host) -> Iterable[Reading]:
 
 
 def without_builder(data: bytes) -> bytes:
-    """Return /proc/version without the user and host that built the kernel."""
+    """Return /proc/version without the user and host name of the kernel build."""
     return re.sub(rb"\([^()\s]+@[^()\s]+\)", b"(builder)", data)
 
 

@@ -1,4 +1,4 @@
-"""Who does the I/O: bytes that processes read from and wrote to storage, and the kernel's own threads of storage."""
+"""Storage I/O by process, and CPU time of the kernel's storage threads."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sdstop.core.text import json_text, json_whole
 
 QUESTION = "psutil.processes"
 PACE = 5.0
-"""Seconds between looks: a look opens files of every process."""
+"""Seconds between samples; a sample opens files of every process."""
 
 
 class ProcessIo(Reading, frozen=True):
-    """Bytes a process made the kernel fetch from or send to storage since it began; denied ones have no row."""
+    """Storage I/O of a process since its start, in bytes; processes with unreadable counters have no row."""
 
     family: ClassVar[str] = "process_io"
     title: ClassVar[str] = "Processes' I/O"
@@ -41,7 +41,7 @@ class ProcessIo(Reading, frozen=True):
 
 
 class ProcessActivity(Reading, frozen=True):
-    """What a process read and wrote between two looks; what ended in between is not seen."""
+    """Storage I/O rates of a process between two samples; processes that ended in between are missing."""
 
     family: ClassVar[str] = "process_activity"
     title: ClassVar[str] = "Who does the I/O"
@@ -62,7 +62,7 @@ class ProcessActivity(Reading, frozen=True):
 
 
 class ProcessSummary(Reading, frozen=True):
-    """How many processes there are, and of how many the counters may not be read; None where /proc hides others'."""
+    """Process counts: total and with unreadable I/O counters; None if /proc hides other users' processes."""
 
     family: ClassVar[str] = "process_summary"
     title: ClassVar[str] = "Processes"
@@ -75,7 +75,7 @@ class ProcessSummary(Reading, frozen=True):
 
 
 class StorageThread(Reading, frozen=True):
-    """A thread of the kernel that works for arrays, pools or caches: parity, checksums, compression, copying."""
+    """Kernel thread of an array, pool or cache: parity, checksums, compression, copying."""
 
     family: ClassVar[str] = "storage_thread"
     title: ClassVar[str] = "Kernel threads of storage"
@@ -93,7 +93,7 @@ class StorageThread(Reading, frozen=True):
 
 
 class StorageThreadActivity(Reading, frozen=True):
-    """What such a thread computed between two looks."""
+    """CPU utilization of a storage thread between two samples."""
 
     family: ClassVar[str] = "storage_thread_activity"
     title: ClassVar[str] = "Kernel threads of storage at work"
@@ -111,7 +111,7 @@ class StorageThreadActivity(Reading, frozen=True):
 
 
 def at_work(before: StorageThread, after: StorageThread, seconds: float) -> StorageThreadActivity | None:
-    """Return what a thread computed between two looks, None if its time went back."""
+    """Return a thread's CPU utilization between two samples, None if its CPU time decreased."""
     spent = after.cpu - before.cpu
     if seconds <= 0 or spent < 0:
         return None
@@ -119,7 +119,7 @@ def at_work(before: StorageThread, after: StorageThread, seconds: float) -> Stor
 
 
 def rate(before: ProcessIo, after: ProcessIo, seconds: float) -> ProcessActivity | None:
-    """Return the rates between two looks, None if a counter went back."""
+    """Return the I/O rates between two samples, None if a counter decreased."""
     if seconds <= 0:
         return None
     read_bytes, write_bytes = after.read_bytes - before.read_bytes, after.write_bytes - before.write_bytes
@@ -143,7 +143,7 @@ _COMMAND = re.compile(rb'("cmdline":\s*)("(?:[^"\\]|\\.)*")')
 
 
 def kept_answer(data: bytes) -> bytes:
-    """Return psutil's answer with what is kept of command lines; live ones are shortened before they get here."""
+    """Return psutil's output with shortened command lines; those of a live node are already shortened."""
     return _COMMAND.sub(lambda found: found[1] + json.dumps(_shortened(found[2])).encode(), data)
 
 
@@ -155,16 +155,16 @@ def _shortened(text: bytes) -> str:
 
 
 def parse(said: Any) -> list[Reading]:
-    """Return a row of each process whose counters may be read, one of each kernel thread of storage, and a summary.
+    """Return a row per process with readable counters, a row per storage kernel thread, and a summary.
 
-    The answer is a list of
+    The input is a list of
 
         {"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job.fio",
          "read_bytes": 4096, "write_bytes": null}
 
-    where both counters are null if they may not be read; a kernel thread that works for arrays, pools or caches (by
-    its name) has its user and system time, too: `"cpu_seconds": 12.31`. A row with `"hidden": true` stands for
-    processes of which not even the number is known. Raises Malformed if it is not such a list.
+    where both counters are null if they are unreadable. Kernel threads of arrays, pools or caches (recognized by
+    name) also have their user and system time: `"cpu_seconds": 12.31`. A row with `"hidden": true` represents an
+    unknown number of hidden processes. Raises Malformed if the input is not such a list.
     """
     if not isinstance(said, list):
         raise Malformed(f"{QUESTION}: no list of processes")
@@ -201,12 +201,12 @@ def parse(said: Any) -> list[Reading]:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row of each process whose counters may be read, of threads, and how many there are and may not."""
+    """Return the rows for processes, storage threads and the process counts."""
     return parse(host.answer(QUESTION))
 
 
 def lacks(tables: Mapping[type[Reading], Rows]) -> str:
-    """Return of how many processes the counters were denied, "" if of none."""
+    """Return a message with the number of processes whose counters were denied, "" if there are none."""
     for row in tables[ProcessSummary].values():
         if isinstance(row, ProcessSummary) and row.denied is None:
             return f"answer:{QUESTION}: denied, /proc hides other users' processes"

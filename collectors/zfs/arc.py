@@ -1,4 +1,4 @@
-"""ZFS's caches, ARC in memory and L2ARC on fast devices (module/zfs/arc.c), which all pools share."""
+"""ZFS caches shared by all pools: ARC in memory, L2ARC on cache devices (module/zfs/arc.c)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _L2 = ("l2_hits", "l2_misses", "l2_feeds", "l2_size", "l2_asize", "l2_write_byte
 
 
 def parse(text: str) -> dict[str, int]:
-    """Return the numbers of a kstat by name; raises Malformed if hits, misses or size are missing.
+    """Return the values of a kstat by name; raises Malformed if hits, misses or size are missing.
 
         9 1 0x01 147 39984 5266997922 97951858082072
         name                            type data
         hits                            4    8772
         misses                          4    604
 
-    Numbers below 0 and a last line without its end are left out.
+    Negative values and an unterminated last line are skipped.
     """
     whole = text if text.endswith("\n") else text[: text.rfind("\n") + 1]
     found = {name: int(value) for name, value in _ROW.findall(whole)}
@@ -35,8 +35,8 @@ def parse(text: str) -> dict[str, int]:
 def read(host: Host) -> Iterable[Reading]:
     """Yield the Cache `arc`, and `l2arc` if a pool has or had a cache device. Only reads are counted.
 
-    Requests for what is just being read (`iohits`, since 2.2) are neither hit nor miss. Reads of L2ARC are those that
-    ARC had not. Raises Absent without ZFS.
+    Requests for data already being read (`iohits`, since 2.2) are neither hits nor misses. L2ARC reads are the reads
+    that missed the ARC. Raises Absent without ZFS.
     """
     found = parse(host.text(ARCSTATS))
     hits, misses = found["hits"], found["misses"]

@@ -1,6 +1,6 @@
-"""What ZFS counts without being asked for a pool: states, the intent log, datasets (module/zfs, /proc/spl/kstat/zfs).
+"""ZFS kstats: pool states, the intent log and datasets (module/zfs, /proc/spl/kstat/zfs).
 
-None of it waits for a disk, so a pool that is suspended is still told.
+Reading them never waits for a disk, so suspended pools are reported as well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _LARGEST = 2**64 - 1
 
 
 def parse(text: str) -> dict[str, int | str]:
-    """Return the values of a kstat by name: type 4 and 3 are numbers, 7 is text. Raises Malformed if there are none.
+    """Return the values of a kstat by name: types 3 and 4 are numbers, 7 is text. Raises Malformed if it has none.
 
     23 1 0x01 7 2160 221578688875 6665999035587
     name                            type data
@@ -40,7 +40,7 @@ def parse(text: str) -> dict[str, int | str]:
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield the state of each pool, and the intent log."""
+    """Yield a PoolState for each pool, and the IntentLog."""
     for pool in imported(host):
         state = host.maybe(f"{KSTATS}/{pool}/state")
         if state and len(state) <= 32:
@@ -54,7 +54,7 @@ def read(host: Host) -> Iterator[Reading]:
 
 
 def read_datasets(host: Host) -> Iterator[Reading]:
-    """Yield what each dataset did since the import. Raises Absent before OpenZFS 0.8, which does not count it."""
+    """Yield the I/O counters of each dataset since the import. Raises Absent before OpenZFS 0.8, which has none."""
     paths = [path for pool in imported(host) for path in host.glob(f"{KSTATS}/{pool}/objset-0x*")]
     if not paths:
         raise Absent(f"{KSTATS}/*/objset-*", "no dataset is counted")

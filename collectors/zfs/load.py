@@ -1,4 +1,4 @@
-"""What waits for each vdev of a pool, and how long I/Os take: `zpool iostat -v -l -q` (cmd/zpool/zpool_main.c)."""
+"""Queue depths and I/O latencies of vdevs: `zpool iostat -v -l -q` (cmd/zpool/zpool_main.c)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,20 @@ _ANSWER = 8.0
 _DIGITS = 20
 _BEFORE_WAITS = 7
 _WAITS = {26: 9, 29: 10, 32: 11}
-"""Columns in all (OpenZFS 0.7; 0.8 to 2.1; 2.2 and later) to those of waits among them; the rest are queues."""
+"""Total columns (OpenZFS 0.7; 0.8 to 2.1; 2.2 and later) mapped to the number of wait columns; the rest are queues."""
 
 
 def parse(text: str, pools: Sequence[str]) -> Iterator[VdevLoad]:
-    """Yield the lines of `zpool iostat -v -H -p -l -q`, with tabs; it prints no tree, but each pool begins its own.
+    """Yield the rows of `zpool iostat -v -H -p -l -q`, which are separated by tabs and not indented.
+
+    The line of a pool precedes those of its vdevs.
 
     tank	262860800	1213511680	0	48	2402 ...
 
-    The columns: name, allocated, free, operations and bytes a second since the import; then waits in nanoseconds:
-    in all, on the disk, in the queues of synchronous and asynchronous I/O (reads and writes each), scrub, since 0.8
-    trim, since 2.2 rebuild; then what is pending and active in the queues. Raises Malformed for another line.
+    The columns: name, allocated, free, operations and bytes per second since the import; then wait times in
+    nanoseconds: total, on the disk, in the queues of synchronous and asynchronous I/O (reads and writes each), scrub,
+    trim (since 0.8), rebuild (since 2.2); then the pending and active I/Os of each queue. Raises Malformed for any
+    other line.
     """
     pool = ""
     left = list(pools)
@@ -62,13 +65,13 @@ def parse(text: str, pools: Sequence[str]) -> Iterator[VdevLoad]:
 
 
 def _both(pair: Sequence[int | None]) -> int | None:
-    """Return pending and active together."""
+    """Return the sum of pending and active I/Os, None if both are unknown."""
     known = [number for number in pair if number is not None]
     return sum(known) if known else None
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield the VdevLoad of each pool and vdev. Raises Absent where no pool is imported."""
+    """Yield a VdevLoad for each pool and vdev. Raises Absent if no pool is imported."""
     pools = imported(host)
     output = host.run(IOSTAT, _ANSWER)
     if output.exit:

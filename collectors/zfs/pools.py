@@ -1,7 +1,7 @@
-"""ZFS pools, their vdevs, and resilvers, scrubs and rebuilds: `zpool status`, as text or as JSON, and `zpool list`.
+"""ZFS pools, vdevs, resilvers, scrubs and rebuilds from `zpool status` (text or JSON) and `zpool list`.
 
-On a sick pool these commands may not answer for a minute. They have a pace and a deadline of their own, and what the
-kernel tells of a pool without asking it is read by collectors/zfs_kstats.py.
+On a failing pool these commands can block for a minute, so they have their own pace and deadline. Data that the
+kernel exposes without accessing the pool is read by collectors/zfs/kstats.py.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ VERSION = "/sys/module/zfs/version"
 
 _SECONDS = 10.0
 _ANSWER = 8.0
-"""Seconds that `zpool status` has: it takes a tenth of a second, or it hangs."""
+"""Timeout of `zpool status` in seconds; it normally takes a tenth of a second, otherwise it hangs."""
 _KERNEL_NAME = re.compile(r"(?:sd|vd|hd|xvd|nvme|dm-|md|loop|mmcblk|nbd|rbd|zd)[a-z0-9]+(?:p\d+)?")
 _FOLDERS = ("/dev/disk/by-vdev", "/dev/disk/by-id", "/dev/mapper", "/dev/disk/by-path", "/dev/disk/by-partuuid")
 _NUMBERED = re.compile(r"(mirror|raidz[123]?|spare|replacing|indirect)-\d{1,6}", re.ASCII)
 _SPARE = re.compile(r"draid[123]-\d{1,6}-\d{1,6}", re.ASCII)
 _STEPS = 10_000
-"""Parts in which text tells progress: hundredths of a percent."""
+"""Resolution of the progress in text output: hundredths of a percent."""
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield a Pool and its Vdevs for each imported pool, and a Rebuild for each scan under way or paused.
+    """Yield a Pool and its Vdevs for each imported pool, and a Rebuild for each running or paused scan.
 
-    Raises Absent where no pool is imported: the command would load ZFS's module.
+    Raises Absent if no pool is imported; running the command would load the ZFS module.
     """
     key, pools = _status(host)
     sizes = _sizes(host)
@@ -71,7 +71,7 @@ def _asked(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
     found = re.match(r"(\d{1,4})\.(\d{1,4})", host.maybe(VERSION) or "", re.ASCII)
     if found and (int(found[1]), int(found[2])) >= (2, 3):
         output = host.run(JSON, _ANSWER)
-        if not output.exit:  # tools older than the module do not know -j
+        if not output.exit:  # tools older than the module do not support -j
             return command_key(JSON), zpool_json.parse(output.text)
     output = host.run(TEXT, _ANSWER)
     if output.exit:
@@ -82,7 +82,7 @@ def _asked(host: Host) -> tuple[str, list[zpool_status.PoolStatus]]:
 
 
 def _sizes(host: Host) -> dict[str, dict[str, int | None]]:
-    """Return bytes by pool, none of what is not told; fragmentation in percent."""
+    """Return sizes in bytes and fragmentation in percent by pool; empty if `zpool list` fails."""
     try:
         output = host.run(LIST, _ANSWER)
     except (Absent, Denied, Failed):
@@ -91,7 +91,7 @@ def _sizes(host: Host) -> dict[str, dict[str, int | None]]:
 
 
 def parse_list(text: str) -> dict[str, dict[str, int | None]]:
-    """Read `zpool list -H -p -o name,size,allocated,free,fragmentation`; what is no number is None.
+    """Parse `zpool list -H -p -o name,size,allocated,free,fragmentation`; non-numeric values are None.
 
     tank	1476372480	262860800	1213511680	0
     """
@@ -153,7 +153,7 @@ def _vdev(host: Host, pool: str, row: zpool_status.StatusVdev, place: int, key: 
 
 
 def _names(vdevs: Iterable[Vdev]) -> Iterator[DevicePath]:
-    """Yield by which names a pool looks for its disks first; what it then does not find, it finds by its labels."""
+    """Yield the paths a pool uses to find its disks; ZFS falls back to the disk labels for missing ones."""
     for row in vdevs:
         if row.leaf and row.kind == "disk" and row.path:
             yield DevicePath(
@@ -182,7 +182,7 @@ def _kind(row: zpool_status.StatusVdev) -> str:
 
 
 def _label(row: zpool_status.StatusVdev) -> str:
-    """Return a name that no other vdev of the pool has: `spare-3` may stand in two of its groups of disks."""
+    """Return a name that is unique in the pool; `spare-3`, for example, can occur in two of its top-level vdevs."""
     short = row.name.rpartition("/")[2] if row.name.startswith("/dev/") else row.name
     if row.group == "spares":
         return f"spares/{short}"
@@ -192,7 +192,7 @@ def _label(row: zpool_status.StatusVdev) -> str:
 
 
 def _device(host: Host, name: str) -> str | None:
-    """Return the kernel's name of what a leaf stands on: `/dev/sda1`, `/dev/disk/by-id/...-part1`, `0a-0`."""
+    """Return the kernel name of a leaf's device, given as `/dev/sda1`, `/dev/disk/by-id/...-part1` or `0a-0`."""
     if name.startswith("/"):
         folder, short = posixpath.split(name)
         return host.target(name) or (short if folder == "/dev" and _KERNEL_NAME.fullmatch(short) else None)
@@ -204,12 +204,12 @@ def _device(host: Host, name: str) -> str | None:
 
 
 def _rebuild(pool: str, scan: zpool_status.Scan, vdevs: list[Vdev], key: str) -> Rebuild:
-    """Return a scan as a rebuild. A sequential one measures itself by what it looked at, others by what they issued."""
+    """Return a scan as a Rebuild; progress is bytes scanned for sequential rebuilds, bytes issued for other scans."""
     total, done = scan.total, scan.scanned if scan.operation == "rebuild" else scan.issued
     if not scan.exact and scan.share is not None and total:
         done = round(scan.share * total)
     if done is not None and total is not None:
-        total = max(total, done)  # data written meanwhile is looked at, too
+        total = max(total, done)  # data written during the scan is scanned as well
     return Rebuild(
         f"{pool}/{scan.vdev}" if scan.vdev else pool,
         scan.operation,
@@ -230,7 +230,7 @@ def _rebuild(pool: str, scan: zpool_status.Scan, vdevs: list[Vdev], key: str) ->
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return the states of the pools, which the kernel tells at once: when one changes, the pools are asked."""
+    """Return the pool states, which the kernel exposes without delay; a change triggers a new run."""
     return tuple((name, host.maybe(f"{KSTATS}/{name}/state")) for name in host.names(KSTATS) if name not in NO_POOLS)
 
 

@@ -1,4 +1,4 @@
-"""ZFS pools, their vdevs, and what is set and counted for their datasets; collectors/zfs*.py read them."""
+"""Readings of ZFS pools, vdevs and datasets (counters and settings), produced by collectors/zfs/*.py."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ fm import_progress metaslab_stats qat vdev_cache_stats vdev_mirror_stats vdev_qu
 zfetchstats zil zstd
 """
 NO_POOLS = frozenset(_STATISTICS.split())
-"""Names in KSTATS that are ZFS's own statistics; all others are pools that are imported."""
+"""Entries of KSTATS that are ZFS's own statistics; all others are imported pools."""
 
 IOSTAT = ("zpool", "iostat", "-v", "-H", "-p", "-l", "-q")
 
@@ -30,7 +30,7 @@ _DRAID = re.compile(r"draid([123]):(\d{1,3})d:(\d{1,3})c:(\d{1,3})s(?::\d{1,3}w)
 
 
 class Draid(Struct, frozen=True):
-    """What a dRAID's name says: parity, data disks of a group, children, distributed spares, number of the vdev."""
+    """Layout encoded in a dRAID name: parity, data disks per group, children, distributed spares, vdev number."""
 
     parity: int
     data: int
@@ -40,25 +40,25 @@ class Draid(Struct, frozen=True):
 
 
 def draid(name: str) -> Draid | None:
-    """Read `draid2:8d:60c:2s-0` (module/zcommon/zfs_comutil.c), None for any other name."""
+    """Parse `draid2:8d:60c:2s-0` (module/zcommon/zfs_comutil.c); return None for any other name."""
     found = _DRAID.fullmatch(name)
     return Draid(*(int(part) for part in found.groups())) if found else None
 
 
 def kstat_lines(key: str, names: Mapping[str, str]) -> dict[str, Sources]:
-    """Return the places of fields that are lines of a kstat (module/os/linux/spl/spl-kstat.c: name, type, value)."""
+    """Return the sources of fields read from kstat lines (module/os/linux/spl/spl-kstat.c: name, type, value)."""
     return {field: Source(key, f"{name:<31} 4    {{{field}}}") for field, name in names.items()}
 
 
 class PoolState(Reading, frozen=True):
-    """The state of each imported pool as the kernel tells it without asking the pool, one row each.
+    """State of an imported pool, exposed by the kernel without accessing the pool.
 
-    It is told even when the pool is suspended and every command about it hangs (module/zfs/spa_stats.c, since 0.8).
+    Available even if the pool is suspended and all commands for it hang (module/zfs/spa_stats.c, since 0.8).
     """
 
     family: ClassVar[str] = "zpool"
     title: ClassVar[str] = "States of ZFS pools"
-    joined: ClassVar[bool] = True  # a capture may have what zpool printed, and nothing of the kernel
+    joined: ClassVar[bool] = True  # a capture may have zpool output without the kernel's files
     rows_of = (Source("{where}", " state: {state}"), Source(f"{KSTATS}/{{pool}}/state"))
     things: ClassVar = {
         "pool": Identity(ThingKind.POOL, Naming.ZFS, aliases=(("{pool}", Naming.VDEV),)),
@@ -72,10 +72,10 @@ class PoolState(Reading, frozen=True):
 
 
 class Pool(Reading, frozen=True, kw_only=True):
-    """A ZFS pool, one row each, from `zpool status` and `zpool list`.
+    """A ZFS pool, from `zpool status` and `zpool list`.
 
-    Sizes are of the vdevs, parity and all, as `zpool list` has them. `status` is the first sentence of what ZFS says
-    is wrong, None if nothing is; `last_scan` the last scrub or resilver that ended.
+    Sizes are vdev sizes including parity, as in `zpool list`. `status` is the first sentence of the problem that ZFS
+    reports, None if there is none; `last_scan` is the last scrub or resilver that ended.
     """
 
     family: ClassVar[str] = "pool"
@@ -111,15 +111,15 @@ class Pool(Reading, frozen=True, kw_only=True):
 
     @property
     def used(self) -> float | None:
-        """Share of the size that is in use, 0..1."""
+        """Share of the size in use, 0..1."""
         return self.allocated / self.size if self.allocated is not None and self.size else None
 
 
 class Vdev(Reading, frozen=True, kw_only=True):
-    """A vdev, one row each, inner ones, leaves, and log, cache, special, dedup and spare devices.
+    """A vdev: inner, leaf, log, cache, special, dedup or spare.
 
-    Errors are counted since the pool was imported or they were cleared. A leaf's `device` is the kernel's name, a disk
-    or a partition; None where the path leads to none, or for a distributed spare, which lies on all disks.
+    Error counters start at the import of the pool or at the last clear. A leaf's `device` is the kernel name of a disk
+    or partition; None if the path cannot be resolved, and for distributed spares, which span all disks.
     """
 
     family: ClassVar[str] = "pool_vdev"
@@ -182,12 +182,12 @@ class Vdev(Reading, frozen=True, kw_only=True):
 
     @property
     def short(self) -> str:
-        """The name without those of the vdevs above it."""
+        """The name without the names of its parents."""
         return self.vdev.rpartition("/")[2]
 
     @property
     def errors(self) -> int | None:
-        """All errors together, None if they are not told."""
+        """Sum of all errors, None if they are unknown."""
         known = [n for n in (self.read_errors, self.write_errors, self.checksum_errors) if n is not None]
         return sum(known) if known else None
 
@@ -200,9 +200,9 @@ _KSTAT = {
 
 
 class Dataset(Reading, frozen=True):
-    """What a file system or volume of a pool did since the pool was imported, one row each (spl kstat objset-0x*).
+    """I/O counters of a file system or volume since the import of its pool (spl kstat objset-0x*).
 
-    `zil_*` are told since OpenZFS 2.2. Written are bytes as the applications wrote them.
+    The `zil_*` values are available since OpenZFS 2.2. Written bytes are counted as the applications wrote them.
     """
 
     family: ClassVar[str] = "dataset"
@@ -234,11 +234,11 @@ class Dataset(Reading, frozen=True):
 
 
 class DatasetActivity(Reading, frozen=True):
-    """What a dataset did between two readings, per second, one row each."""
+    """I/O rates of a dataset between two samples, per second."""
 
     family: ClassVar[str] = "dataset_activity"
     title: ClassVar[str] = "Activity of ZFS datasets"
-    exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
+    exported: ClassVar[bool] = False  # Prometheus computes rates from the counters
     rows_of = Unplaced("it follows from two readings of a dataset")
     things: ClassVar = {
         "dataset": Identity(None, Naming.ZFS),
@@ -254,7 +254,7 @@ class DatasetActivity(Reading, frozen=True):
 
 
 def activity(before: Dataset, after: Dataset, seconds: float) -> DatasetActivity | None:
-    """Return what a dataset did in between, None where a counter went back (the pool was imported anew)."""
+    """Return a dataset's I/O rates between two samples, None if a counter decreased (the pool was re-imported)."""
     found: dict[str, float | None] = {}
     for name in ("reads", "writes", "read_bytes", "written_bytes", "commits"):
         old, new = getattr(before, name), getattr(after, name)
@@ -272,9 +272,9 @@ _ZIL = {
 
 
 class IntentLog(Reading, frozen=True):
-    """ZFS's intent log over all pools, since the module was loaded (spl kstat zil): one row.
+    """Counters of the ZFS intent log for all pools since the module was loaded (spl kstat zil); a single row.
 
-    A commit is a write that an application waits for until it is on stable storage: fsync, O_SYNC, NFS, iSCSI.
+    A commit makes an application wait until its write is on stable storage: fsync, O_SYNC, NFS, iSCSI.
     """
 
     family: ClassVar[str] = "zil"
@@ -296,7 +296,7 @@ _SET = ("sync", "logbias", "compression", "primarycache", "recordsize", "volbloc
 
 
 class DatasetSettings(Reading, frozen=True, kw_only=True):
-    """What is set for a dataset that decides how fast it can be, one row each (`zfs get`); None: it has none of it."""
+    """Performance-related settings of a dataset (`zfs get`); None for properties that do not apply."""
 
     family: ClassVar[str] = "dataset_settings"
     title: ClassVar[str] = "Settings of ZFS datasets"
@@ -336,13 +336,13 @@ TUNABLES = {
     "rebuild_vdev_limit": "zfs_rebuild_vdev_limit", "rebuild_max_active": "zfs_vdev_rebuild_max_active",
     "scan_suspended": "zfs_scan_suspend_progress",
 }  # fmt: skip
-"""Fields of Tuning to names of parameters."""
+"""Module parameter names by field of Tuning."""
 
 
 class Tuning(Reading, frozen=True):
-    """The module's parameters that hold resilvers, scrubs and rebuilds back, all of one node: one row.
+    """Module parameters that throttle resilvers, scrubs and rebuilds of the whole node; a single row.
 
-    Bytes or counts, as module/zfs/{dsl_scan,vdev_queue,vdev_rebuild}.c have them.
+    Units are those of module/zfs/{dsl_scan,vdev_queue,vdev_rebuild}.c: bytes, counts or milliseconds.
     """
 
     family: ClassVar[str] = "zfs_tuning"
@@ -375,10 +375,10 @@ class Tuning(Reading, frozen=True):
 
 
 class VdevLoad(Reading, frozen=True, kw_only=True):
-    """What waits in ZFS's queues for a vdev at the moment, and how long I/Os took on average since the import.
+    """Current queue depths of a vdev, and its mean I/O latencies since the import.
 
-    From `zpool iostat -v -l -q`, one row each in its order: it prints no tree. Of a queue, what is pending and active
-    together; waits in seconds, None where nothing ever came.
+    From `zpool iostat -v -l -q`, which is not indented, in its order. A queue depth is the sum of pending and active
+    I/Os. Waits are in nanoseconds, exported as seconds; None if there never was such an I/O.
     """
 
     family: ClassVar[str] = "pool_vdev_load"

@@ -1,4 +1,4 @@
-"""What is set for ZFS's datasets (`zfs get`) and for its resilvers (parameters of the module)."""
+"""Settings of ZFS datasets (`zfs get`) and resilver tuning (module parameters)."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _MOST = 100_000
 
 
 def parse(text: str) -> dict[str, dict[str, str]]:
-    """Return properties by dataset of `zfs get -H`, with or without the column of sources; snapshots are left out.
+    """Return properties by dataset from `zfs get -H`, with or without the source column; snapshots are skipped.
 
     tank/v1	volblocksize	8192	-
 
-    Raises Malformed for a line that has neither three nor four columns.
+    Raises Malformed for a line that does not have three or four columns.
     """
     found: dict[str, dict[str, str]] = {}
     for line in text.split("\n")[:_MOST]:
@@ -42,7 +42,7 @@ def parse(text: str) -> dict[str, dict[str, str]]:
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield the settings of each file system and volume. Raises Absent where no pool is imported."""
+    """Yield the settings of each file system and volume. Raises Absent if no pool is imported."""
     key, text = _asked(host)
     for dataset, said in parse(text).items():
         kind = said.get("type") or ("volume" if said.get("volblocksize", "-") != "-" else "filesystem")
@@ -89,7 +89,7 @@ def _number(said: Mapping[str, str], name: str) -> int | None:
 
 
 def read_tuning(host: Host) -> Iterator[Reading]:
-    """Yield the Tuning. Raises Absent without ZFS."""
+    """Yield the Tuning row. Raises Absent if no pool is imported."""
     imported(host)
     numbers = {name: host.number(f"{PARAMETERS}/{file}") for name, file in TUNABLES.items()}
     yield Tuning("zfs", host.maybe("/sys/module/zfs/version"), **numbers)

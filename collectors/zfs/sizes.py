@@ -1,4 +1,4 @@
-"""Request sizes that ZFS counts itself: `zpool iostat -r` (OpenZFS 0.7 to 2.3, cmd/zpool/zpool_main.c)."""
+"""Request size histograms of ZFS: `zpool iostat -r` (OpenZFS 0.7 to 2.3, cmd/zpool/zpool_main.c)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from sdstop.readings.iosize import RequestSizes, cumulative
 COMMAND = ("zpool", "iostat", "-r", "-H", "-p")
 
 _CLASSES = ("read", "write", "read", "write", "read", "discard")
-"""What the pairs of columns are: sync_read, sync_write, async_read, async_write, scrub and, since 0.8, trim.
+"""Direction of each column pair: sync_read, sync_write, async_read, async_write, scrub and, since 0.8, trim.
 
-The pair of later versions, rebuild, has reads and writes in one: it is left out.
+The rebuild pair of later versions mixes reads and writes and is skipped.
 """
 _FEWEST = 11
 _MOST = 33
@@ -27,17 +27,17 @@ _DIGITS = 20
 
 
 def parse(text: str) -> Iterator[RequestSizes]:
-    """Yield the sizes of each pool and direction in what `zpool iostat -r -H -p` prints, all since the import.
+    """Yield the sizes per pool and direction from `zpool iostat -r -H -p`, counted since the import.
 
-    An empty line and the name begin a pool; each line, with tabs, has a size and how many I/Os to the disks were from
-    there up to the next, of each class those that stand alone (ind) and those that were put together of several (agg):
+    A pool starts with an empty line and its name. Each tab-separated line has a size and the number of disk I/Os from
+    that size up to the next one, per class: individual (ind) and aggregated (agg) I/Os:
 
         tank
         512	0	0	12	0	0	0	181	0	0	0
         1024	0	0	0	0	0	0	40	16	0	0
 
-    Of a range, its upper end is told. The last line has what is as large or larger. Raises Malformed, naming the line,
-    for one that is neither name nor counts.
+    A range is represented by its upper end. The last line counts I/Os of that size or larger. Raises Malformed, quoting
+    the line, for a line that is neither a name nor counts.
     """
     pool: str | None = None
     rows: list[list[int]] = []
@@ -90,7 +90,10 @@ def _sizes(pool: str | None, rows: list[list[int]]) -> Iterator[RequestSizes]:
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield RequestSizes of each pool. Absent if there is none: the command would load ZFS's module."""
+    """Yield the RequestSizes of each pool.
+
+    Raises Absent if no pool is imported; running the command would load the ZFS module.
+    """
     imported(host)
     output = host.run(COMMAND)
     if output.exit:

@@ -1,4 +1,4 @@
-"""What `zpool status -j` prints, OpenZFS 2.3 and later (cmd/zpool/zpool_main.c: status_callback_json)."""
+"""Parser for `zpool status -j`, OpenZFS 2.3 and later (cmd/zpool/zpool_main.c: status_callback_json)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _REBUILDS = {"ACTIVE": "running", "COMPLETE": "finished", "CANCELED": "canceled"
 
 
 def parse(text: str) -> list[PoolStatus]:
-    """Return the pools; numbers may be numbers (--json-int), strings of digits (-p) or rounded (`62.6G`).
+    """Return the pools; values may be numbers (--json-int), strings of digits (-p) or rounded (`62.6G`).
 
         {"output_version": {"command": "zpool status", "vers_major": 0, "vers_minor": 1},
          "pools": {"tank": {"name": "tank", "state": "ONLINE", "error_count": 0,
@@ -25,7 +25,7 @@ def parse(text: str) -> list[PoolStatus]:
           "vdevs": {"tank": {"name": "tank", "vdevs": {"mirror-0": {"state": "HEALTHY", "vdevs": {...}}}}},
           "logs": {...}, "l2cache": {...}, "spares": {...}}}}
 
-    Raises Malformed for text that is no JSON of pools.
+    Raises Malformed if the text is not JSON or has no pools.
     """
     try:
         told = json.loads(text)
@@ -45,7 +45,7 @@ def _pool(key: str, pool: Mapping[str, Any]) -> PoolStatus:
         found.errors = f"{found.data_errors} data errors"
     scan = _mapping(pool.get("scan_stats"))
     found.scans = [*_scan(scan), *_rebuilds(scan)]
-    for root in _mapping(pool.get("vdevs")).values():  # its only member is the pool itself
+    for root in _mapping(pool.get("vdevs")).values():  # the only entry is the pool itself
         found.vdevs += _vdevs(_mapping(_mapping(root).get("vdevs")), (), "")
     for where, group in _GROUPS.items():
         found.vdevs += _vdevs(_mapping(pool.get(where)), (), group)
@@ -152,7 +152,7 @@ def _rounded(value: object) -> bool:
 
 
 def _pause(value: object) -> bool:
-    """Whether a pause is told; without one it is 0, or as a time `-` or the epoch's."""
+    """Return whether the scrub is paused; otherwise the value is 0, `-`, or the epoch as a date."""
     return value not in {0, "0", "-", "", None} and "1970" not in str(value)
 
 

@@ -1,4 +1,4 @@
-"""What `zpool status` prints, OpenZFS 0.7 to 2.4 (cmd/zpool/zpool_main.c: status_callback, print_status_config)."""
+"""Parser for `zpool status`, OpenZFS 0.7 to 2.4 (cmd/zpool/zpool_main.c: status_callback, print_status_config)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _MOST_VDEVS = 20_000
 
 
 class Scan(Struct, frozen=True, kw_only=True):
-    """A resilver, scrub or (dRAID, mirror) sequential rebuild; bytes, seconds, bytes per second.
+    """A resilver, scrub or sequential rebuild (dRAID, mirror), in bytes, seconds and bytes per second.
 
-    `state`: running, paused, finished, canceled. `vdev` is the top-level vdev that a rebuild is of. `issued` of `total`
-    is what the I/O was started for, `scanned` what was looked at; `repaired` was written anew. Numbers of text are
-    rounded to three digits, so `share`, in hundredths of a percent, is the finest that is told.
+    `state`: running, paused, finished, canceled. `vdev` is the top-level vdev being rebuilt. Of `total`, `scanned` has
+    been examined and `issued` submitted as I/O; `repaired` has been rewritten. Text output rounds numbers to three
+    digits, so `share`, printed in hundredths of a percent, has the finest resolution.
     """
 
     operation: str
@@ -48,9 +48,9 @@ class Scan(Struct, frozen=True, kw_only=True):
 
 
 class StatusVdev(Struct, frozen=True, kw_only=True):
-    """A line of the tree: `parents` are the names above it, the pool's left out; `group` as the tree heads it.
+    """A line of the vdev tree; `parents` excludes the pool, `group` is the heading above it (logs, cache ...).
 
-    Errors are None where none are printed (spares), `slow` where it was not asked for. `note` is what follows.
+    Errors are None if not printed (spares), `slow` is None if not requested. `note` is the rest of the line.
     """
 
     name: str
@@ -68,7 +68,7 @@ class StatusVdev(Struct, frozen=True, kw_only=True):
 
 
 class PoolStatus(Struct):
-    """A pool: `errors` is the sentence about lost data, or None; `data_errors` how many there are, None if not told."""
+    """A pool; `errors` is the sentence about lost data or None, `data_errors` their number, None if unknown."""
 
     name: str
     state: str = ""
@@ -81,7 +81,10 @@ class PoolStatus(Struct):
 
 
 def imported(host: Host) -> list[str]:
-    """Return the imported pools. Raises Absent if there are none, or no ZFS: a command would load its module."""
+    """Return the imported pools.
+
+    Raises Absent if there are none or ZFS is not loaded, because a command would load its module.
+    """
     found = sorted(set(host.entries(KSTATS)) - NO_POOLS)
     if not found:
         raise Absent(KSTATS, "no pool is imported")
@@ -89,7 +92,7 @@ def imported(host: Host) -> list[str]:
 
 
 def nice(word: str) -> int | None:
-    """Return the number that zfs_nicenum printed (`1.68K`, `43.4T`, `0B`; powers of 1024), None for any other word."""
+    """Return a number printed by zfs_nicenum (`1.68K`, `43.4T`, `0B`; powers of 1024), None for any other word."""
     found = _NICE.fullmatch(word)
     if not found:
         return None
@@ -98,7 +101,9 @@ def nice(word: str) -> int | None:
 
 
 def parse(text: str) -> list[PoolStatus]:
-    """Return the pools, in their order; none for `no pools available`. As 2.1 prints it (-pP -s), TABs before the tree.
+    """Return the pools in printed order; empty for `no pools available`.
+
+    Sample of 2.1 (-pP -s); the lines of the tree begin with a TAB:
 
           pool: tank
          state: DEGRADED
@@ -118,7 +123,7 @@ def parse(text: str) -> list[PoolStatus]:
 
         errors: No known data errors
 
-    Lines that are not known are left out. Raises Malformed for text that is of no pool at all.
+    Unknown lines are skipped. Raises Malformed if the text has no pool.
     """
     pools: list[PoolStatus] = []
     for key, lines in _sections(text):
@@ -144,7 +149,7 @@ def parse(text: str) -> list[PoolStatus]:
 
 
 def without_files(data: bytes) -> bytes:
-    """Return a status without the list of damaged files below `errors:`; of JSON without texts that are not read."""
+    """Return the status without the list of damaged files below `errors:`; JSON without texts that are not parsed."""
     if data.lstrip()[:1] == b"{":
         return _without_texts(data)
     kept, listed = [], False
@@ -215,7 +220,7 @@ def _scan(lines: list[str]) -> Scan | None:
 
 
 def _amounts(line: str, *, rebuild: bool) -> dict[str, int | float | None]:
-    """Return what a line below `scan:` says; a rebuild's share and speed are of what it has looked at."""
+    """Parse a line below `scan:`; the total, share and speed of a rebuild refer to scanned bytes."""
     two = _AMOUNTS[0].fullmatch(line)
     if two:
         scanned, whole, rate, issued, total, speed = two.groups()
@@ -266,7 +271,7 @@ def _tree(lines: list[str]) -> list[StatusVdev]:
             continue
         row = _VDEV.fullmatch(line.rstrip())
         if not row or (not row[1] and not group):
-            continue  # the pool's own line has no indent; what the pool is, its header says
+            continue  # the pool's own line is not indented; its data is in the header
         depth = len(row[1])
         above = [(d, name) for d, name in above if d < depth]
         found.append((depth, _vdev(row, tuple(name for _, name in above), group, slow=slow, line=line.strip())))
