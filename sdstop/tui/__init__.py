@@ -1,4 +1,4 @@
-"""The dashboard. Textual is imported when it is run, not before."""
+"""The dashboard. Textual is imported only when the dashboard runs."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ __all__ = ["FrameFeed", "Options", "run", "usable_terminal"]
 
 
 class LiveFrames(Protocol):
-    """Whoever brings a live node's frames."""
+    """Source of a live node's frames."""
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when there are frames."""
+        """Return the file descriptor that becomes readable when frames arrive."""
 
     def receive(self) -> list[Frame]:
-        """Return the frames that are there, without waiting."""
+        """Return the available frames without waiting."""
 
     def rescan(self) -> None:
-        """Run every collector at once: a device came or went."""
+        """Run every collector immediately, for example after a device was added or removed."""
 
     def set_interval(self, seconds: float) -> None:
-        """Sample at another pace."""
+        """Set the sampling interval in seconds."""
 
     def close(self) -> None:
-        """End it, without waiting for what hangs."""
+        """Stop the source without waiting for hung collectors."""
 
 
 def run(session: Session, frames: LiveFrames | None, options: Options) -> int:
     """Show the dashboard until the user quits; return the exit code.
 
-    `frames` feeds a live session; None for a capture, whose frames the session has been fed already.
-    Raises whatever a bug of ours raised, after the terminal was restored.
+    `frames` feeds a live session; it is None for a capture, whose frames are already in the session.
+    Raises any unexpected exception of the dashboard after restoring the terminal.
     """
-    from sdstop.tui.app import Dashboard  # noqa: PLC0415  # costs what a report must not pay
+    from sdstop.tui.app import Dashboard  # noqa: PLC0415  # a report must not pay for the import
 
     app = Dashboard(session, frames, options)
     app.run(mouse=options.mouse)

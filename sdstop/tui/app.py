@@ -1,4 +1,4 @@
-"""The dashboard: screens, keys, and the frames that feed them."""
+"""The dashboard of a node: screens, keys and the feed of frames."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from sdstop.tui.widgets.pane import Pane
 
 
 class Dashboard(Commands):
-    """One session, watched."""
+    """Dashboard of one session."""
 
     TITLE = "sdstop"
     CSS_PATH = "dashboard.tcss"
 
     def __init__(self, session: Session, frames: LiveFrames | None, options: Options) -> None:
-        """Watch a session; `frames` feeds it, None if it has all its frames."""
+        """Create the dashboard; `frames` feeds the session, or is None if the session already has all its frames."""
         super().__init__(options)
         self.session = session
         self.feed = frames
@@ -44,7 +44,7 @@ class Dashboard(Commands):
         return self.main
 
     def on_mount(self) -> None:
-        """Listen to frames, signals and the terminal."""
+        """Start listening for frames and signals, and start checking the terminal."""
         self.heed_signals()
         if self.feed is not None:
             self._listen()
@@ -54,7 +54,7 @@ class Dashboard(Commands):
             self.main.foot.say(f"no theme {self.options.theme}; there are {' '.join(sorted(self.available_themes))}")
 
     def _listen(self) -> None:
-        """Be woken by the feed's descriptor, which changes if its process had to be started again."""
+        """Watch the feed's file descriptor, which changes when the feed's process is restarted."""
         if self.feed is None or self.feed.fileno() == self._reader:
             return
         loop = asyncio.get_running_loop()
@@ -65,7 +65,7 @@ class Dashboard(Commands):
             loop.add_reader(self._reader, self._receive)
 
     def _receive(self) -> None:
-        """Take over the frames that are there and paint once."""
+        """Process all available frames, then paint once."""
         if self.feed is None:
             return
         received = self.feed.receive()
@@ -77,7 +77,7 @@ class Dashboard(Commands):
             self.paint()
 
     def _watch(self) -> None:
-        """Once a second, look whether the terminal is there and the sampler talks, and play a capture on."""
+        """Check the terminal and the sampler, and advance a playing capture; runs once per second."""
         if self.abandoned():
             return
         self._receive()
@@ -92,11 +92,11 @@ class Dashboard(Commands):
         return quiet if self.feed is not None and quiet > max(3 * self.interval, 5.0) else None
 
     def _trouble(self) -> str:
-        """Return why no frames come, as far as the feed knows."""
+        """Return why no frames arrive, if the feed reports a reason."""
         return str(getattr(self.feed, "trouble", ""))
 
     def on_unmount(self) -> None:
-        """Let go of the feed's descriptor."""
+        """Stop watching the feed's file descriptor."""
         if self._reader >= 0:
             asyncio.get_running_loop().remove_reader(self._reader)
 
@@ -104,7 +104,7 @@ class Dashboard(Commands):
 
     @property
     def scene(self) -> Scene | None:
-        """What is to be painted, None before the first frame."""
+        """Scene to paint, None before the first frame."""
         look = self.playhead.look
         if look is None:
             return None
@@ -116,7 +116,7 @@ class Dashboard(Commands):
         )  # fmt: skip
 
     def paint(self) -> None:
-        """Paint the moment on the screen that is seen."""
+        """Paint the current scene on the main screen and on the open sheet."""
         scene = self.scene
         screen = self.screen
         if not self.is_running:
@@ -129,7 +129,7 @@ class Dashboard(Commands):
             screen.show(scene)
 
     async def action_choose(self) -> None:
-        """Open what stands under the cursor."""
+        """Open the target of the row under the cursor."""
         pane = self.screen.focused
         row = pane.chosen if isinstance(pane, Pane) else None
         if row is None or row.key is None:
@@ -145,7 +145,7 @@ class Dashboard(Commands):
                 await self.lay(RawSheet(item))
 
     async def lay(self, sheet: Sheet) -> None:
-        """Lay a sheet over what is seen."""
+        """Open a sheet on top of the current screen."""
         scene = self.scene
         if scene is not None:
             sheet.scene = scene

@@ -1,4 +1,4 @@
-"""What keys and typed commands do, apart from moving inside a screen."""
+"""Actions of keys and typed commands, except movement within a screen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sdstop.tui.widgets.table import LineTable
 from sdstop.tui.widgets.tree import TreeTable
 
 INTERVALS = (0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
-"""Seconds between frames that + and - choose from."""
+"""Sampling intervals in seconds that + and - step through."""
 
 
 class Commands(Shell):
@@ -109,23 +109,23 @@ class Commands(Shell):
 
     @property
     def foot(self) -> Foot:
-        """The last line of the screen that is seen."""
+        """Bottom line of the visible screen."""
         screen = self.screen
         return screen.foot if isinstance(screen, Main | Sheet) else self.main.foot
 
     # -- screens ----------------------------------------------------------------------------------------------
 
     async def action_keys(self) -> None:
-        """Show the keys."""
+        """Show the help screen."""
         if not isinstance(self.screen, HelpSheet):
             await self.lay(HelpSheet(KEYS, self.options.version))
 
     async def lay(self, sheet: Sheet) -> None:
-        """Lay a sheet over what is seen."""
+        """Open a sheet on top of the current screen."""
         raise NotImplementedError
 
     async def action_view(self, key: str) -> None:
-        """Show a view, whatever lies over it."""
+        """Show a view and close all sheets; if the view is already visible, turn its page."""
         if not isinstance(self.screen, Sheet) and self.main.entry.key == key:
             self.main.shown.turn()
             return
@@ -134,7 +134,7 @@ class Commands(Shell):
         await self.main.show_view(key)
 
     async def action_away(self) -> None:
-        """Take the sheet away, or clear the filter, or go to the overview."""
+        """Clear the sheet's search or close the sheet; without a sheet, clear the filter or return to the overview."""
         if isinstance(self.screen, Sheet):
             if not self.screen.clear():
                 await self.pop_screen()
@@ -142,13 +142,13 @@ class Commands(Shell):
             await self.main.back()
 
     def action_filter(self) -> None:
-        """Ask what rows must hold, or what to look for in evidence."""
+        """Prompt for the row filter, or for the search text in evidence."""
         screen = self.screen
         if isinstance(screen, Main | Sheet):
             screen.ask_filter()
 
     def action_match(self, step: int) -> None:
-        """Go to the next or the previous row that holds what was searched."""
+        """Move to the next (1) or previous (-1) row that matches the search."""
         screen = self.screen
         if isinstance(screen, Main | Sheet) and not screen.match(step):
             self.foot.say("no row holds what was searched; / searches")
@@ -156,7 +156,7 @@ class Commands(Shell):
     # -- time -------------------------------------------------------------------------------------------------
 
     def action_pause(self) -> None:
-        """Pause or go on; play a capture, from its beginning if it stands at its end."""
+        """Pause or resume a live session; play or stop a capture, restarting from its beginning if it is at its end."""
         if self.feed is not None:
             if self.playhead.following:
                 self.playhead.hold()
@@ -169,21 +169,21 @@ class Commands(Shell):
         self.paint()
 
     def action_step(self, by: int) -> None:
-        """Go one frame on or back."""
+        """Move by `by` frames."""
         self.playing = False
         if not self.playhead.step(by):
             self.foot.say("this is the newest frame" if by > 0 else "nothing older is remembered")
         self.paint()
 
     def action_event(self, direction: int) -> None:
-        """Go to where a finding begins or ends."""
+        """Move to the next (1) or previous (-1) start or end of a finding."""
         self.playing = False
         if not self.playhead.event(direction):
             self.foot.say(f"no finding begins or ends {'later' if direction > 0 else 'earlier'}")
         self.paint()
 
     def action_newest(self) -> None:
-        """Go to the newest frame; live, stay with it."""
+        """Move to the newest frame; follow new frames in a live session."""
         self.playing = False
         if self.feed is not None:
             self.playhead.follow()
@@ -192,7 +192,7 @@ class Commands(Shell):
         self.paint()
 
     def action_branch(self) -> None:
-        """Ask for a time and go there."""
+        """Prompt for a time and move to it."""
 
         def done(answer: str | None) -> None:
             if answer:
@@ -207,7 +207,7 @@ class Commands(Shell):
             self.foot.ask(Prompt("time, UTC (13:58  -5m  +30s)", "", done))
 
     def action_pace(self, direction: int) -> None:
-        """Sample less or more often."""
+        """Select the next longer (1) or shorter (-1) sampling interval."""
         if self.feed is None:
             self.foot.say("a capture has the interval it was recorded with")
             return
@@ -216,10 +216,10 @@ class Commands(Shell):
         self.foot.say(f"every {self.interval:g} s")
         self.paint()
 
-    # -- taking away ------------------------------------------------------------------------------------------
+    # -- saving -----------------------------------------------------------------------------------------------
 
     def action_write(self) -> None:
-        """Ask for a path and write all remembered frames there, as a capture."""
+        """Prompt for a path and write all retained frames to it as a capture."""
         count = len(self.session.timeline.frames)
         if not count:
             self.foot.say("there is no frame yet")
@@ -237,7 +237,7 @@ class Commands(Shell):
         self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
 
     def action_copy(self) -> None:
-        """Hand the chosen row, or a sheet's whole text, to the terminal's clipboard."""
+        """Copy the selected row, or the whole text of a sheet, to the terminal's clipboard."""
         pane = self._pane()
         row = pane.chosen if not isinstance(self.screen, Sheet) else None
         shown = self._text() if row is None else plain(pane.row_line(row, pane.size.width)).strip()
@@ -252,21 +252,21 @@ class Commands(Shell):
         return self.screen.text() if isinstance(self.screen, Sheet) else self._pane().text()
 
     def save(self, path: str) -> None:
-        """Write the text of the sheet or the pane to a file that is not there yet."""
+        """Write the text of the sheet or the pane to a new file."""
         wrong = save_text(path, self._text())
         self.foot.say(f"not written: {wrong}" if wrong else f"written: {path}", bad=bool(wrong))
 
-    # -- looks ------------------------------------------------------------------------------------------------
+    # -- appearance -------------------------------------------------------------------------------------------
 
     def action_mouse(self) -> None:
-        """Ask the terminal to report the mouse, or to leave it to the user's selection."""
+        """Toggle mouse reporting; when it is off, the mouse selects text in the terminal."""
         self.mouse = not self.mouse
         driver = self._driver
         switch: Callable[[], None] | None = getattr(
             driver, "_enable_mouse_support" if self.mouse else "_disable_mouse_support", None
         )
         if driver is not None and switch is not None:
-            driver._mouse = True  # noqa: SLF001  # it does nothing for one born without
+            driver._mouse = True  # noqa: SLF001  # the driver ignores the switch if it was created without a mouse
             switch()
             driver._mouse = self.mouse  # noqa: SLF001
         self.foot.say("mouse on" if self.mouse else "mouse off: the terminal selects text")
@@ -276,7 +276,7 @@ class Commands(Shell):
     # -- by name ----------------------------------------------------------------------------------------------
 
     def action_command(self) -> None:
-        """Ask for a command by name."""
+        """Prompt for a command."""
 
         def done(answer: str | None) -> None:
             if answer and answer.strip():
@@ -300,13 +300,13 @@ class Commands(Shell):
         return partial(self.call_later, action) if inspect.iscoroutinefunction(action) else action
 
     def action_rescan(self) -> None:
-        """Run every source at once."""
+        """Run every collector immediately."""
         if self.feed is not None:
             self.feed.rescan()
             self.foot.say("every source is asked again")
 
     def command(self, line: str) -> None:
-        """Do what was typed."""
+        """Run a typed command."""
         name, _, rest = line.partition(" ")
         rest = rest.strip()
         if name == "sort" and rest:
@@ -328,4 +328,4 @@ _TABLES = (Pane.BINDINGS, LineTable.BINDINGS, TreeTable.BINDINGS, Commands.BINDI
 KEYS = sections(*_TABLES)
 """The help screen's sections of keys."""
 HINTS = hints_of(*_TABLES)
-"""What the last line names, the most important first."""
+"""Key hints of the bottom line, the most important first."""

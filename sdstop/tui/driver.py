@@ -1,7 +1,7 @@
-"""Driver: Textual's own, painting on standard output.
+"""Textual driver that paints on standard output.
 
-Textual paints on standard error, which at three in the morning is a file (`sdstop 2>trouble`): what goes wrong belongs
-there, and the screen does not.
+Textual paints on standard error. Standard error is reserved for error messages, so that it can be redirected to a file
+(`sdstop 2>trouble`) while the dashboard stays on the terminal.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from textual.drivers.linux_driver import LinuxDriver
 
 
 class TerminalDriver(LinuxDriver):
-    """Reads keys from standard input and paints on standard output."""
+    """Driver that reads keys from standard input and paints on standard output."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
-        """Paint elsewhere than Textual would."""
+        """Create the driver and redirect its painting to standard output."""
         super().__init__(*arguments, **keywords)
         self._file = terminal_file()
 
 
 def terminal_file() -> TextIOWrapper:
-    """Return standard output as a file of its own; a glyph that its encoding lacks is shown as its number."""
+    """Return a separate file object for standard output; glyphs missing from its encoding become escape sequences."""
     encoding = getattr(sys.__stdout__, "encoding", None) or "utf-8"
     return open(1, "w", encoding=encoding, errors="backslashreplace", newline="", closefd=False)

@@ -1,4 +1,4 @@
-"""Facts: every field of the readings about one thing, each leading to the raw evidence it was taken from."""
+"""Facts: every field of the readings about one object, each linked to its raw evidence."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from sdstop.tui.widgets.pane import Row, words
 
 
 class FactSubject(Struct, frozen=True):
-    """A thing that can be looked at: its name, and the families and identities of its readings."""
+    """An object whose facts can be shown: its name, and the families and keys of its readings."""
 
     name: str
     parts: tuple[tuple[type[Reading], Hashable], ...]
 
 
 class FactLink(Struct, frozen=True):
-    """The item of a line that leads to facts and shows nothing else of them."""
+    """Item of a row that only links to facts."""
 
     opens: FactSubject
 
 
 def fact_rows(thing: FactSubject, scene: Scene, width: int) -> list[Row]:
-    """Return a line per field that the node says."""
+    """Return a heading for each reading and a row for each of its fields."""
     shown: list[Row] = []
     for family, key in thing.parts:
         known, stale = scene.rows(family)

@@ -1,4 +1,4 @@
-"""The help screen: views out of their registry, keys out of bindings, and the marks of tables."""
+"""Help screen: views from their registry, keys from the bindings, and the marks used in tables."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdstop.tui.widgets.palette import FAINT, STRONG, Palette, text
 from sdstop.tui.widgets.pane import Row, words
 
 Lines = tuple[tuple[str, str], ...]
-"""Keys or marks, and what each does or means."""
+"""Pairs of keys or marks and their descriptions."""
 
 MARKS = (
     ("!CRIT *WARN", "severity; INFO is allowed to be quiet"),
@@ -29,11 +29,11 @@ MARKS = (
 )
 
 _MARGIN = 20
-"""Cells before what a key does."""
+"""Cells before the description of a key."""
 
 
 def sections(*tables: Iterable[BindingType]) -> tuple[tuple[str, Lines], ...]:
-    """Return (title, lines) of each section: the views, then the keys of these tables of bindings."""
+    """Return (title, lines) for each section: the views, then the keys in these binding tables."""
     views = [(entry.key, f"{entry.title}: {entry.shows}") for entry in VIEWS]
     lines: dict[Section, list[tuple[str, str]]] = {section: [] for section in Section}
     lines[Section.VIEWS] = views
@@ -43,7 +43,7 @@ def sections(*tables: Iterable[BindingType]) -> tuple[tuple[str, Lines], ...]:
 
 
 def help_rows(keys: Iterable[tuple[str, Lines]], palette: Palette, version: str, width: int) -> list[Row]:
-    """Return the help screen's lines; what is too long for the width goes on in the next one."""
+    """Return the rows of the help screen, wrapped to the width."""
     rows = [words(())]
     for title, explained in (*keys, ("Marks", MARKS)):
         rows.append(words(text((f"  {title}", STRONG))))

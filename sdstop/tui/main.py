@@ -1,4 +1,4 @@
-"""Main: the screen of views, below the status line and the tabs."""
+"""Main screen: the views below the status line and the tabs."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from sdstop.tui.widgets.table import LineTable
 
 
 class Main(Screen[None]):
-    """One view at a time."""
+    """Screen that shows one view at a time."""
 
     def __init__(self, hints: Sequence[Hint]) -> None:
-        """Start on the first view; `hints` are the keys that the last line names."""
+        """Start with the first view; `hints` are the key hints of the bottom line."""
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]
         self.VERTICAL_BREAKPOINTS = [(0, "-lowest"), (14, "-low"), (20, "-middling"), (36, "-tall")]
@@ -39,11 +39,11 @@ class Main(Screen[None]):
 
     @property
     def shown(self) -> View:
-        """The view that is seen."""
+        """The visible view."""
         return self.views[self.entry.key]
 
     def compose(self) -> ComposeResult:
-        """Lay out the parts."""
+        """Lay out the widgets."""
         yield self.tiny
         yield self.status
         yield self.tabs
@@ -57,22 +57,22 @@ class Main(Screen[None]):
         self.call_after_refresh(self._focus_shown)
 
     def _focus_shown(self) -> None:
-        """Have keys go to the view that is shown by now: one may have been typed before the first was laid out."""
+        """Focus the current view, which a key may have changed before the first view was laid out."""
         self.set_focus(self.shown.main)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Fall back to one line where there is no room for more."""
+        """Reduce the screen to one line if the terminal is too small."""
         self.set_class(event.size.width < 40 or event.size.height < 8, "-tiny")
         if self.scene is not None:
             self.call_after_refresh(self.show, self.scene)
 
     def on_screen_resume(self) -> None:
-        """Paint what is new since a sheet lay over it."""
+        """Repaint after a sheet is closed."""
         if self.scene is not None:
             self.show(self.scene)
 
     def wait(self, name: str, trouble: str, palette: Palette) -> None:
-        """Say that nothing is known yet, and why."""
+        """Show that no data has arrived yet, and why."""
         said = f"waiting for the first answer of {name}" + (f": {trouble}" if trouble else "")
         line = text(f" {palette.word(said, 300)}")
         for pane in (self.status, self.tiny):
@@ -80,7 +80,7 @@ class Main(Screen[None]):
         self.foot.show(palette)
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         if not self.is_current or not self.is_mounted:
             return
@@ -106,21 +106,21 @@ class Main(Screen[None]):
             self.entry = entry
         self.set_focus(view.main)
         if self.scene is not None:
-            view.show(self.scene)  # for the cursor, which the next key may move; once laid out, it is painted anew
+            view.show(self.scene)  # places the cursor before the next key; painted again after layout
             self.call_after_refresh(self.show, self.scene)
 
     async def go(self, place: ViewPlace) -> None:
-        """Show a view, and a row of it."""
+        """Show a view and move its cursor to a row."""
         await self.show_view(place.view)
         self.shown.point(place.key)
 
     def table(self) -> LineTable:
-        """Return the table that keys mean: the focused one, else the view's first."""
+        """Return the table that receives keys: the focused one, or else the first one of the view."""
         focused = self.focused
         return focused if isinstance(focused, LineTable) else self.shown.query(LineTable).first()
 
     def ask_filter(self) -> None:
-        """Ask what rows must hold."""
+        """Prompt for the row filter."""
         table = self.table()
 
         def done(answer: str | None) -> None:
@@ -130,12 +130,12 @@ class Main(Screen[None]):
         self.foot.ask(Prompt("filter", table.needle, done, table.search))
 
     def match(self, step: int) -> bool:
-        """Go to the next or the previous row that holds what was last searched, filtered or not."""
+        """Move to the next (1) or previous (-1) match of the filter, or of the last search; return False if none."""
         table = self.table()
         return table.match(table.needle or self._needle, step)
 
     async def back(self) -> None:
-        """Clear the filter, else go back to the overview."""
+        """Clear the filter, or return to the overview if there is none."""
         table = self.table()
         if table.needle:
             table.search("")

@@ -1,4 +1,4 @@
-"""Playhead: which moment of a session is looked at, and how one goes to another."""
+"""Playhead: the selected frame of a session, and navigation between frames."""
 
 from __future__ import annotations
 
@@ -16,70 +16,70 @@ _SECONDS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
 
 
 class Playhead:
-    """Stands at the newest frame and follows it, or at one that was chosen."""
+    """Position in a session: either following the newest frame or fixed at a selected one."""
 
     def __init__(self, session: Session, *, following: bool) -> None:
-        """Stand at the newest frame."""
+        """Start at the newest frame; `following` also selects each new frame."""
         self.session = session
         self.following = following
         self._look: Look | None = None
 
     @property
     def look(self) -> Look | None:
-        """The moment looked at, None before the first frame."""
+        """The selected moment, None before the first frame."""
         if self._look is None and self.session.timeline.frames:
             self._look = self.session.head()
         return self._look
 
     def newest(self, look: Look) -> None:
-        """Take over the newest moment if it is followed."""
+        """Select the newest moment if the playhead is following."""
         if self.following or self._look is None:
             self._look = look
 
     def hold(self) -> None:
-        """Stay where it is, whatever comes."""
+        """Stop following new frames."""
         self.following = False
 
     def follow(self) -> None:
-        """Go to the newest frame and stay with it."""
+        """Move to the newest frame and follow new ones."""
         self.following = True
         self._look = None
 
     @property
     def behind(self) -> float:
-        """Seconds between the moment looked at and the newest one."""
+        """Seconds from the selected moment to the newest one."""
         frames = self.session.timeline.frames
         look = self.look
         return frames[-1].monotonic - look.now.monotonic if look is not None and frames else 0.0
 
     @property
     def at_end(self) -> bool:
-        """Whether the newest frame is looked at."""
+        """Whether the newest frame is selected."""
         frames = self.session.timeline.frames
         look = self.look
         return not frames or look is None or look.now.number >= frames[-1].number
 
     def step(self, by: int) -> bool:
-        """Go some frames on or back; False at the end of what is remembered."""
+        """Move by `by` frames; return False at either end of the retained frames."""
         look = self.look
         if look is None:
             return False
         numbers = [frame.number for frame in self.session.timeline.frames]
         now = bisect_left(numbers, look.now.number)
         if by < 0 and (now >= len(numbers) or numbers[now] != look.now.number):
-            now = min(now, len(numbers) - 1)  # the frame looked at was forgotten: the oldest is next
+            now = min(now, len(numbers) - 1)  # the selected frame was discarded: the oldest is next
             return self._go(0)
         there = max(0, min(now + by, len(numbers) - 1))
         return there != now and self._go(there)
 
     def go(self, taken: float) -> bool:
-        """Go to the last frame that was taken by then (Unix seconds), or to the oldest."""
+        """Move to the last frame taken at or before `taken` (Unix seconds), or to the oldest frame."""
         frames = self.session.timeline.frames
         until = (n for n in reversed(range(len(frames))) if frames[n].taken <= taken + 0.0005)
-        return bool(frames) and self._go(next(until, 0))  # no bisection: the clock may have been set back
+        return bool(frames) and self._go(next(until, 0))  # a linear search: the clock may have been set back
 
     def event(self, direction: int) -> bool:
-        """Go to the next (1) or the previous (-1) moment at which a finding began or ended; False if there is none."""
+        """Move to the next (1) or previous (-1) start or end of a finding; return False if there is none."""
         look = self.look
         if look is None:
             return False
@@ -96,10 +96,10 @@ class Playhead:
         return True
 
     def parse(self, text: str) -> float:
-        """Return the Unix time that was typed. Raises ValueError with one line that says what can be.
+        """Return the Unix time for typed text.
 
-        `-5m` and `-1h30m` count from the newest frame, `+30s` from the one looked at; a time of day (UTC) is its last
-        occurrence.
+        `-5m` and `-1h30m` are relative to the newest frame, `+30s` to the selected one; a time of day (UTC) means its
+        last occurrence. Raises ValueError with a one-line description of the accepted formats.
         """
         text = text.strip()
         newest = self.session.timeline.frames[-1].taken

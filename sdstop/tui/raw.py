@@ -1,4 +1,4 @@
-"""Raw evidence as lines of a pane, with the part that a finding rests on marked."""
+"""Raw evidence as rows of a pane, with the part cited by a finding highlighted."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palet
 from sdstop.tui.widgets.pane import Row, words
 
 LONGEST = 1 << 20
-"""Bytes of one piece of evidence that are shown."""
+"""Maximum number of bytes shown for one piece of evidence."""
 
 
 def recalled(session: Session, quote: Quote) -> Evidence | None:
-    """Return the evidence as it was at the quoted frame, None if that frame is forgotten or lacks it.
+    """Return the evidence of the quoted frame, None if the frame was discarded or lacks it.
 
-    Where a capture does not say when it was read, the frame's time stands for it.
+    If a capture does not record when the evidence was read, the time of the frame that brought it is used instead.
     """
     frames = session.timeline.frames
     for index, frame in enumerate(frames):
@@ -39,14 +39,14 @@ def recalled(session: Session, quote: Quote) -> Evidence | None:
 
 
 def _since(session: Session, index: int, key: str) -> float:
-    """Return when the frame was taken that brought what is known under a key at frame `index`."""
+    """Return the time of the frame that brought the evidence for `key` that is current at frame `index`."""
     frames = [frame for _, frame in zip(range(index + 1), session.timeline.frames, strict=False)]
     brought = (frame.taken for frame in reversed(frames) if any(item.key == key for item in frame.evidence))
     return next(brought, frames[0].taken)
 
 
 def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) -> tuple[list[Row], int | None]:
-    """Return the lines, and the place of the first one that is marked (None if none is)."""
+    """Return the rows, and the index of the first highlighted row (None if there is none)."""
     rows: list[Row] = []
     content = quote.excerpt if item is None else _content(item, quote)
     first = None
@@ -64,7 +64,7 @@ def raw_rows(quote: Quote, item: Evidence | None, palette: Palette, width: int) 
 
 
 def head_lines(quote: Quote, item: Evidence | None, palette: Palette) -> list[Line]:
-    """Return what stands above the lines: what it is, when and how it was read, what is marked in it."""
+    """Return the header lines: what the evidence is, when and how it was read, and what is highlighted."""
     kind, name = _kind(quote.key)
     lines = [text((f" {kind:<9}", FAINT), (palette.word(name, 1000), STRONG))]
     if item is None:
@@ -117,7 +117,7 @@ def _content(item: Evidence, quote: Quote) -> str:
 
 
 def _json(item: Evidence, quote: Quote) -> str:
-    """Return what was quoted of a gateway's answer, and below it the answer, one field a line, unless it is large."""
+    """Return the quoted part of a gateway's response, then all of it, one field per line, unless it is too large."""
     if len(item.data) > LONGEST:
         return f"{quote.excerpt}\n--- of {len(item.data)} bytes ---"
     shown = readable(item.data)
@@ -127,7 +127,7 @@ def _json(item: Evidence, quote: Quote) -> str:
 
 
 def _lines(foreign: str, mark: str, palette: Palette, width: int) -> list[Line]:
-    """Wrap one line of evidence; every occurrence of `mark` stands out."""
+    """Wrap one line of evidence and highlight every occurrence of `mark`."""
     pieces: list[tuple[str, bool]] = []
     rest = foreign.expandtabs(8)
     mark = mark.expandtabs(8)

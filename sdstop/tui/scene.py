@@ -1,4 +1,4 @@
-"""Scene: all that a view needs to paint one moment."""
+"""Scene: everything a view needs to paint one moment."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ BAD = (Outcome.TIMEOUT, Outcome.FAILED, Outcome.DENIED)
 
 
 class Mode(enum.StrEnum):
-    """Where the moment that is shown stands."""
+    """Relation of the displayed moment to the newest one."""
 
     LIVE = "LIVE"
     PAUSED = "PAUSED"
@@ -34,11 +34,10 @@ class Mode(enum.StrEnum):
 
 
 class FindingEntry(Struct, frozen=True):
-    """A line of the list of findings.
+    """An entry of the list of findings.
 
-    `severity` None: unknown, and `calm` if nothing is at fault for that. `since` and `until` are Unix seconds,
-    `began` and `ended` the same in monotonic ones.
-    `finding` or `run` is what it opens.
+    `severity` None means unknown; `calm` is set if that is not a fault. `since` and `until` are Unix seconds, `began`
+    and `ended` the same times in monotonic seconds. The entry opens `finding` or `run`.
     """
 
     key: str
@@ -54,12 +53,12 @@ class FindingEntry(Struct, frozen=True):
     calm: bool = False
 
     def lasted(self, now: float) -> float | None:
-        """Return for how many seconds it was so by a moment (monotonic seconds); None where nobody knows."""
+        """Return the duration in seconds until `now` (monotonic seconds) or the end; None if unknown."""
         return None if self.began is None else max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
 class Scene(Struct, frozen=True):
-    """One moment of a session. `behind` is how many seconds it lies before the newest."""
+    """One moment of a session; `behind` is its distance from the newest moment in seconds."""
 
     look: Look
     session: Session
@@ -68,27 +67,27 @@ class Scene(Struct, frozen=True):
     behind: float = 0.0
     interval: float = 1.0
     silent: float | None = None
-    """Seconds for which the sampler has said nothing, where that is too long."""
+    """Seconds since the last output of the sampler, None unless that is too long."""
     trouble: str = ""
-    """Why, as far as that is known."""
+    """Reason for the silence, "" if unknown."""
 
     @property
     def window(self) -> Window:
-        """The window that ends at the moment."""
+        """Window that ends at this moment."""
         return self.look.window
 
     @property
     def now(self) -> Snapshot:
-        """The snapshot looked at."""
+        """Snapshot of this moment."""
         return self.look.window.now
 
     @property
     def in_force(self) -> tuple[Finding, ...]:
-        """The findings at the moment."""
+        """Findings active at this moment."""
         return self.look.judgement.findings
 
     def rows(self, family: type[R]) -> tuple[Mapping[Hashable, R], bool]:
-        """Return a family's rows, and whether they are stale: those of the last good run of a source that fails now."""
+        """Return a family's rows and whether they are stale: from the last good run of a source that fails now."""
         return latest_rows(self.window, family)
 
     def drives(self) -> dict[str, DriveState]:
@@ -97,11 +96,11 @@ class Scene(Struct, frozen=True):
 
     @property
     def troubled(self) -> list[Run]:
-        """Runs of collectors that leave something unknown."""
+        """Collector runs that leave something unknown."""
         return [run for run in self.now.runs.values() if run.outcome in BAD]
 
     def unseen(self, sources: Iterable[str]) -> str:
-        """Return what keeps these sources from saying that there is nothing, in one line; "" if each has looked."""
+        """Return in one line which of these sources are incomplete, and why; "" if all are complete."""
         said, unrecorded = [], []
         for name in sources:
             run = self.now.runs.get(name)
@@ -118,7 +117,7 @@ class Scene(Struct, frozen=True):
         return "; ".join(said)
 
     def episodes(self) -> dict[str, Episode]:
-        """Return the latest episode of each finding that had begun by this moment, by its id."""
+        """Return the latest episode of each finding that began by this moment, keyed by finding id."""
         latest: dict[str, Episode] = {}
         for episode in self.session.episodes(self.now.monotonic):
             known = latest.get(episode.finding.id)
@@ -127,7 +126,7 @@ class Scene(Struct, frozen=True):
         return latest
 
     def findings(self) -> list[FindingEntry]:
-        """Return the findings in force, worst first."""
+        """Return entries for the active findings, worst first."""
         known = self.episodes()
         entries = []
         for f in self.in_force:
@@ -137,9 +136,9 @@ class Scene(Struct, frozen=True):
         return entries
 
     def unknown(self) -> list[FindingEntry]:
-        """Return what could not be seen: collectors in trouble, and rules that could not look, by reason.
+        """Return entries for failed collectors, and for unchecked rules grouped by reason.
 
-        What none could see here comes last, and is no trouble.
+        Rules that could not run although nothing is at fault (`calm`) come last.
         """
         entries = [
             FindingEntry(
@@ -160,7 +159,7 @@ class Scene(Struct, frozen=True):
         return entries
 
     def ended(self) -> list[FindingEntry]:
-        """Return findings that were in force before the moment looked at, the last first."""
+        """Return entries for findings that ended by this moment, the most recently ended first."""
         current = {f.id for f in self.in_force}
         entries = [
             FindingEntry(f"ended:{e.finding.id}:{e.began}", e.finding.severity, e.finding.summary, e.finding.subject,
@@ -171,13 +170,13 @@ class Scene(Struct, frozen=True):
         return sorted(entries, key=lambda entry: -(entry.ended or 0.0))
 
     def worst(self) -> dict[str, Severity]:
-        """Return the worst severity said of each thing, by subject and by each part of it (`md2/sdc`: sdc)."""
+        """Return the worst severity by subject and by each part of a subject (`md2/sdc`: also sdc)."""
         return worst_by_subject(self.in_force)
 
     def counts(self) -> dict[Severity | None, int]:
-        """Return how many findings of each severity there are, a cause with all it explains as one.
+        """Return the number of findings per severity, counting a cause and everything it explains as one.
 
-        None: what is unknown and should not be, as many as the view of all findings has lines of it.
+        The key None counts unexpected unknowns, as many as the view of all findings lists.
         """
         found: dict[Severity | None, int] = dict.fromkeys((*reversed(Severity), None), 0)
         for led in by_cause(self.in_force):

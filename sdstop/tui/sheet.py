@@ -1,4 +1,4 @@
-"""Sheets: full screens of one pane that lie over the views. Why, evidence, help."""
+"""Sheets: full-screen panes on top of the views, for findings, facts, evidence and help."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("Space", "pause"),
 
 
 class Sheet(Screen[None]):
-    """One pane below the status line."""
+    """Screen with one pane below the status line."""
 
     hints: Sequence[Hint] = _BACK
 
@@ -36,43 +36,43 @@ class Sheet(Screen[None]):
         self.needle = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the parts; most sheets have no head."""
+        """Lay out the parts; most sheets leave the head empty."""
         yield self.status
         yield self.head
         yield self.pane
         yield self.foot
 
     def on_mount(self) -> None:
-        """Let the keys go to the pane."""
+        """Focus the pane."""
         self.pane.focus()
 
     def on_screen_resume(self) -> None:
-        """Paint what is new since."""
+        """Repaint with the latest scene."""
         if self.scene is not None:
             self.show(self.scene)
 
     def on_resize(self) -> None:
-        """Wrap lines anew."""
+        """Rewrap the lines for the new width."""
         if self.scene is not None:
             self.call_after_refresh(self.show, self.scene)
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         self.status.put([Row(line=lambda width: status_line(scene, width))], scene.palette)
         self.foot.show(scene.palette)
         self.fill(scene, self.size.width)
 
     def fill(self, scene: Scene, width: int) -> None:
-        """Put the rows."""
+        """Fill the pane with rows."""
         raise NotImplementedError
 
     def text(self) -> str:
-        """Return all that the sheet says, for the clipboard or a file."""
+        """Return the whole text of the sheet, for the clipboard or a file."""
         return "\n\n".join(pane.text() for pane in (self.head, self.pane) if pane.rows)
 
     def ask_filter(self) -> None:
-        """Ask what to look for."""
+        """Prompt for the search text."""
 
         def done(answer: str | None) -> None:
             self.needle = answer or ""
@@ -81,41 +81,41 @@ class Sheet(Screen[None]):
         self.foot.ask(Prompt("find", self.needle, done))
 
     def match(self, step: int) -> bool:
-        """Go to the next or the previous line that holds what was looked for."""
+        """Move to the next (1) or previous (-1) line that matches the search."""
         return self.pane.match(self.needle, step)
 
     def clear(self) -> bool:
-        """Forget what was looked for; False if there was nothing."""
+        """Clear the search; return False if there was none."""
         had, self.needle = bool(self.needle), ""
         return had
 
 
 class HelpSheet(Sheet):
-    """The keys."""
+    """Key help."""
 
     def __init__(self, keys: Sequence[tuple[str, Lines]], version: str) -> None:
-        """Show these sections of keys, and the version."""
+        """Create the sheet for these sections of keys and this version."""
         super().__init__("Help")
         self.keys = keys
         self.version = version
 
     def fill(self, scene: Scene, width: int) -> None:
-        """Put the rows."""
+        """Fill the pane with rows."""
         self.pane.put(help_rows(self.keys, scene.palette, self.version, width), scene.palette)
 
 
 class WhySheet(Sheet):
-    """What is behind an entry; numbers follow the moment as long as it stands."""
+    """Details of an entry, updated with each scene while the entry is active."""
 
     hints = (("Enter", "evidence"), *_BACK)
 
     def __init__(self, entry: FindingEntry) -> None:
-        """Remember the entry."""
+        """Create the sheet for an entry."""
         super().__init__("Why")
         self.entry = entry
 
     def fill(self, scene: Scene, width: int) -> None:
-        """Put the rows."""
+        """Fill the pane with rows."""
         note = ""
         if self.entry.until is None:
             current = {c.key: c for c in (*scene.findings(), *scene.unknown())}
@@ -129,45 +129,45 @@ class WhySheet(Sheet):
 
 
 class FactSheet(Sheet):
-    """All that is known of a thing, at the moment looked at."""
+    """All facts about an object at the displayed moment."""
 
     hints = (("Enter", "evidence"), *_BACK)
 
     def __init__(self, thing: FactSubject) -> None:
-        """Remember the thing."""
+        """Create the sheet for an object."""
         super().__init__("Facts")
         self.thing = thing
 
     def fill(self, scene: Scene, width: int) -> None:
-        """Put the rows."""
+        """Fill the pane with rows."""
         self.pane.title = scene.palette.word(self.thing.name, 60)
         self.pane.put(fact_rows(self.thing, scene, width), scene.palette)
 
 
 class RawSheet(Sheet):
-    """A piece of evidence as it was read; what it is, and when and how it was read, stays above it."""
+    """A piece of raw evidence, below a fixed header with its kind and when and how it was read."""
 
     def __init__(self, quote: Quote) -> None:
-        """Remember what to show."""
+        """Create the sheet for quoted evidence."""
         super().__init__("As it was read")
         self.head.title = "Evidence"
         self.quote = quote
         self._shown: tuple[object, ...] = ()
 
     def fill(self, scene: Scene, width: int) -> None:
-        """Put the rows once per size: evidence does not change."""
+        """Fill the panes once per size and palette, because evidence does not change."""
         if self._shown == (self.size, scene.palette) or not width:
             return
         begun, self._shown = bool(self._shown), (self.size, scene.palette)
         item = recalled(scene.session, self.quote)
         told = head_lines(self.quote, item, scene.palette)
-        most = max(self.size.height // 3, 1)  # the first lines of it matter most
+        most = max(self.size.height // 3, 1)  # the first header lines matter most
         rows, first = raw_rows(self.quote, item, scene.palette, width)
         self.head.styles.height = min(len(told), most) + 1
         self.head.put([words(line) for line in told[:most]], scene.palette)
         self.pane.put(rows, scene.palette)
         if first is not None and not begun:
             self.pane.move_to(first)
-            # At first the pane is not laid out, and has no room of its own.
+            # Before the first layout the pane has no size; use the height of the screen.
             self.pane.top = max(0, first - (self.pane.room or self.size.height) // 3)
             self.pane.repaint()

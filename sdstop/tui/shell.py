@@ -1,4 +1,4 @@
-"""Shell: what the dashboards of a node and of a fleet have in common: keys, signals, looks, and how they end."""
+"""Shell: keys, signals, appearance and termination shared by the dashboards of a node and of a fleet."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ TERMINATED = 143
 
 
 def stepped(choices: Sequence[float], now: float, by: int) -> float:
-    """Return the choice that is so many steps from the one nearest to `now`; at either end, the last one."""
+    """Return the choice `by` steps away from the one nearest to `now`, clamped to the ends."""
     at = min(range(len(choices)), key=lambda i: abs(choices[i] - now))
     return choices[max(0, min(at + by, len(choices) - 1))]
 
 
 class Shell(App[None]):
-    """A program that fills the terminal; it ends when the terminal goes, and prints nothing on the user's screen."""
+    """Full-screen program that ends when its terminal is gone and prints nothing on the user's screen."""
 
     ENABLE_COMMAND_PALETTE = False
 
     def __init__(self, options: Options) -> None:
-        """Look as the options, the environment and the terminal's encoding say."""
-        # Without a theme of the user's the terminal's own colours are used, which Textual must know at once.
+        """Set the appearance from the options, the environment and the terminal's encoding."""
+        # Without a user-selected theme the terminal's own colors are used; Textual must know that at creation.
         super().__init__(TerminalDriver, ansi_color=None if options.theme else True)
         self.options = options
         self.palette = Palette(
@@ -45,23 +45,23 @@ class Shell(App[None]):
 
     @property
     def foot(self) -> Foot:
-        """The last line of the screen that is seen."""
+        """Bottom line of the visible screen."""
         raise NotImplementedError
 
     def paint(self) -> None:
-        """Paint the screen that is seen."""
+        """Paint the visible screen."""
         raise NotImplementedError
 
     # -- life -------------------------------------------------------------------------------------------------
 
     def heed_signals(self) -> None:
-        """End in good order when told to, with the exit code that shells expect."""
+        """End cleanly on SIGTERM, SIGHUP and SIGINT, with the exit code that shells expect."""
         loop = asyncio.get_running_loop()
         for number, code in ((signal.SIGTERM, TERMINATED), (signal.SIGHUP, HANGUP), (signal.SIGINT, INTERRUPTED)):
             loop.add_signal_handler(number, self._end, code)
 
     def abandoned(self) -> bool:
-        """End, and return True, if the terminal is gone."""
+        """Return whether the terminal is gone; if so, end the program."""
         gone = not self.is_headless and hung_up(sys.__stdin__.fileno() if sys.__stdin__ else 0)
         if gone:
             self._end(HANGUP)
@@ -71,7 +71,7 @@ class Shell(App[None]):
         self.exit(return_code=code)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Keep what went wrong for whoever ran the dashboard: nothing is printed on the user's screen."""
+        """Store the exception for the caller of the dashboard and print nothing on the user's screen."""
         self.failure = self.failure or error
         super()._handle_exception(error)
 
@@ -81,10 +81,10 @@ class Shell(App[None]):
     # -- keys -------------------------------------------------------------------------------------------------
 
     async def on_event(self, event: events.Event) -> None:
-        """Take keys one after the other, in the order in which they were typed.
+        """Process keys one by one, in the order in which they were typed.
 
-        Textual hands each to the widget that has the focus when it arrives; one that opens a line to type in, or a
-        sheet, would lose those that were typed ahead.
+        Textual sends each key to the widget that has the focus when the key arrives. Keys typed ahead of one that opens
+        a prompt or a sheet would be lost.
         """
         if isinstance(event, events.Key) and not event.is_forwarded:
             foot = self.foot
@@ -105,11 +105,11 @@ class Shell(App[None]):
         self.exit(return_code=0)
 
     def action_ascii(self) -> None:
-        """Leave out all glyphs but ASCII, or not."""
+        """Toggle between ASCII and Unicode glyphs."""
         self.palette = Palette(not self.palette.ascii, self.palette.colour)
         self.paint()
 
     def action_colour(self) -> None:
-        """Leave out colours, or not."""
+        """Toggle colors."""
         self.palette = Palette(self.palette.ascii, not self.palette.colour)
         self.paint()

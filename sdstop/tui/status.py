@@ -1,4 +1,4 @@
-"""The first lines of every screen: where and when one looks, how bad it is, which views there are."""
+"""Status line and tabs: host, time, counts of findings, and views."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TITLES = {Severity.CRITICAL: "CRIT", Severity.WARNING: "WARN", Severity.INFO: "
 
 
 def counts_line(scene: Scene, *, brief: bool = False) -> Line:
-    """Return how many findings there are of each severity, worst first; what is unknown comes last."""
+    """Return the number of findings per severity, worst first; unknowns come last."""
     parts: list[Segment] = []
     for severity, count in scene.counts().items():
         if not count:
@@ -36,7 +36,7 @@ def counts_line(scene: Scene, *, brief: bool = False) -> Line:
 
 
 def moment_line(scene: Scene, *, brief: bool = False) -> Line:
-    """Return when it is that one looks at."""
+    """Return the mode and time of the displayed moment, or how long data has been missing."""
     taken = scene.now.taken
     if scene.silent is not None:
         return text((f"no data for {duration(scene.silent)}", scene.palette.severity(None)))
@@ -48,7 +48,7 @@ def moment_line(scene: Scene, *, brief: bool = False) -> Line:
 
 
 def status_line(scene: Scene, width: int) -> Line:
-    """Return the first line."""
+    """Return the status line, shortened to the width."""
     host = scene.session.origin.name
     right = counts_line(scene)
     brief = width < 78
@@ -69,9 +69,9 @@ def status_line(scene: Scene, width: int) -> Line:
 
 
 def _notes(scene: Scene) -> list[str]:
-    """Return what else is to be known of the moment, the least important last: where there is no room it is left out.
+    """Return further notes on the moment, the least important last; notes that do not fit are left out.
 
-    Who is not root sees less than there is; which sources that concerns, the view of the host says.
+    Without root some data is hidden; the host view lists the sources concerned.
     """
     unprivileged = scene.session.origin.privileged is False
     back = scene.session.ran_back
@@ -98,7 +98,7 @@ def _note(scene: Scene) -> str:
 
 
 def tabs_line(current: ViewEntry, width: int) -> Line:
-    """Return the line of views; the one that is shown stands in reverse video."""
+    """Return the tabs of the views; the visible view is in reverse video."""
     few = [entry for entry in VIEWS if not entry.spare or entry is current]
     for entries, short, gap in ((VIEWS, False, " "), (few, False, " "), (few, True, " "), (few, True, "")):
         titles = [f" {entry.key} {(short and entry.short) or entry.title} " for entry in entries]

@@ -1,4 +1,4 @@
-"""The terminal: whether it can show the dashboard, and whether it is still there. Imports nothing of Textual."""
+"""Terminal checks: whether it can show the dashboard and is still connected. Does not import Textual."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec import Struct
 
 
 class Options(Struct, frozen=True):
-    """How the dashboard is to look: `ascii` None means as the terminal can, `theme` "" the terminal's own colours."""
+    """Appearance options; `ascii` None depends on the terminal, `theme` "" means the terminal's own colors."""
 
     ascii: bool | None = None
     mouse: bool = False
@@ -21,7 +21,7 @@ class Options(Struct, frozen=True):
 
 
 def usable_terminal() -> str | None:
-    """Return None if the dashboard can be shown here, else why not, in one line."""
+    """Return None if the dashboard can be shown here, or else the reason in one line."""
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if not _is_terminal(stream):
             return f"standard {name} is no terminal"
@@ -39,20 +39,21 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 
 def needs_ascii() -> bool:
-    """Return whether the terminal's encoding has no glyphs but ASCII."""
+    """Return whether the terminal's encoding is not Unicode, so that only ASCII glyphs can be used."""
     encoding = (getattr(sys.__stdout__, "encoding", None) or "ascii").lower().replace("-", "").replace("_", "")
     return encoding not in {"utf8", "utf16", "utf32"}
 
 
 def wants_no_colour(options: Options) -> bool:
-    """Return whether colours are unwanted, by option or by NO_COLOR (any value but an empty one)."""
+    """Return whether colors are disabled by the option or by a non-empty NO_COLOR."""
     return options.no_color or bool(os.environ.get("NO_COLOR"))
 
 
 def hung_up(descriptor: int) -> bool:
-    """Return whether the terminal behind a descriptor is gone.
+    """Return whether the terminal of a file descriptor is gone.
 
-    A program that outlives its terminal (nohup, a lost ssh) would otherwise spin on an input that is always ready.
+    A program that outlives its terminal (nohup, a lost ssh connection) would otherwise spin on an input that is always
+    ready.
     """
     poll = select.poll()
     try:

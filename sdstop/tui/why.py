@@ -1,4 +1,4 @@
-"""Why: everything behind one line of the list of findings, down to the evidence it rests on."""
+"""Why: details of one entry of the list of findings, including its evidence."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, UNKNOWN_WORD, WORDS
 from sdstop.tui.widgets.pane import Row, words
 
 WIDEST = 100
-"""Cells of a line of prose: longer ones are hard to read."""
+"""Maximum cells per line of prose; longer lines are hard to read."""
 
 
 class Quote(Struct, frozen=True):
-    """Evidence to be opened: its key, the frame's number, the text to mark, and what a finding quoted of it."""
+    """Reference to evidence: its key, the frame number, the text to highlight and the excerpt quoted by a finding."""
 
     key: str
     frame: int
@@ -29,12 +29,12 @@ class Quote(Struct, frozen=True):
 
 
 def quote(cite: Cite) -> Quote:
-    """Return what opens a finding's evidence."""
+    """Return the quote for a citation of a finding."""
     return Quote(cite.key, cite.frame, cite.mark, cite.excerpt)
 
 
 def entry_mark(entry: FindingEntry, palette: Palette) -> Line:
-    """Return an entry's severity as a word."""
+    """Return an entry's severity as a styled word; empty for a calm entry."""
     word = UNKNOWN_WORD if entry.severity is None else WORDS[entry.severity]
     if entry.calm:
         return ()
@@ -44,7 +44,7 @@ def entry_mark(entry: FindingEntry, palette: Palette) -> Line:
 
 
 def figures(finding: Finding, palette: Palette, count: int = 2) -> str:
-    """Return the first numbers that a finding compared, in few words."""
+    """Return the first `count` values that a finding compared, in short form."""
     shown = [f"{palette.word(v.title, 24)} {_shown(v, palette)}" for v in finding.values[:count]]
     return f" {palette.dot} ".join(shown)
 
@@ -54,7 +54,7 @@ def _shown(value: Value, palette: Palette) -> str:
 
 
 def why_rows(entry: FindingEntry, scene: Scene, width: int) -> list[Row]:
-    """Return the lines of an entry, for a pane of this width."""
+    """Return the rows of an entry for a pane of this width."""
     page = _Page(scene.palette, min(width - 4, WIDEST))
     page.prose(entry.summary, STRONG)
     page.blank()
@@ -76,7 +76,7 @@ def _when(entry: FindingEntry, scene: Scene) -> str:
     if entry.until is None:
         if entry.since <= UNDATED:
             return f"since the first frame, for {duration(lasted)}" if lasted else NOT_DATED
-        # What was so at the first frame began nobody knows when; sources are asked first at that very moment.
+        # A finding active at the first frame may have begun earlier; the sources were not sampled before.
         before = " or before" if entry.finding is not None and (entry.began or 0.0) <= scene.session.began else ""
         return f"since {utc(entry.since)}{before}, for {duration(lasted)}"
     return f"from {utc(entry.since)} to {utc(entry.until)}, for {duration(lasted)}"
@@ -122,7 +122,7 @@ def _run(page: _Page, run: Run, scene: Scene) -> None:
 
 
 class _Page:
-    """Lines of prose, wrapped."""
+    """Builder of wrapped rows."""
 
     def __init__(self, palette: Palette, width: int) -> None:
         self.palette = palette
@@ -140,7 +140,7 @@ class _Page:
         self.rows.append(words(text((f" {title}", STRONG))))
 
     def prose(self, foreign: str, style: object = PLAIN, bullet: str = "", *, pasted: bool = False) -> None:
-        """Add a text in lines; of what is `pasted` into a shell no word is broken, whose rest would be a command."""
+        """Add wrapped text; words of `pasted` shell commands stay whole, so that no part is run as a command."""
         safe = self.palette.word(foreign, 4000)
         lines = textwrap.wrap(safe, self.width - len(bullet), break_long_words=not pasted, break_on_hyphens=not pasted)
         for line in lines or [""]:
@@ -151,7 +151,7 @@ class _Page:
         shown = [_shown(v, self.palette) for v in values]
         limits = [f"   limit {quantity(v.limit, v.unit)}" if v.limit is not None else "" for v in values]
         second = max(map(len, shown))
-        # A name that is too long is cut before a number is.
+        # Cut long names rather than numbers.
         first = min(max(map(len, names)), max(self.width - 4 - second - max(map(len, limits)), 12))
         for name, value, limit in zip(names, shown, limits, strict=True):
             fitted = self.palette.fit(name, first)

@@ -1,4 +1,4 @@
-"""The dashboard of a fleet. Textual is imported when it is run, not before."""
+"""The dashboard of a fleet. Textual is imported only when the dashboard runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sdstop.tui.terminal import Options
 def run(watcher: Watcher, url: str, interval: float, options: Options) -> int:
     """Show the fleet until the user quits; return the exit code.
 
-    Raises ConfigError where a file of --http-config can no longer be used, and whatever a bug of ours raised, after
-    the terminal was restored.
+    Raises ConfigError if a file of --http-config can no longer be used, and any unexpected exception, after restoring
+    the terminal.
     """
-    from sdstop.tui.fleet.app import FleetDashboard  # noqa: PLC0415  # costs what a table must not pay
+    from sdstop.tui.fleet.app import FleetDashboard  # noqa: PLC0415  # a plain table must not pay for the import
 
     app = FleetDashboard(watcher, url, interval, options)
     app.run(mouse=options.mouse)

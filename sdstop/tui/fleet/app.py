@@ -29,14 +29,14 @@ from sdstop.tui.widgets.table import LineTable
 
 INTERVALS = (5.0, 10.0, 15.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 _BESIDE = ("2", "3", "4", "5", "6")
-"""Tables that stand beside the nodes where there is room."""
+"""Tables shown beside the nodes on a wide screen."""
 
 
 class FleetMain(Screen[None]):
-    """Tables, one at a time; on a wide screen the nodes with all others beside them."""
+    """Main screen: one table at a time; on a wide screen, the nodes with the other tables beside them."""
 
     def __init__(self, hints: Sequence[Hint]) -> None:
-        """Start with the nodes; `hints` are the keys that the last line names."""
+        """Start with the nodes; `hints` are the key hints of the bottom line."""
         super().__init__()
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (160, "-wide")]
         self.status, self.tabs = Pane(cursor=False, id="status"), Pane(cursor=False, id="tabs")
@@ -46,7 +46,7 @@ class FleetMain(Screen[None]):
         self.shown = "1"
 
     def compose(self) -> ComposeResult:
-        """Lay out the parts."""
+        """Lay out the widgets."""
         yield self.status
         yield self.tabs
         yield self.remarks
@@ -71,12 +71,12 @@ class FleetMain(Screen[None]):
         self.set_focus(self.tables[key])
 
     def table(self) -> LineTable:
-        """Return the table that keys mean."""
+        """Return the table that receives keys: the focused one, or else the selected one."""
         focused = self.focused
         return focused if isinstance(focused, LineTable) else self.tables[self.shown]
 
     def paint(self, picture: Picture | None, condition: Condition, palette: Palette) -> None:
-        """Paint what is known."""
+        """Paint the status lines and, if there is a picture, the tables."""
         self.foot.show(palette)
         self.status.put([Row(line=lambda width: status_line(picture, condition, palette, width))], palette)
         self.tabs.put([Row(line=lambda _: tabs_line(self.shown))], palette)
@@ -95,7 +95,7 @@ class FleetMain(Screen[None]):
 
 
 class FleetDashboard(Shell):
-    """One server, watched."""
+    """Dashboard of the nodes known to one server."""
 
     TITLE = "sdstop fleet"
     CSS = """
@@ -136,7 +136,7 @@ class FleetDashboard(Shell):
     ]  # fmt: skip
 
     def __init__(self, watcher: Watcher, url: str, interval: float, options: Options) -> None:
-        """Watch a server."""
+        """Create the dashboard; `interval` is the refresh interval in seconds."""
         super().__init__(options)
         self.url = url
         self.poller = FleetPoller(watcher, interval, self._told)
@@ -152,7 +152,7 @@ class FleetDashboard(Shell):
         return self.main
 
     def on_mount(self) -> None:
-        """Begin to ask, and listen to signals and the terminal."""
+        """Start polling and listening for signals, and start checking the terminal."""
         self._loop = asyncio.get_running_loop()
         self.heed_signals()
         self.poller.start()
@@ -160,22 +160,22 @@ class FleetDashboard(Shell):
         self.paint()
 
     def on_unmount(self) -> None:
-        """Leave the thread behind."""
+        """Stop the poller without waiting for its thread."""
         self.poller.end()
 
     def _watch(self) -> None:
-        """Once a second: is the terminal there; and how old is what is shown."""
+        """Check the terminal and repaint the age of the data; runs once per second."""
         if not self.abandoned():
             self.paint()
 
     def _told(self, told: FleetAnswer) -> None:
-        """Hand over an answer from the thread."""
+        """Pass a response from the poller's thread to the event loop."""
         if self._loop is not None:
             with contextlib.suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self.receive, told)
 
     def receive(self, told: FleetAnswer) -> None:
-        """Take an answer; what is known stays on the screen while the server does not answer."""
+        """Process a response; the last good picture stays on the screen while the server does not respond."""
         match told:
             case Exception():
                 self.failure = told
@@ -192,7 +192,7 @@ class FleetDashboard(Shell):
         self.paint()
 
     def paint(self) -> None:
-        """Paint the screen that is seen."""
+        """Paint the visible screen."""
         if not self.is_running:
             return
         screen = self.screen
@@ -204,14 +204,14 @@ class FleetDashboard(Shell):
 
     @property
     def foot(self) -> Foot:
-        """The last line of the screen that is seen."""
+        """Bottom line of the visible screen."""
         screen = self.screen
         return screen.foot if isinstance(screen, FleetMain | FleetSheet) else self.main.foot
 
     # -- keys -------------------------------------------------------------------------------------------------
 
     async def action_keys(self) -> None:
-        """Show the keys."""
+        """Show the help screen."""
         if not isinstance(self.screen, KeySheet):
             await self._lay(KeySheet(help_lines(self.BINDINGS), self.options.version))
 
@@ -221,14 +221,14 @@ class FleetDashboard(Shell):
         self.call_after_refresh(self.paint)
 
     async def action_view(self, key: str) -> None:
-        """Show a table, whatever lies over it."""
+        """Show a table and close all sheets."""
         while isinstance(self.screen, FleetSheet):
             await self.pop_screen()
         self.main.show(key)
         self.call_after_refresh(self.paint)
 
     async def action_choose(self) -> None:
-        """Open what stands under the cursor: a node, or how it differs."""
+        """Open the row under the cursor: a node, or a difference between nodes."""
         row = self.main.table().chosen if self.screen is self.main else None
         painted = row.item if row is not None else None
         if not isinstance(painted, FleetRow):
@@ -240,7 +240,7 @@ class FleetDashboard(Shell):
             await self._lay(DifferenceSheet(painted.item))
 
     async def action_away(self) -> None:
-        """Take the sheet away, or clear the filter, or go to the nodes."""
+        """Close the sheet, clear the filter or return to the nodes, whichever applies first."""
         table = self.main.table()
         if isinstance(self.screen, FleetSheet):
             await self.pop_screen()
@@ -251,31 +251,31 @@ class FleetDashboard(Shell):
             await self.action_view("1")
 
     def action_filter(self) -> None:
-        """Ask what rows must hold."""
+        """Prompt for the row filter."""
         if self.screen is self.main:
             table = self.main.table()
             self.foot.ask(Prompt("filter", table.needle, lambda said: table.search(said or ""), table.search))
 
     def action_match(self, step: int) -> None:
-        """Go to the next or the previous row that holds what was searched."""
+        """Move to the next (1) or previous (-1) row that matches the search."""
         table = self.main.table()
         if self.screen is self.main and not table.match(table.needle, step):
             self.foot.say("no row holds what was searched; / searches")
 
     def action_again(self) -> None:
-        """Ask now, of a node that is looked at, too."""
+        """Refresh immediately, including the open node."""
         if isinstance(self.screen, NodeSheet):
             self.poller.node(self.screen.key)
         self.poller.now()
         self.foot.say("asked again")
 
     def action_pause(self) -> None:
-        """Ask no more, or again."""
+        """Pause or resume polling."""
         self.poller.set(paused=not self.poller.paused)
         self.paint()
 
     def action_pace(self, direction: int) -> None:
-        """Ask less or more often."""
+        """Select the next longer (1) or shorter (-1) refresh interval."""
         self.poller.set(interval=stepped(INTERVALS, self.poller.interval, direction))
         self.foot.say(f"every {self.poller.interval:g} s")
         self.paint()

@@ -1,4 +1,4 @@
-"""The thread that waits for the server, so that the screen never does."""
+"""Poller thread that queries the server, so that the screen never blocks."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FleetAnswer = Picture | NodePicture | Exception
 
 
 class FleetPoller:
-    """One question at a time; whoever quits does not wait for an answer."""
+    """Serial query runner; ending it does not wait for the pending response."""
 
     def __init__(self, watcher: Watcher, interval: float, tell: Callable[[FleetAnswer], None]) -> None:
-        """Ask nothing yet; `tell` is called from the thread."""
+        """Create the poller without starting it; `tell` is called from the poller's thread."""
         self.interval = interval
         self.paused = False
         self.busy = False
@@ -30,23 +30,23 @@ class FleetPoller:
         self._thread = threading.Thread(target=self._run, name="asking", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def now(self) -> None:
-        """Refresh at once."""
+        """Refresh immediately."""
         with self._changed:
             self._now = True
             self._changed.notify()
 
     def node(self, key: Key) -> None:
-        """Ask for a node, before the next refresh; only the last one asked for counts."""
+        """Query a node before the next refresh; a newer request replaces a pending one."""
         with self._changed:
             self._wanted = key
             self._changed.notify()
 
     def set(self, *, interval: float | None = None, paused: bool | None = None) -> None:
-        """Change the pace."""
+        """Set the refresh interval in seconds, or pause and resume polling."""
         with self._changed:
             self.interval = self.interval if interval is None else interval
             self.paused = self.paused if paused is None else paused
@@ -54,7 +54,7 @@ class FleetPoller:
             self._changed.notify()
 
     def end(self) -> None:
-        """Tell nothing any more."""
+        """End polling; no further results are passed on."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -87,5 +87,5 @@ class FleetPoller:
     def _asked(self, wanted: Key | None) -> FleetAnswer:
         try:
             return self._watcher.refresh() if wanted is None else self._watcher.node(wanted)
-        except Exception as error:  # noqa: BLE001  # a thread's errors are seen by nobody unless they are handed over
+        except Exception as error:  # noqa: BLE001  # an exception in a thread is lost unless it is passed on
             return error

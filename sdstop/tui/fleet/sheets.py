@@ -1,4 +1,4 @@
-"""Sheets over the fleet's tables: one node, one difference, the keys."""
+"""Sheets of the fleet dashboard: one node, one difference between nodes, key help."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BACK: tuple[Hint, ...] = (("Esc", "back"), ("j k", "move"), ("r", "ask again"),
 
 
 def help_lines(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
-    """Return the keys and what each does: tables, then the dashboard's bindings and those of a table."""
+    """Return (keys, description) pairs: the tables first, then the bindings of the dashboard and of a table."""
     tables = [(table.key, f"{table.title}: {table.shows}") for table in TABLES]
     lines = sorted(
         lines_of(bindings, Pane.BINDINGS, LineTable.BINDINGS).items(),
@@ -35,7 +35,7 @@ def help_lines(bindings: Iterable[BindingType]) -> list[tuple[str, str]]:
 
 
 class FleetSheet(Screen[None]):
-    """One pane below a line that says whose it is."""
+    """Sheet with one titled pane."""
 
     def __init__(self, title: str) -> None:
         """Start empty."""
@@ -45,20 +45,20 @@ class FleetSheet(Screen[None]):
         self.palette = Palette()
 
     def compose(self) -> ComposeResult:
-        """Lay out the parts."""
+        """Lay out the widgets."""
         yield self.pane
         yield self.foot
 
     def on_mount(self) -> None:
-        """Let the keys go to the pane."""
+        """Focus the pane."""
         self.pane.focus()
 
     def on_resize(self) -> None:
-        """Wrap lines anew."""
+        """Rewrap the lines for the new width."""
         self.call_after_refresh(self.paint, self.palette)
 
     def paint(self, palette: Palette) -> None:
-        """Put the rows."""
+        """Fill the pane with rows."""
         self.palette = palette
         self.foot.show(palette)
         self.pane.put(list(self.fill(palette, max(self.size.width, 20))), palette)
@@ -69,16 +69,16 @@ class FleetSheet(Screen[None]):
 
 
 class KeySheet(FleetSheet):
-    """The keys."""
+    """Key help."""
 
     def __init__(self, keys: Sequence[tuple[str, str]], version: str) -> None:
-        """Show these keys and the version."""
+        """Create the sheet for these keys and this version."""
         super().__init__("Help")
         self.keys = keys
         self.version = version
 
     def fill(self, palette: Palette, width: int) -> Iterator[Row]:
-        """Yield the keys, and what the marks mean."""
+        """Yield the keys and the meaning of the marks."""
         yield words(())
         for key, what in self.keys:
             yield from _wrapped(f"  {key:<15}", what, width)
@@ -91,15 +91,15 @@ class KeySheet(FleetSheet):
 
 
 class DifferenceSheet(FleetSheet):
-    """What differs, and what to do."""
+    """Difference between a node and its peers, with advice."""
 
     def __init__(self, finding: Finding) -> None:
-        """Remember what differs."""
+        """Create the sheet for a finding."""
         super().__init__("Differs")
         self.finding = finding
 
     def fill(self, palette: Palette, width: int) -> Iterator[Row]:
-        """Yield summary, values, advice and the series they rest on."""
+        """Yield the summary, values, advice, source series and refutation."""
         found = self.finding
         self.pane.title = f"{WORDS[found.severity].strip()} {palette.word(found.subject, 60)}"
         yield words(())
@@ -114,10 +114,10 @@ class DifferenceSheet(FleetSheet):
 
 
 class NodeSheet(FleetSheet):
-    """One node: findings, their last hours, and what could not be seen."""
+    """One node: its findings, their recent history, failing sources and unchecked rules."""
 
     def __init__(self, key: tuple[str, str], name: str) -> None:
-        """Wait for the answers."""
+        """Create the sheet; it shows a placeholder until the response arrives."""
         super().__init__("Node")
         self.key = key
         self.label = name
@@ -125,7 +125,7 @@ class NodeSheet(FleetSheet):
         self.fleet = Picture()
 
     def fill(self, palette: Palette, width: int) -> Iterator[Row]:
-        """Yield all that the server knows of the node."""
+        """Yield everything that the server knows about the node."""
         self.pane.title = f"Node {palette.word(self.label, 60)}"
         told = self.told
         yield words(())

@@ -1,4 +1,4 @@
-"""The first lines of the fleet's screen: who was asked and when, how bad it is, and what makes that doubtful."""
+"""Status lines of the fleet dashboard: server, time, counts of findings, and caveats."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palet
 
 
 class Condition(Struct, frozen=True):
-    """How the asking goes: of whom, every how many seconds, and why there is no answer, "" while there is one."""
+    """State of polling: server URL, interval in seconds, and why there is no response ("" if there is one)."""
 
     url: str
     interval: float
@@ -26,7 +26,7 @@ class Condition(Struct, frozen=True):
 
 
 def status_line(picture: Picture | None, condition: Condition, palette: Palette, width: int) -> Line:
-    """Return the first line; where it is narrow, the address is cut first."""
+    """Return the status line; on a narrow screen the URL is shortened first."""
     right = counts_line(picture, palette)
     brief = width < 100
     if picture is None:
@@ -53,7 +53,7 @@ def status_line(picture: Picture | None, condition: Condition, palette: Palette,
 
 
 def tabs_line(current: str) -> Line:
-    """Return the line of tables; the one that is shown stands in reverse video."""
+    """Return the tabs of the tables; the visible table is in reverse video."""
     parts: list[Segment] = []
     for table in TABLES:
         style = BANNER if table.key == current else PLAIN
@@ -62,7 +62,7 @@ def tabs_line(current: str) -> Line:
 
 
 def counts_line(picture: Picture | None, palette: Palette) -> Line:
-    """Return how many nodes there are, and how many have what; those that are silent are unknown."""
+    """Return the number of nodes in total and per severity; silent nodes count as unknown."""
     if picture is None or picture.failed:
         return ()
     parts: list[Segment] = [Segment(f"{'?' if picture.total is None else picture.total} nodes", FAINT)]
@@ -83,7 +83,7 @@ def counts_line(picture: Picture | None, palette: Palette) -> Line:
 
 
 def remark_lines(picture: Picture | None, condition: Condition, palette: Palette) -> list[Line]:
-    """Return what makes the picture doubtful, a line each."""
+    """Return one line for each caveat about the picture."""
     said = [condition.trouble] if condition.trouble else []
     said += remarks(picture) if picture is not None and not picture.failed else []
     return [text((f" {palette.word(line, 300)}", palette.severity(None))) for line in said]

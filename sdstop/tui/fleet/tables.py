@@ -1,4 +1,4 @@
-"""The tables of the fleet: their columns, and their rows of a picture."""
+"""Tables of the fleet dashboard: their columns, and their rows for a picture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPARK = 31
 
 
 class FleetTable(NamedTuple):
-    """A table: the key that shows it, what it `shows` (for help), what stands in it while it is `empty`."""
+    """A table: the key that shows it, its contents in the help (`shows`) and its text when `empty`."""
 
     key: str
     title: str
@@ -27,12 +27,12 @@ class FleetTable(NamedTuple):
 
 
 class FleetRow:
-    """An item of a row with what its cells need beside it."""
+    """Item of a row with the additional data that its cells need."""
 
     __slots__ = ("item", "key", "name", "palette", "severity")
 
     def __init__(self, item: Any, key: Key | None, name: str, palette: Palette) -> None:
-        """Keep them; `key` is the node that Enter opens, None where the item opens itself."""
+        """Create the item; `key` is the node that Enter opens, or None if Enter opens the item itself."""
         self.item, self.key, self.name, self.palette = item, key, name, palette
         self.severity: Severity | None = getattr(item, "severity", None)
 
@@ -181,7 +181,7 @@ TABLES = (
         ),
     ),
 )
-"""In the order of tabs."""
+"""All tables, in tab order."""
 
 
 def rows_of(key: str, picture: Picture, palette: Palette) -> list[Row]:
@@ -221,9 +221,9 @@ def _differs(finding: Finding, palette: Palette) -> Row:
 
 
 def _by_rule(picture: Picture, palette: Palette) -> Iterator[Row]:
-    """Yield each rule with the number of its nodes, and below it those of its findings that are known one by one."""
+    """Yield a heading with the number of nodes for each rule, followed by its individually known findings."""
     nodes = {(rule.rule, rule.severity): rule.nodes for rule in picture.rules}
-    for claim in picture.findings:  # where nobody said how many there are, those that are known
+    for claim in picture.findings:  # without a reported number, count the known nodes
         key = (claim.rule, claim.severity)
         nodes.setdefault(key, len({c.node for c in picture.findings if (c.rule, c.severity) == key}))
     for (rule, severity), count in sorted(nodes.items(), key=lambda item: (-item[0][1].rank, -item[1], item[0][0])):

@@ -1,4 +1,4 @@
-"""The views: one line each, from which tabs, keys, help, commands and the table in the README follow."""
+"""Registry of views, from which tabs, keys, help, commands and the table in the README are derived."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 class ViewEntry(Struct, frozen=True):
     """A view of the dashboard.
 
-    `key` is the character that shows it, `place` its module below this package and its class, `shows` what it has
-    for help and README. `short` is the title on a narrow line of tabs; a `spare` tab is left out of it.
+    `key` is the character that shows it, `place` its module in this package and its class, `shows` its contents as
+    described in the help and the README. `short` is the title on a narrow line of tabs, which omits `spare` tabs.
     """
 
     key: str
@@ -27,12 +27,12 @@ class ViewEntry(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the command that shows it."""
+        """Name of the command that shows the view."""
         return self.title.lower()
 
     @property
     def made_of(self) -> type[View]:
-        """The class, imported when it is asked for: what the first view does not need costs its start nothing."""
+        """Class of the view, imported on first use to keep the start of the dashboard fast."""
         module, _, name = self.place.partition(".")
         return cast("type[View]", getattr(importlib.import_module(f"{__name__}.{module}"), name))
 
@@ -49,13 +49,13 @@ VIEWS = (
     ViewEntry("0", "Readings", "readings.Readings", "what sources tell that no other view shows", "Read", spare=True),
     ViewEntry("!", "Findings", "findings.Findings", "all findings: in force, unknown, ended, ruled out", "Find"),
 )
-"""In the order of tabs; the first is shown at the start."""
+"""All views, in tab order; the first is shown at the start."""
 
 FIRST = VIEWS[0]
 
 
 def view_of(key: str) -> ViewEntry:
-    """Return the view that a key shows; KeyError if there is none."""
+    """Return the view for a key; raises KeyError if there is none."""
     for entry in VIEWS:
         if entry.key == key:
             return entry

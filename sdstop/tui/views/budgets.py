@@ -1,4 +1,4 @@
-"""HBAs beside each other: what their disks could move and what moves now, against what their links carry."""
+"""HBA budgets: possible and current throughput of the disks compared with the capacity of the links."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
 
 _FIXED = 80
-"""Cells of a line without its two bars."""
+"""Cells of a line, excluding its two bars."""
 
 
 def budget_rows(shown: FabricState, scene: Scene, width: int) -> list[Row]:
-    """Return a line for each HBA that many disks may hang on, by address."""
+    """Return a row for each HBA of a kind that can have many disks, sorted by address."""
     nodes = {node.hba.hba: node for node in shown.tree.roots if node.hba is not None}
     listed = sorted(shown.loads.values(), key=lambda load: load.hba.hba)
     top = max([1.0, *(load.share for load in listed if load.share is not None)])
@@ -43,7 +43,7 @@ def _line(load: HbaLoad, node: FabricNode | None, shown: FabricState, scene: Sce
 
 
 def _bar(share: float | None, top: float, room: int, palette: Palette) -> Line:
-    """Return a bar from 0 to `top`, with a tick where the links are full if that is not its end."""
+    """Return a bar from 0 to `top`; if `top` exceeds 1, a tick marks the capacity of the links."""
     full, rest = bar(None if share is None else share / top, room, ascii=palette.ascii)
     if top <= 1.0 or share is None:
         return text(full, (rest, FAINT))

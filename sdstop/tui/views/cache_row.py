@@ -1,4 +1,4 @@
-"""A cache as its view and its charts show it."""
+"""Row of a cache, shared by the view of caches and its charts."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from sdstop.tui.scene import Scene
 
 
 class CacheRow(CacheState, frozen=True, kw_only=True):
-    """A cache at a moment, and the scene that it is painted in."""
+    """State of a cache and the scene in which it is painted."""
 
     scene: Scene
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         return FactSubject(self.cache.cache, ((CacheActivity, self.key), (Cache, self.key)))
 
 

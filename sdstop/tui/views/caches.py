@@ -1,4 +1,4 @@
-"""Caches: how well each does, what came past it, and of which sizes requests are."""
+"""Caches: hit rates, bypassed requests and request sizes."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 class SizesRow(Struct, frozen=True):
-    """A device that is no cache, of which request sizes are counted."""
+    """A device other than a cache whose request sizes are counted."""
 
     sizes: SizeHistogram
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         parts = tuple((RequestSizes, (r.counter, r.device, r.direction)) for r in self.sizes.rows)
         return FactSubject(self.sizes.device or self.sizes.counter, parts)
 
@@ -60,7 +60,7 @@ def _state(item: CacheRow, _: int) -> Cell:
 
 
 def _part(field: str) -> dict[str, Any]:
-    """Return what paints and sorts a share of the cache's room, as a bar where there is room for one."""
+    """Return column arguments for a share of the cache's size, painted with a bar if the column is wide enough."""
 
     def value(item: CacheRow) -> float | None:
         part, size = getattr(item.cache, field), item.cache.size
@@ -136,7 +136,7 @@ _COLUMNS = (
 
 
 class Caches(View):
-    """Caches above; below, the one under the cursor over time, and the sizes of its requests."""
+    """Caches above; below, the history and the request sizes of the cache under the cursor."""
 
     families = (Cache, CacheActivity, RequestSizes)
 
@@ -159,7 +159,7 @@ class Caches(View):
             yield self.sizes
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         listed = _rows(scene)
         count = len(caches(scene.window, scene.in_force))
@@ -167,7 +167,7 @@ class Caches(View):
         self._show_chosen()
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
-        """Show what is under the cursor."""
+        """Show details of the row under the cursor."""
         event.stop()
         if event.pane is self.main:
             self._show_chosen()
@@ -218,7 +218,7 @@ class Caches(View):
         return [words(line) for line in compared_lines(sides, cached.cache, scene)]
 
     def _arrange(self, cached: bool, compared: int, sizes: int, *, wide: bool) -> int:  # noqa: FBT001
-        """Share out the lines; return how many the chart over time has."""
+        """Distribute the lines among the panes; return the number of lines of the chart over time."""
         total = max(self.app.size.height - 3, 1)
         top = min(len(self.main.rows) + 2, max(total // 3, 3)) if cached or sizes else total
         rest = total - top
@@ -240,9 +240,9 @@ class Caches(View):
 
 
 _TALLEST = HIGHEST + 4
-"""Lines of the chart over time where there is room for all: title, facts, dirty data and what came as well."""
+"""Maximum lines of the chart over time, including title, facts, dirty data and incoming requests."""
 _ENOUGH = 6
-"""Lines of it from which sizes take what they need first."""
+"""Lines of the chart over time above which the request sizes get their lines first."""
 
 
 def _rows(scene: Scene) -> list[Row]:
@@ -267,13 +267,13 @@ def _rows(scene: Scene) -> list[Row]:
 
 
 def why_none(scene: Scene) -> str:
-    """Return in one line why no cache is shown: sources that were not seen; what has no such cache is no reason."""
+    """Return in one line why no cache is shown, with incomplete sources; sources without caches are not listed."""
     said = scene.unseen(c.name for c in scene.session.collectors if Cache in c.families)
     return f"no cache is seen; {said}" if said else "no cache is seen on this node"
 
 
 def _entry_of(cached: CacheRow, scene: Scene) -> FindingEntry | None:
-    """Return the worst that is said of a cache, or what explains it."""
+    """Return the worst finding about a cache, or the finding that explains it."""
     entries = scene.findings()
     worst = next((c for c in entries if c.subject in cached.names), None)
     if worst is None:
@@ -290,7 +290,7 @@ def _size_rows(
 
 
 def _average(cached: CacheRow, scene: Scene) -> str:
-    """Return what is known where nothing counts sizes."""
+    """Return the available data on request sizes if nothing counts them."""
     row = scene.rows(DiskActivity)[0].get(cached.cache.device or "")
     word = scene.palette.word
     pools = [word(s.device, 30) for s in size_histograms(scene.window) if s.counter == "zpool"]
@@ -303,7 +303,7 @@ def _average(cached: CacheRow, scene: Scene) -> str:
 
 
 _OF_POOLS = frozenset({"arc", "l2arc"})
-"""Kinds of caches that lie before every pool: requests are counted by size below them."""
+"""Kinds of caches in front of every pool; request sizes are counted below them."""
 
 
 def _changed(change: PayloadChange, scene: Scene) -> str:
@@ -314,7 +314,7 @@ def _changed(change: PayloadChange, scene: Scene) -> str:
 
 
 def compared_lines(sides: tuple[CacheSide, CacheSide], cache: Cache, scene: Scene) -> list[Line]:
-    """Return what a cache did before a change and since, side by side."""
+    """Return the activity of a cache before and after a change, side by side."""
     heads = [f"{title} {duration(s.seconds)}" for title, s in zip(("before,", "since,"), sides, strict=True)]
     lines: list[Line] = [text((f"{'':<19}{heads[0]:<22}{heads[1]}", FAINT))]
     block = f"no whole {bytes_(cache.block_size)}" if cache.block_size else "no whole block"

@@ -1,4 +1,4 @@
-"""A cluster at a glance: who leads, what is in use, spare against the largest failure domain, and what is rebuilt."""
+"""Cluster summary: leader, used capacity, spare compared with the largest failure domain, and rebuilds."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from sdstop.tui.widgets.pane import Row, words
 
 _NAME = 12
 _SHADES = ("█", "░", "▒"), ("=", ".", "#")
-"""What is in use, free, and spare."""
+"""Glyphs of used, free and spare capacity."""
 _SURE = 0.5
-"""Confidence from which an ETA is told without an `about`."""
+"""Minimum confidence for an ETA without `about`."""
 _RULE = "spare-below-fault-set"
 
 
 def summary_rows(scene: Scene, width: int) -> list[Row]:
-    """Return the lines of every cluster, its pools and rebuilds."""
+    """Return the rows of all clusters with their pools, and of all rebuilds."""
     found: list[Row] = []
     known = sorted(scene.rows(Cluster)[0].values(), key=lambda row: natural(row.cluster))
     for cluster in known:
@@ -47,7 +47,7 @@ def summary_rows(scene: Scene, width: int) -> list[Row]:
 
 
 def _entries(names: set[str], scene: Scene) -> Iterator[Row]:
-    """Yield what is said of a cluster and its pools, but for what is quiet."""
+    """Yield the warnings and critical findings about a cluster and its pools."""
     palette = scene.palette
     for entry in scene.findings():
         if entry.subject in names and entry.severity in MARKS:
@@ -90,7 +90,7 @@ def _resources_of(cluster: Cluster, scene: Scene) -> list[ClusterResource]:
 
 
 def _resources(cluster: Cluster, scene: Scene) -> Iterator[Row]:
-    """Yield what a high-availability cluster runs, and where, what is not well first."""
+    """Yield the resources of a high-availability cluster and their nodes, unhealthy ones first."""
     palette = scene.palette
     known = _resources_of(cluster, scene)
     order = ("blocked", "failed", "stopped", "unmanaged", "disabled", "running")
@@ -130,11 +130,11 @@ def _pool(pool: ClusterPool, scene: Scene, width: int) -> Iterator[Row]:
 
 
 _BESIDE = 34
-"""Cells right of a pool's bar."""
+"""Minimum cells to the right of a pool's bar."""
 
 
 def _bar(pool: ClusterPool, room: int, palette: Palette) -> Line:
-    """Draw what is in use from the left and the spare from the right."""
+    """Draw the used capacity from the left and the spare from the right."""
     full, free, spare = _SHADES[palette.ascii]
     capacity = pool.capacity or 1
     kept = round(min((pool.spare or 0) / capacity, 1.0) * room)
@@ -144,7 +144,7 @@ def _bar(pool: ClusterPool, room: int, palette: Palette) -> Line:
 
 
 def _bracket(pool: ClusterPool, room: int, scene: Scene) -> Line:
-    """Draw below it, from the right, what its largest failure domain takes away, and say what the rule says of that."""
+    """Draw the size of the largest failure domain below the pool's bar, with the result of the rule on its loss."""
     palette = scene.palette
     lost = min(max(round((pool.largest or 0) / (pool.capacity or 1) * room), 1), room)
     drawn = (f"|{'-' * (lost - 2)}|" if palette.ascii else f"├{'─' * (lost - 2)}┤") if lost > 1 else "|"
@@ -201,7 +201,7 @@ def _pace(rebuild: Rebuild, scene: Scene) -> Iterator[str]:
 
 
 def headline(scene: Scene) -> str:
-    """Return how many clusters and what they bring."""
+    """Return the number of clusters, unless there is exactly one."""
     known = list(scene.rows(Cluster)[0].values())
     facts = [counted(len(known), "cluster")] if len(known) != 1 else []
     return f" {scene.palette.dot} ".join(facts)

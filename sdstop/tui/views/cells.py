@@ -1,4 +1,4 @@
-"""Cells that several tables have."""
+"""Cells shared by several tables."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdstop.tui.widgets.strip import HOT, heat, level, spark
 
 
 def bar_cell(ratio: float | None, width: int, palette: Palette) -> Line:
-    """Return `97.2` and, where there is room, a bar."""
+    """Return a percentage such as `97.2`, followed by a bar if there is room."""
     number = f"{percent(ratio):>5}"
     if width < 9:
         return text(number[-width:] if len(number) > width and number[0] == " " else number)
@@ -24,13 +24,13 @@ def bar_cell(ratio: float | None, width: int, palette: Palette) -> Line:
 
 
 def gauge(ratio: float | None, width: int, palette: Palette) -> Line:
-    """Return a bar alone."""
+    """Return a bar without a number."""
     full, rest = bar(ratio, width, ascii=palette.ascii)
     return text(full, (rest, FAINT))
 
 
 def heat_cell(values: Sequence[float | None], top: float, palette: Palette, severity: Severity | None) -> Line:
-    """Return shades; those that matter stand in the colour of what is said of the row."""
+    """Return a heat strip; its hot cells have the color of the row's severity."""
     shades = heat(values, top, ascii=palette.ascii)
     if severity is None:
         return text(shades)
@@ -53,7 +53,7 @@ def spark_cell(values: Sequence[float | None], top: float, palette: Palette) -> 
 
 
 def fold(value: float | None, middle: float | None) -> str:
-    """Return how many times the middle of its peers a value is: `x2.4`; `-` where either says nothing."""
+    """Return a value as a multiple of the median of its peers, such as `x2.4`; `-` if either is unknown."""
     if value is None or middle is None:
         return "-"
     if middle < 1e-9:
@@ -73,6 +73,6 @@ def counted(count: int, thing: str) -> str:
 
 
 def pressed(name: str, severity: Severity | None, palette: Palette, *, stale: bool = False) -> Line:
-    """Return a name in the colour of what is said of it; `~` before what is stale."""
+    """Return a name in the color of its severity; a stale name has a leading `~`."""
     style = FAINT if stale else PLAIN if severity is None else palette.severity(severity)
     return text((("~" if stale else "") + palette.word(name, 64), style))

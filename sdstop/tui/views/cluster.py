@@ -1,4 +1,4 @@
-"""Cluster: quorum, spare against the largest failure domain, rebuilds, and nodes by what fails together."""
+"""Cluster: quorum, spare compared with the largest failure domain, rebuilds, and nodes by failure domain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from sdstop.tui.widgets.table import Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
-"""Collectors of clusters."""
+"""Names of the collectors for clusters."""
 
 
 class ClusterRow(NamedTuple):
@@ -38,12 +38,12 @@ class ClusterRow(NamedTuple):
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said of it and of all below."""
+        """Worst severity of the entity and of everything below it."""
         return self.entity.severity
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         entity = self.entity
         parts: list[tuple[type[Reading], Hashable]] = []
         if entity.cluster is not None:
@@ -120,7 +120,7 @@ def _waited(field: str) -> Callable[[ClusterRow], float | None]:
 
 
 def _where(item: ClusterRow, _: int) -> Cell:
-    """Say the pool of a device and which of this node's disks it is; of a node its addresses."""
+    """Return a device's pool and its disk on this node; for a node, return its address."""
     entity, word = item.entity, item.scene.palette.word
     if entity.device is not None:
         path = entity.device.path or entity.device.device
@@ -146,7 +146,7 @@ _COLUMNS = (
 
 
 class ClusterView(View):
-    """The clusters at a glance above, the tree of nodes below."""
+    """Cluster summary above, tree of nodes below."""
 
     families = (Cluster, ClusterDevice, ClusterNode, ClusterPool, ClusterResource, FailureDomain)
 
@@ -158,7 +158,7 @@ class ClusterView(View):
         yield self.main
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         width, height = self.app.size.width, max(self.app.size.height - 3, 1)
         lines = summary_rows(scene, width)
         self.glance.display = bool(lines)
@@ -178,7 +178,7 @@ def _note(scene: Scene) -> str:
 
 
 def branches(entities: Sequence[ClusterEntity], scene: Scene) -> list[Branch]:
-    """Return twigs as branches of the table, the worst first."""
+    """Return entities as branches of the table, the worst first."""
 
     def below(entity: ClusterEntity) -> list[Branch]:
         return branches(entity.below, scene)
@@ -211,7 +211,7 @@ def _searchable(entity: ClusterEntity) -> str:
 
 
 def nothing(scene: Scene) -> str:
-    """Say why no cluster is shown."""
+    """Return why no cluster is shown."""
     said = scene.unseen(SOURCES)
     if said:
         return f"no cluster is known; {said}"

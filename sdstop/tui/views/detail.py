@@ -1,4 +1,4 @@
-"""What is known of one device: make and place, what it is part of and what is built upon it, who does I/O."""
+"""Details of one device: model, location, membership, devices built on it, and processes doing I/O."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdstop.tui.widgets.pane import Row, words
 
 
 def detail_rows(drive: DriveState, scene: Scene) -> list[Row]:
-    """Return a few lines about a device."""
+    """Return the detail rows of a device."""
     palette = scene.palette
     lines = [
         _line("is", _make(drive, palette), palette),
@@ -111,26 +111,26 @@ def _queue(d: BlockDevice | None) -> list[str]:
 
 
 def busy_processes(scene: Scene) -> list[ProcessActivity]:
-    """Return processes that do I/O, the busiest first."""
+    """Return the processes doing I/O, the busiest first."""
     activity, _ = scene.rows(ProcessActivity)
     busy = [p for p in activity.values() if p.read_bytes_per_second + p.write_bytes_per_second > 0]
     return sorted(busy, key=lambda p: -(p.read_bytes_per_second + p.write_bytes_per_second))
 
 
 def _idle(drive: DriveState) -> bool:
-    """Whether nobody did I/O to a device of late: who does some elsewhere says nothing of it."""
+    """Return whether a device had no recent I/O; processes doing I/O elsewhere are then irrelevant to it."""
     row = drive.activity
     return row is not None and not drive.stale and not row.completed_per_second and not row.in_flight and not row.queue
 
 
 def _whole_node(scene: Scene, most: int) -> list[str]:
-    """Return the node's busiest processes, and whose they are: the kernel does not tell which device they are at."""
+    """Return the node's busiest processes, marked as node-wide: the kernel does not report their devices."""
     facts = list(busiest(scene, most))
     return [f"the whole node: {facts[0]}", *facts[1:]] if facts else []
 
 
 def busiest(scene: Scene, most: int) -> Iterator[str]:
-    """Yield the node's busiest processes, on whatever device."""
+    """Yield the node's busiest processes on all devices, then the number of hidden processes."""
     for p in busy_processes(scene)[:most]:
         read, write = rate(p.read_bytes_per_second), rate(p.write_bytes_per_second)
         yield f"{scene.palette.word(p.name, 24)} ({p.pid}) r {read} w {write}"
@@ -140,5 +140,5 @@ def busiest(scene: Scene, most: int) -> Iterator[str]:
 
 
 def hiding(summary: ProcessSummary) -> str:
-    """Return how many processes hide, "" if none does."""
+    """Return the number of hidden processes as text, "" if there are none."""
     return "others hidden" if summary.denied is None else f"{summary.denied} hidden" if summary.denied else ""

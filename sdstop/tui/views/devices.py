@@ -1,4 +1,4 @@
-"""Columns of tables of block devices."""
+"""Columns and rows of tables of block devices."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from sdstop.tui.widgets.table import Cell, TableColumn
 
 
 class DeviceRow(NamedTuple):
-    """A row of such a table: a device at a moment, and in an array its place, peers and the array's heat scale.
+    """A device at a moment; in an array, also its membership, its peers and the array's heat scale.
 
-    A named tuple: thousands are made every second.
+    A named tuple, because thousands are created every second.
     """
 
     drive: DriveState
@@ -34,13 +34,13 @@ class DeviceRow(NamedTuple):
     member: Member | None = None
     top: float = 1.0
     abroad: bool = False
-    """Whether the row stands away from its peers, and leads to them."""
+    """Whether the row is shown outside its array, so that Enter opens the array in the view of disks."""
     inset: int = 0
-    """Cells before its name that show what it is a part of; fewer where the name needs them."""
+    """Indentation of the name in cells; reduced if the name needs the room."""
 
     @property
     def opens(self) -> FactSubject | ViewPlace:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         name, members = self.drive.name, self.drive.members
         if self.abroad:
             return ViewPlace("2", (members[0].array if members else "", name))
@@ -56,19 +56,19 @@ class DeviceRow(NamedTuple):
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said of the device."""
+        """Worst severity of the device."""
         return self.drive.severity
 
     @property
     def hot(self) -> Severity | None:
-        """What colours its strip: what is said of the device, or of all members together."""
+        """Severity that colors the heat strip: of the device, or of a convoy of all members."""
         if self.drive.severity is not None:
             return self.drive.severity
         return self.group.convoy if self.group is not None else None
 
 
 def past(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
-    """Return a device's queue, one value per second, the newest last."""
+    """Return a device's queue length, one value per second, the newest last."""
     runs = moments(scene.window)
     if not runs:
         return [None] * width
@@ -76,7 +76,7 @@ def past(scene: Scene, name: str, width: int = PAST) -> list[float | None]:
 
 
 def figure(read: Callable[[DiskActivity], float | None], shown: Callable[[float | None], str]) -> dict[str, Any]:
-    """Return what paints and sorts a column of one number of the activity."""
+    """Return column arguments for a numeric field of the activity."""
 
     def value(item: DeviceRow) -> float | None:
         return None if item.drive.activity is None else read(item.drive.activity)
@@ -172,20 +172,20 @@ FLAG = TableColumn("flag", "FLAG", 9, _flag, keep=10, widest=10)
 
 
 def _ruler(width: int) -> str:
-    """Say which part of the past a strip shows."""
+    """Return the heading of a strip, with its time range."""
     long, short = f"QUEUE, last {width} s", f"QUEUE {width} s"
     title = long if width >= len(long) + 5 else short
     return f"{title:<{width - 3}}now" if width >= len(title) + 5 else title
 
 
 HEAT = TableColumn("pain", _ruler, 30, _heat, lambda i: i.drive.urgency, widest=PAST, comfort=PAST)
-"""The last minute in shades, on the scale of the array."""
+"""Last minute as a heat strip, on the scale of the array."""
 SPARK = TableColumn("pain", _ruler, 10, _spark, lambda i: i.drive.urgency, keep=5, widest=PAST, comfort=30)
-"""The last minute as a line, on the device's own scale."""
+"""Last minute as a sparkline, on the device's own scale."""
 
 
 def row(key: Hashable, item: DeviceRow) -> Row:
-    """Return a device's row; what a filter looks in is put together only if there is a filter."""
+    """Return a device's row; its search text is built only if there is a filter."""
     return Row(key, item, None, partial(_searchable, item.drive))
 
 

@@ -1,4 +1,4 @@
-"""Disks: members under their arrays, beside each other in one scale."""
+"""Disks: members grouped by array or pool, drawn on one scale per group."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ _COLUMNS = (
 
 
 class ArrayHeading(Struct, frozen=True):
-    """An array's heading."""
+    """Heading row of an array."""
 
     group: ArrayState
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said of the array."""
+        """Worst severity of the array."""
         return self.group.severity
 
     @property
@@ -73,51 +73,51 @@ class ArrayHeading(Struct, frozen=True):
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         name = self.group.array.array
         rebuilds = ((Rebuild, (r.array, r.operation)) for r in self.group.rebuilds)
         return FactSubject(name, ((Array, name), *rebuilds, (DiskActivity, name), (BlockDevice, name)))
 
 
 class PoolHeading(Struct, frozen=True):
-    """A pool's heading."""
+    """Heading row of a pool."""
 
     tree: PoolTree
     drive: DriveState | None = None
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said of the pool."""
+        """Worst severity of the pool."""
         return self.tree.severity
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         name = self.tree.name
         rebuilds = ((Rebuild, (r.array, r.operation)) for r in self.tree.rebuilds)
         return FactSubject(name, ((PoolState, name), (Pool, name), *rebuilds, (VdevLoad, (name, name))))
 
 
 class VdevRow(Struct, frozen=True):
-    """An inner vdev, or a spare that is no device."""
+    """An inner vdev, or a spare that is not a device."""
 
     line: VdevNode
     drive: DriveState | None = None
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said of it."""
+        """Worst severity of the vdev."""
         return self.line.severity
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         vdev = self.line.vdev
         return FactSubject(vdev.vdev, ((Vdev, (vdev.pool, vdev.vdev)), (VdevLoad, (vdev.pool, vdev.vdev))))
 
 
 class Disks(View):
-    """Arrays and pools with their members, then all other devices; below, what is known of the one under the cursor."""
+    """Arrays and pools with their members, then all other devices; below, details of the device under the cursor."""
 
     families = (Array, BlockDevice, BlockLink, Disk, DiskActivity, Member, Pool, PoolState, Rebuild, Vdev, VdevLoad)
 
@@ -129,13 +129,13 @@ class Disks(View):
         yield self.detail
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         self.main.put(_rows(scene), scene.palette, _note(scene))
         self._show_detail()
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
-        """Show what is under the cursor."""
+        """Show details of the row under the cursor."""
         event.stop()
         self._show_detail()
 
@@ -197,7 +197,7 @@ def _rows(scene: Scene) -> list[Row]:
 
 
 def _scale(scene: Scene, group: str, names: Sequence[str]) -> float:
-    """Return the end of the scale of some devices' strips; `group` names them."""
+    """Return the top of the scale for the strips of these devices; `group` identifies them."""
     return heat_top(*queue_extent(scene.window, group, names))
 
 
@@ -246,7 +246,7 @@ def _inset(line: VdevNode) -> int:
 
 @lru_cache(maxsize=8)
 def _before_names(width: int) -> int:
-    """Return how many cells of a row of this width stand before a device's name."""
+    """Return the number of cells before a device's name in a row of this width."""
     return SLOT.width + 1 if any(column is SLOT for column, _ in fitted(_COLUMNS, width)) else 0
 
 

@@ -1,4 +1,4 @@
-"""Fabric: HBAs, expanders, slots and disks as a tree; what their links carry, what moves, and what is damaged."""
+"""Fabric: tree of HBAs, expanders, slots and disks with link capacity, throughput and link errors."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
 class FabricRow(NamedTuple):
-    """A row of the tree. A named tuple: thousands may be made every second."""
+    """A row of the tree. A named tuple, because thousands can be created every second."""
 
     node: FabricNode
     fabric: FabricState
@@ -43,12 +43,12 @@ class FabricRow(NamedTuple):
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said of it and of all below."""
+        """Worst severity of the node and of everything below it."""
         return self.fabric.worst.get(self.node.key)
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         return FactSubject(self.node.name, tuple(_readings(self.node)))
 
 
@@ -92,7 +92,7 @@ def _place(item: FabricRow, _: int) -> Cell:
 
 
 def bay_of(node: FabricNode) -> int | None:
-    """Return the number of the bay that a disk sits in, None where nobody says."""
+    """Return the number of a disk's bay, None if unknown."""
     told = [row.bay for row in (node.path, node.device) if row is not None and row.bay is not None]
     return told[0] if told else None
 
@@ -134,7 +134,7 @@ def _errors(item: FabricRow, count: int | None) -> Cell:
 
 
 def _part(item: FabricRow, _: int) -> Cell:
-    """Say what a disk is part of; of an HBA, what its disks could move of what its links carry."""
+    """Return what a disk is part of; for an HBA, the possible throughput of its disks relative to its links."""
     palette = item.scene.palette
     if item.node.kind == "hba":
         load = item.fabric.loads.get(item.node.name)
@@ -177,7 +177,7 @@ _COLUMNS = (
 
 
 class FabricView(View):
-    """The tree; beside or below it what is known of the row under the cursor; on a large screen HBAs' budgets above."""
+    """Tree with details of the row under the cursor beside or below it; on a large screen, HBA budgets above."""
 
     families = (DiskPath, Hba, SasDevice, SasPhy, SasPhyActivity, SasPort)
 
@@ -194,7 +194,7 @@ class FabricView(View):
             yield self.detail
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         limits = HBA_OVERSUBSCRIBED.limits(scene.session.diagnosis.configured.get(HBA_OVERSUBSCRIBED.id))
         self.shown = fabric(self.known, scene.window, scene.in_force, limits)
         roots = branches(self.shown.tree.roots, self.shown, scene)
@@ -211,13 +211,13 @@ class FabricView(View):
         self._show_chosen()
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
-        """Show what is under the cursor."""
+        """Show details of the row under the cursor."""
         event.stop()
         if event.pane is self.main:
             self._show_chosen()
 
     def _wide(self) -> int:
-        """Return the cells of a line of the detail, also before it is laid out."""
+        """Return the width of the detail pane in cells, even before layout."""
         width = self.app.size.width
         return width if width < 160 else max(width * 2 // 5 - 2, 40)
 
@@ -254,7 +254,7 @@ def branches(nodes: Sequence[FabricNode], shown: FabricState, scene: Scene) -> l
 
 
 def _size(node: FabricNode) -> tuple[int, int]:
-    """Return how many nodes are below, and how many of them directly and with nothing below."""
+    """Return the number of nodes below, and the number of direct children that are leaves."""
     return sum(1 + _size(part)[0] for part in node.below), sum(not part.below for part in node.below)
 
 
@@ -288,7 +288,7 @@ def _note(shown: FabricState, scene: Scene) -> str:
 
 
 def _nothing(scene: Scene) -> str:
-    """Say why there is no tree."""
+    """Return why there is no tree."""
     for name in ("hba", "sas"):
         run = scene.now.runs.get(name)
         if run is not None and run.outcome in BAD:

@@ -1,4 +1,4 @@
-"""What is known of one node of the fabric: its links, phys, budget, what it is part of, and what is said of it."""
+"""Details of one fabric node: links, phys, budget, membership and findings."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pair
 from sdstop.tui.widgets.pane import Row, words
 
 _SHORT = ("invalid", "disparity", "sync lost", "resets")
-"""Names of the counters, in their order."""
+"""Short names of the counters, in the order of COUNTERS."""
 
 
 def gigabits(bytes_per_second: int | None) -> str:
-    """Return the rate of a SAS link by its name: `12G`, `22.5G`; "" where it is not known."""
+    """Return the nominal rate of a SAS link, such as `12G` or `22.5G`; "" if unknown."""
     if bytes_per_second is None:
         return ""
     bits = bytes_per_second * 10 if bytes_per_second <= 1.2e9 else bytes_per_second * 8 * 150 / 128
@@ -33,13 +33,13 @@ def gigabits(bytes_per_second: int | None) -> str:
 
 
 def lanes(speed: float | None, width: int | None) -> str:
-    """Return a PCI Express link: `8G x8`, "" where nothing is known of it."""
+    """Return a PCI Express link such as `8G x8`; "" if unknown."""
     shown = [f"{speed / 1e9:g}G" if speed is not None else "", f"x{width}" if width is not None else ""]
     return " ".join(word for word in shown if word)
 
 
 def linked(node: FabricNode) -> tuple[str, str]:
-    """Return what leads to a node, now and at most: `8G x8` of PCI Express, `12G x4` of SAS."""
+    """Return the current and the maximum link of a node: `8G x8` for PCI Express, `12G x4` for SAS."""
     if node.hba is not None:
         return lanes(node.hba.speed, node.hba.width), lanes(*possible(node.hba))
     if not node.phys:
@@ -53,14 +53,14 @@ def linked(node: FabricNode) -> tuple[str, str]:
 
 
 def possible(hba: Hba) -> tuple[float | None, int | None]:
-    """Return the speed and lanes that both ends of an HBA's link can, of one end where the other does not say."""
+    """Return the speed and lanes supported by both ends of an HBA's link, or by the one end that reports them."""
     speeds = [value for value in (hba.max_speed, hba.port_max_speed) if value is not None]
     widths = [value for value in (hba.max_width, hba.port_max_width) if value is not None]
     return min(speeds, default=None), min(widths, default=None)
 
 
 def made(node: FabricNode, scene: Scene) -> list[str]:
-    """Return the words that say what a node is."""
+    """Return the words that describe a node, such as vendor, model or driver."""
     word = scene.palette.word
     if node.kind == "disk":
         drive = scene.drives().get(node.name)
@@ -79,7 +79,7 @@ def made(node: FabricNode, scene: Scene) -> list[str]:
 
 
 def fabric_node_rows(node: FabricNode, shown: FabricState, scene: Scene, width: int) -> list[Row]:
-    """Return the lines about a node: what is said of it, what it is, its links, budget and phys."""
+    """Return the rows about a node: findings, description, links, budget and phys."""
     palette = scene.palette
     found = [*_entries(node, scene, width)]
     facts: list[tuple[str, Sequence[str]]] = [("is", _is(node, scene)), ("link", _link(node, scene))]
@@ -96,7 +96,7 @@ def _line(name: str, facts: Sequence[str], palette: Palette) -> Line:
 
 
 def _entries(node: FabricNode, scene: Scene, width: int) -> Iterator[Row]:
-    """Yield what is said of a node; of one that has others below, of them too."""
+    """Yield the findings about a node and about all nodes below it."""
     names = set(node.names)
     todo = list(node.below)
     while todo:
@@ -195,7 +195,7 @@ def _part(node: FabricNode, scene: Scene) -> list[str]:
 
 
 def _phys(node: FabricNode, shown: FabricState, scene: Scene) -> Iterator[Row]:
-    """Yield a line for each phy that leads to it, and for those of an expander's own that are not as they should."""
+    """Yield a row for each phy that leads to the node, and for each degraded phy of an expander."""
     own = list(node.phys)
     listed = own + [phy for phy in node.owned if phy not in own and _telling(phy, scene)]
     ends = {phy.phy: part for part in node.below for phy in part.phys}
@@ -241,7 +241,7 @@ def _style(phy: SasPhy, scene: Scene) -> Style:
 
 
 def _counts(phy: SasPhy, shown: FabricState, scene: Scene) -> Line:
-    """Return the counters that are not 0, each with what is new since the reading before."""
+    """Return the nonzero counters, each with its increase since the previous sample."""
     fresh = shown.fresh.get(phy.phy)
     known = {name: value for name in COUNTERS if (value := getattr(phy, name)) is not None}
     if not any(known.values()):

@@ -1,4 +1,4 @@
-"""The table of findings, as Overview and the view of all findings have it."""
+"""Table of findings, shared by the overview and the view of all findings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 class FindingRow(Struct, frozen=True):
-    """An entry at a moment; `follows` if another one above it is its cause."""
+    """An entry at a moment; `follows` is set if its cause is listed above it."""
 
     entry: FindingEntry
     scene: Scene
@@ -25,7 +25,7 @@ class FindingRow(Struct, frozen=True):
 
     @property
     def opens(self) -> FindingEntry:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         return self.entry
 
 
@@ -58,7 +58,7 @@ def _figures(item: FindingRow, _: int) -> Cell:
 
 
 _BELOW = "  "
-"""Before the name of what another finding explains."""
+"""Indentation of a subject that is explained by another finding."""
 
 
 def _rank(item: FindingRow) -> int:
@@ -76,20 +76,20 @@ COLUMNS = (
 
 
 def entry_row(entry: FindingEntry, scene: Scene, *, follows: bool = False) -> Row:
-    """Return an entry's row; `follows` if another one above it is its cause."""
+    """Return an entry's row; `follows` is set if its cause is listed above it."""
     search = f"{entry.subject} {entry.summary} {entry.severity or 'unknown'}"
     return Row(entry.key, FindingRow(entry, scene, follows), None, search)
 
 
 def cut(item: FindingRow, table: LineTable) -> bool:
-    """Whether a row of the table has no room for all that it says."""
+    """Return whether the subject or the summary of a row does not fit its column."""
     room = {column.name: size for column, size in table.fitted(table.size.width)}
     entry = item.entry
     return any(len(said) > room[name] for name, said in (("subject", entry.subject), ("finding", entry.summary)))
 
 
 def told_rows(item: FindingRow | None, width: int, most: int) -> list[Row]:
-    """Return what a row of the table says, whole, in at most so many lines below an empty one."""
+    """Return the full text of a row of the table, in at most `most` lines below an empty one."""
     if item is None:
         return []
     word = item.scene.palette.word
@@ -101,17 +101,17 @@ def told_rows(item: FindingRow | None, width: int, most: int) -> list[Row]:
 
 
 def heading(title: str, count: int | None = None) -> Row:
-    """Return a line above some rows."""
+    """Return a heading row, with the number of rows below it if given."""
     return words(text((title, STRONG), (f"  {count}" if count is not None else "", FAINT)))
 
 
 def note_row(note: str, scene: Scene) -> Row:
-    """Return a line that says why there is nothing."""
+    """Return a row that explains why a table is empty."""
     return words(text((scene.palette.word(note, 300), FAINT)))
 
 
 def entry_rows(entries: Sequence[FindingEntry], scene: Scene) -> list[Row]:
-    """Return the rows of some entries, findings in force below their cause."""
+    """Return the rows of entries; active findings listed below their cause are marked."""
     findings = [entry.finding for entry in entries if entry.finding is not None and entry.until is None]
     below = {findings[led.place].id for led in by_cause(findings) if led.follows}
     return [entry_row(entry, scene, follows=entry.key in below) for entry in entries]

@@ -1,4 +1,4 @@
-"""Findings: in force, what could not be seen, what has ended, and what was looked at and found good."""
+"""Findings: active, unknown, ended and ruled out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdstop.tui.widgets.table import LineTable
 
 
 class Findings(View):
-    """One long list."""
+    """All findings in one list."""
 
     def compose(self) -> ComposeResult:
         """Lay out the list."""
@@ -24,7 +24,7 @@ class Findings(View):
         yield self.told
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         rows: list[Row] = []
         in_force = scene.findings()
@@ -47,7 +47,7 @@ class Findings(View):
         self._tell()
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
-        """Tell what is under the cursor."""
+        """Show the full text of the row under the cursor."""
         event.stop()
         self._tell()
 
@@ -59,7 +59,7 @@ class Findings(View):
 
 
 _MOST = 3
-"""Lines in which what is under the cursor is told; the style sheet has room for them."""
+"""Maximum lines for the full text of the row under the cursor; must match the style sheet."""
 
 
 def _good(ruled_out: RuledOut, scene: Scene) -> Line:

@@ -1,4 +1,4 @@
-"""Gauges of the node: each processor, memory, load, and what is stalled."""
+"""Gauges of the node: processors, memory, load and pressure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdstop.tui.views.vitals import memory_used, node
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, pairs, text
 
 _CPU = 22
-"""Cells of one processor."""
+"""Cells per processor."""
 _CPU_LINES = 8
 
 

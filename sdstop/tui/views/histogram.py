@@ -1,4 +1,4 @@
-"""Request sizes as bars, with the cache's block and what frames of AoE cut long requests into marked."""
+"""Histogram of request sizes that marks the cache's block size and the pieces of requests split into AoE frames."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, text
 from sdstop.tui.widgets.pane import Row, words
 
 _WIDEST = 48
-"""Cells of a bar."""
+"""Maximum cells of a bar."""
 _BESIDE = 27
-"""Cells of a size, a share and a count."""
+"""Cells taken by a size, a share and a count."""
 
 
 def histogram_title(sizes: SizeHistogram, palette: Palette) -> str:
-    """Return whose requests they are."""
+    """Return the title of the pane, which names the device or devices."""
     if sizes.counter == "flashcache":
         return "Request sizes, all flashcaches together"
     return f"Request sizes of {palette.word(sizes.device or 'all devices', 40)}"
 
 
 def histogram_note(sizes: SizeHistogram, since: float) -> str:
-    """Return when they came; `since`: where they are only those that came since frames carry other payloads, or 0."""
+    """Return the time range of the requests; `since` is nonzero if only those after a payload change are counted."""
     if sizes.seconds is None:
         return "totals: none came of late" if sizes.idle else "totals since the counter began"
     whole = sizes.seconds > PAST - 1
@@ -76,9 +76,9 @@ def _seen(b: SizeBin, total: int) -> float:
 
 
 def _ticks(bins: Sequence[SizeBin], framings: Sequence[Framing]) -> list[float | None]:
-    """Return which share each range would have if all requests were pieces of long ones; None where it would none.
+    """Return the share of each range if all requests were pieces of split long ones; None for ranges without pieces.
 
-    What an initiator's frames become is seen at the target alone.
+    The pieces made from the frames of an initiator are visible only at the target.
     """
     if len(framings) != 1 or not framings[0].here:
         return [None] * len(bins)
@@ -87,7 +87,7 @@ def _ticks(bins: Sequence[SizeBin], framings: Sequence[Framing]) -> list[float |
 
 
 def _bar(share: float, tick: float | None, room: int, style: Style, palette: Palette) -> Iterator[tuple[str, Style]]:
-    """Yield a bar with a tick on it."""
+    """Yield the parts of a bar with a tick at `tick`, if given."""
     shown, rest = bar(share, room, ascii=palette.ascii)
     at = room if tick is None else min(round(tick * room), room - 1)
     drawn = ((shown, style), (rest, FAINT))
@@ -134,7 +134,7 @@ def _label(b: SizeBin, sizes: SizeHistogram, palette: Palette) -> str:
 
 
 def _size(value: int) -> str:
-    """Return a size so that it is told from its neighbours: 3584, but 64K."""
+    """Return a size that stays distinct from neighboring sizes: 3584, but 64K."""
     return str(value) if value < 10_000 or value % 1024 else bytes_(value)
 
 

@@ -1,4 +1,4 @@
-"""Host: processors, memory modules and NUMA nodes, who does the I/O, and how every source of evidence fares."""
+"""Host: processors, memory modules, NUMA nodes, top I/O processes and the status of all sources."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import LineTable
 
 PAGES = ("Load", "Hardware", "Sources")
-"""Pages of a screen that has no room for all."""
+"""Pages of a screen that is too small to show all panes."""
 _FEWEST = 8
-"""Lines of a table that are worth to be shown."""
+"""Minimum useful number of lines for a table."""
 
 
 class HostView(View):
-    """Two columns where there is room for them, else one of three pages, turned by the view's key."""
+    """Two columns on a wide screen, or else one of three pages, turned by the view's key."""
 
     families = (CpuActivity, Dimm, InterfaceNode, MemorySocket, Node, NumaActivity, NumaNode, Pressure)
 
@@ -56,14 +56,14 @@ class HostView(View):
                 yield self.sources
 
     def turn(self) -> None:
-        """Turn to the next page, or from pane to pane where all of them are seen."""
+        """Show the next page, or focus the next pane if all panes are visible."""
         self.page = (self.page + 1) % len(PAGES)
         if self.scene is not None:
             self.show(self.scene)
         self.screen.set_focus(self.main)
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         width, height = self.app.size.width, self.app.size.height - 3
         wide = width >= 160
@@ -83,7 +83,7 @@ class HostView(View):
         self.pages.put([Row(line=lambda _: self._tabs(scene))], scene.palette)
 
     def _arrange(self, scene: Scene, wanted: Sequence[int], height: int, *, wide: bool) -> Pane:
-        """Share out the lines; return the pane that has the keys."""
+        """Distribute the lines among the panes; return the pane to focus."""
         gauges, modules, nodes, processes = wanted
         known = any(scene.rows(family)[0] for family in (Dimm, NumaNode))
         left = gauges + modules + nodes

@@ -1,4 +1,4 @@
-"""What a cache did over the last minute: requests that hit, missed and went past it, stacked; what is dirty."""
+"""Cache activity of the last minute: stacked shares of hits, misses and bypassed requests, and dirty data."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from sdstop.tui.widgets.pane import Row, words
 from sdstop.tui.widgets.strip import Sample, cells, spark
 
 _AXIS = 6
-"""Cells before a chart."""
+"""Cells to the left of a chart."""
 _LEGEND = 27
-"""Cells beside it."""
+"""Cells of the legend beside a chart."""
 HIGHEST = 20
-"""Lines of a stack at most."""
+"""Maximum lines of a stacked chart."""
 _NAMES = ("hit", "miss", "bypass")
 
 
 def styles(cached: CacheRow) -> tuple[Style, Style, Style]:
-    """Return how hits, misses and bypassed requests are drawn; what is wrong stands in its colour."""
+    """Return the styles of hits, misses and bypassed requests; a fault is drawn in the color of its severity."""
     wrong = cached.bypassed
     return FAINT, FAINT, FAINT if wrong is None else cached.scene.palette.severity(wrong)
 
 
 def mixed(parts: RequestSplit | None, width: int, cached: CacheRow) -> Line:
-    """Return one bar of hits, misses and what went past."""
+    """Return one bar of hits, misses and bypassed requests."""
     if parts is None:
         return ()
     glyphs = layers(ascii=cached.scene.palette.ascii)
@@ -44,7 +44,7 @@ def mixed(parts: RequestSplit | None, width: int, cached: CacheRow) -> Line:
 
 
 def mixture_rows(cached: CacheRow, width: int, height: int) -> list[Row]:
-    """Return the lines of a pane: facts where there is room, the stack with its legend, dirty data, what came."""
+    """Return the rows of the pane: facts if there is room, stacked chart with legend, dirty data, incoming requests."""
     seconds = chart_width(width)
     tail = [_strip(title, cached, seconds, read, shown) for title, read, shown in _TAIL]
     lead = [_facts(cached)] if height >= 9 else []
@@ -55,7 +55,7 @@ def mixture_rows(cached: CacheRow, width: int, height: int) -> list[Row]:
 
 
 def mixture_title(cached: CacheRow) -> str:
-    """Return the cache's name, how it caches and in which blocks."""
+    """Return the cache's name, mode and block size."""
     cache, word = cached.cache, cached.scene.palette.word
     facts = [word(f, 40) for f in (cache.cache, cache.mode) if f]
     if cache.block_size:
@@ -64,7 +64,7 @@ def mixture_title(cached: CacheRow) -> str:
 
 
 def chart_width(width: int) -> int:
-    """Return how many seconds a chart shows in a pane of this width."""
+    """Return the number of seconds that a chart shows in a pane of this width."""
     return max(min(width - _AXIS - _LEGEND - 3, PAST), 8)
 
 
@@ -83,7 +83,7 @@ def _facts(cached: CacheRow) -> Line:
 
 
 def _stack(cached: CacheRow, seconds: int, height: int, width: int) -> list[Line]:
-    """Return the highest line first, each with its part of the legend."""
+    """Return the lines of the stacked chart, the highest first, each with its part of the legend."""
     columns = _columns(cached, seconds, height)
     glyphs, painted = layers(ascii=cached.scene.palette.ascii), styles(cached)
     legend = _legend(cached, height)
@@ -105,7 +105,7 @@ def _stack(cached: CacheRow, seconds: int, height: int, width: int) -> list[Line
 
 
 def _columns(cached: CacheRow, seconds: int, height: int) -> list[list[int]]:
-    """Return for each second which part stands at which height, the lowest first; nothing where none is known."""
+    """Return the layers of each second from bottom to top; an empty list if unknown."""
     runs = past_rows(cached.scene.window, CacheActivity, cached.key)
     if not runs:
         return [[] for _ in range(seconds)]
@@ -120,7 +120,7 @@ def _columns(cached: CacheRow, seconds: int, height: int) -> list[list[int]]:
 
 
 def _legend(cached: CacheRow, height: int) -> list[Line]:
-    """Return what the shades mean, and how much it is now; the highest part first, then what else there is room for."""
+    """Return the legend: each shade with its current value, the highest part first, then further values that fit."""
     palette, did = cached.scene.palette, cached.activity
     parts = split(did) if did is not None else None
     flows = (did.hits, did.misses, did.bypassed) if did is not None else (None,) * 3

@@ -1,4 +1,4 @@
-"""A picture of the node's memory: sockets, their channels, and the slots of each, filled or empty."""
+"""Diagram of the node's memory: sockets, their channels, and filled or empty slots."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sdstop.tui.widgets.palette import FAINT, PLAIN, STRONG, Line, Palette, pair
 from sdstop.tui.widgets.pane import Row, words
 
 _LEAST = 2
-"""Sockets that stand beside each other at least, if the words of a slot can be cut for it."""
+"""Minimum number of sockets side by side, if shortening the text of the slots allows it."""
 _GAP = 2
 _SLOTS = ("▆▆", "░░"), ("##", "..")
-"""A slot with a module, and an empty one."""
+"""Glyphs of a filled and of an empty slot."""
 _NAME = 11
-"""Cells of a slot's name, where its channel is not known."""
+"""Cells of a slot's name, used if its channel is unknown."""
 
 
 class Bank(Struct, frozen=True):
-    """The slots of a channel, or some whose channel is not known; these are called by their own names."""
+    """The slots of a channel, or a slot with an unknown channel, which is shown by its own name (`named`)."""
 
     channel: str
     slots: tuple[Dimm, ...]
@@ -35,7 +35,7 @@ class Bank(Struct, frozen=True):
 
 
 class Board(Struct, frozen=True):
-    """A socket with its banks; of slots that are `lost` nobody knows the socket."""
+    """A socket with its banks; `lost` if the socket of the slots is unknown."""
 
     socket: MemorySocket | None
     title: str
@@ -44,7 +44,7 @@ class Board(Struct, frozen=True):
 
 
 def boards(scene: Scene) -> list[Board]:
-    """Return the sockets in order, then the slots of which nobody knows the socket."""
+    """Return the sockets in order, then the slots with an unknown socket."""
     slots: dict[str | None, list[Dimm]] = {}
     for dimm in scene.rows(Dimm)[0].values():
         slots.setdefault(dimm.socket, []).append(dimm)
@@ -57,7 +57,7 @@ def boards(scene: Scene) -> list[Board]:
 
 
 def banks(slots: Sequence[Dimm]) -> tuple[Bank, ...]:
-    """Return slots by channel; where that of one is not known, none is believed."""
+    """Return slots by channel; if the channel of any slot is unknown, ignore all channels."""
     if any(slot.channel is None for slot in slots):
         return tuple(Bank("", (slot,), named=True) for slot in slots)
     channels: dict[str, list[Dimm]] = {}
@@ -67,7 +67,7 @@ def banks(slots: Sequence[Dimm]) -> tuple[Bank, ...]:
 
 
 def module_rows(scene: Scene, width: int) -> tuple[list[Row], str]:
-    """Return the lines of the picture for a width, and a note on all modules together."""
+    """Return the rows of the diagram for a width, and a note on all modules together."""
     found = boards(scene)
     if not any(board.banks or board.socket for board in found):
         return [words(text((f" {_nothing(scene)}", FAINT)))], ""
@@ -83,7 +83,7 @@ def module_rows(scene: Scene, width: int) -> tuple[list[Row], str]:
 
 
 def _fit(found: Sequence[Board], width: int) -> tuple[int, int]:
-    """Return how much is said of each slot (2 all, 0 its size) and how many sockets stand beside each other."""
+    """Return the level of detail of a slot (2: everything, 0: size only) and the number of sockets side by side."""
     wanted = min(len(found), _LEAST)
     across = 1
     for detail in (2, 1, 0):
@@ -100,7 +100,7 @@ def _bank_width(bank: Bank, detail: int) -> int:
 
 
 def _width(detail: int) -> int:
-    """Return the cells of a slot: its picture, size, speed and ranks."""
+    """Return the width of a slot in cells at a level of detail: glyphs, size, speed and ranks."""
     return (7, 12, 15)[detail]
 
 
@@ -147,7 +147,7 @@ def _label(bank: Bank, palette: Palette) -> str:
 
 
 def _model(cpu: str) -> str:
-    """Return a processor's name without what every name has."""
+    """Return a processor's name without generic parts such as `(R)` and `CPU`."""
     for noise in ("(R)", "(TM)", "(r)", "(tm)", " CPU", " Processor", "Intel ", "AMD "):
         cpu = cpu.replace(noise, "")
     return " ".join(cpu.partition("@")[0].split())
@@ -185,7 +185,7 @@ def _slot(slot: Dimm, detail: int, severity: Severity | None, palette: Palette) 
 
 
 def _beside(drawn: Sequence[Drawn], width: int) -> list[Row]:
-    """Return lines of several sockets beside each other; each leads to what all of them have in it."""
+    """Return the rows of several sockets side by side; each opens the facts of all sockets in its row."""
     found = []
     for at in range(max(len(lines) for lines, _ in drawn)):
         parts: list[Segment] = [Segment(" ", PLAIN)]
@@ -215,7 +215,7 @@ def _note(scene: Scene) -> str:
 
 
 def _speed(slot: Dimm) -> str | None:
-    """Return at what a module runs, and what it could where that is more."""
+    """Return the configured speed of a module, and its rated speed if that is higher."""
     if slot.configured is None or slot.speed is None or slot.configured >= slot.speed:
         return number(slot.configured if slot.configured is not None else slot.speed)
     return f"{slot.configured} of {slot.speed}"

@@ -1,4 +1,4 @@
-"""Network: interfaces as they are built upon each other, how full and how clean they are; what the IP stack learnt."""
+"""Network: hierarchy of interfaces with utilization and errors; TCP statistics and path MTUs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 
 class InterfaceRow(Struct, frozen=True):
-    """An interface at a moment, `lead` draws what it hangs on."""
+    """An interface at a moment; `lead` draws its position in the tree."""
 
     name: str
     lead: str
@@ -38,7 +38,7 @@ class InterfaceRow(Struct, frozen=True):
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         return FactSubject(self.name, tuple((f, self.name) for f in (InterfaceActivity, Interface, Bond, Traffic)))
 
 
@@ -90,7 +90,7 @@ def _activity(field: str, shown: Callable[[float | None], str]) -> dict[str, Any
 
 
 def _per_second(*fields: str) -> dict[str, Any]:
-    """Return what paints a rate that is bad as such."""
+    """Return column arguments for a rate of errors or drops, colored by severity if nonzero."""
 
     def value(item: InterfaceRow) -> float | None:
         return sum(getattr(item.activity, field) for field in fields) if item.activity is not None else None
@@ -108,7 +108,7 @@ def _per_second(*fields: str) -> dict[str, Any]:
 
 
 def _counted(*fields: str) -> dict[str, Any]:
-    """Return what paints a count since boot."""
+    """Return column arguments for a count since boot."""
 
     def value(item: InterfaceRow) -> int | None:
         known = [getattr(item.interface, f) for f in fields] if item.interface is not None else []
@@ -160,7 +160,7 @@ class Network(View):
         yield self.stack
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         listed = _ports(scene)
         self.main.put(
             listed or [note_row(_nothing(scene, "interfaces", "interfaces"), scene)], scene.palette, "counts since boot"
@@ -170,7 +170,7 @@ class Network(View):
 
 
 def _nothing(scene: Scene, collector: str, what: str) -> str:
-    """Say why nothing is shown."""
+    """Return why nothing is shown."""
     run = scene.now.runs.get(collector)
     if run is None:
         return f"{what}: not known yet"
@@ -200,7 +200,7 @@ def _ports(scene: Scene) -> list[Row]:
 
 
 def tree(scene: Scene) -> Iterator[tuple[str, str]]:
-    """Yield every interface once, below what is built upon it: a bridge, its bond, the bond's slaves."""
+    """Yield every interface once, below the one built on it: a bridge, its bond, the bond's slaves."""
     names = sorted({*map(str, scene.rows(Interface)[0]), *map(str, scene.rows(InterfaceActivity)[0])}, key=natural)
     lowers: dict[str, list[str]] = {}
     carried: set[str] = set()

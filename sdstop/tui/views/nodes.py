@@ -1,4 +1,4 @@
-"""NUMA nodes against devices: which HBAs, network cards and NVMe drives are near which, and how busy each node is."""
+"""NUMA nodes: their HBAs, network cards and NVMe drives, and their utilization."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.table import Cell, TableColumn
 
 _MOST_CPUS = 1 << 14
-"""Processors of a list that are believed."""
+"""Maximum number of processors accepted from a list."""
 
 
 class NumaRow(Struct, frozen=True, kw_only=True):
-    """A node and what is near to it; `node` None: what the firmware does not place, or places at an unknown node."""
+    """A NUMA node and its devices; `node` is None for devices with no node or an unknown node."""
 
     name: str
     scene: Scene
@@ -43,19 +43,19 @@ class NumaRow(Struct, frozen=True, kw_only=True):
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said of the node."""
+        """Worst severity of the node."""
         return self.scene.worst().get(self.name)
 
     @property
     def used(self) -> float | None:
-        """Share of the node's memory that something uses, caches included."""
+        """Share of the node's memory in use, including caches."""
         if self.node is None or not self.node.memory or self.node.free is None:
             return None
         return 1 - self.node.free / self.node.memory
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         parts: list[tuple[type[Reading], str]] = []
         if self.node is not None:
             parts += [(NumaNode, self.name), (NumaActivity, self.name)]
@@ -65,7 +65,7 @@ class NumaRow(Struct, frozen=True, kw_only=True):
 
 
 def cpus(said: str | None) -> list[int] | None:
-    """Return the processors of `0-7,16-23`, None of what is no such list."""
+    """Return the processors of a list such as `0-7,16-23`, None if it is not a valid list."""
     found: list[int] = []
     for part in (said or "").split(",") if said else ():
         first, dash, last = part.strip().partition("-")
@@ -78,7 +78,7 @@ def cpus(said: str | None) -> list[int] | None:
 
 
 def numa_rows(scene: Scene) -> list[NumaRow]:
-    """Return the nodes by number; last, where there is any, what is near no known one."""
+    """Return the nodes by number, followed by the devices without a known node, if any."""
     nodes = {row.number: row for row in scene.rows(NumaNode)[0].values()}
     activities, _ = scene.rows(NumaActivity)
     busy = scene.rows(CpuActivity)[0]
@@ -133,7 +133,7 @@ def _figure(read: Callable[[NumaRow], float | None], shown: Callable[[float | No
 def _listed(
     names: Callable[[NumaRow], Iterator[str]], brief: Callable[[NumaRow], str]
 ) -> Callable[[NumaRow, int], Cell]:
-    """Return what paints names, or how many there are where they do not fit."""
+    """Return a cell function that shows names, or their number if they do not fit."""
 
     def cell(item: NumaRow, width: int) -> Cell:
         said = " ".join(item.scene.palette.word(name, 40) for name in names(item))

@@ -1,4 +1,4 @@
-"""Overview: how the node is, what is wrong with it, which devices are worst, who does the I/O."""
+"""Overview: state of the node, findings, worst devices and top I/O processes."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class ProcessRow(Struct, frozen=True):
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         key = (self.process.pid, self.process.started)
         return FactSubject(self.process.name, ((ProcessActivity, key), (ProcessIo, key)))
 
@@ -82,12 +82,12 @@ PROCESSES = (
 
 
 def hidden_to(scene: Scene) -> str:
-    """Return from whom processes hide: root alone sees all, and in a container not even root."""
+    """Return from whom processes are hidden: only root sees all, and in a container not even root does."""
     return "even from root" if scene.session.origin.privileged else "only root sees them"
 
 
 def process_rows(scene: Scene) -> tuple[list[Row], str]:
-    """Return the rows of who does the I/O, and a note about those that are hidden."""
+    """Return the rows of the top I/O processes, and a note about hidden processes."""
     listed = [
         Row(("process", p.pid, p.started), ProcessRow(p, scene), None, f"{p.name} {p.pid} {p.user} {p.cmdline}")
         for p in busy_processes(scene)
@@ -105,17 +105,17 @@ def process_rows(scene: Scene) -> tuple[list[Row], str]:
 
 
 _MOST = 3
-"""Lines in which a finding is told below the list of them."""
+"""Maximum lines for the full text of a finding below the list."""
 
 
 class Overview(View):
-    """The first view."""
+    """View shown at the start."""
 
     families = (ProcessActivity, ProcessIo, ProcessSummary)
     main: LineTable
 
     def compose(self) -> ComposeResult:
-        """Lay out the panes; the style sheet says which of them a small screen has."""
+        """Lay out the panes; the style sheet selects those shown on a small screen."""
         self.vitals = Pane(id="vitals", cursor=False)
         self.main = LineTable("Findings", COLUMNS, id="findings")
         self.told = Pane(id="told", cursor=False)
@@ -133,7 +133,7 @@ class Overview(View):
                 yield self.processes
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         wide = self.app.size.width >= 160 and self.app.size.height >= 40
         running = [rebuild_row(r, scene, named=True) for r in all_rebuilds(scene)][: 6 if wide else 2]
@@ -163,8 +163,8 @@ class Overview(View):
             rows_.append(note_row(f"{rules} found nothing to look at in this capture (!)", scene))
         self.main.put(rows_, scene.palette)
         height = self.app.size.height
-        # As many lines as the longest of them needs, so that nothing moves when the cursor does; words of a shorter
-        # one may break worse.
+        # Reserve the height of the longest text, so that the layout does not shift with the cursor; a shorter text
+        # may wrap into more lines.
         long = [row.item for row in rows_ if isinstance(row.item, FindingRow) and cut(row.item, self.main)]
         longest = max(long, key=lambda item: len(item.entry.subject) + len(item.entry.summary), default=None)
         needed = len(told_rows(longest, self.app.size.width, _MOST))
@@ -175,7 +175,7 @@ class Overview(View):
         self.main.styles.height = "1fr" if height < 14 else min(len(rows_), (height - 9 - told) // 2) + 2 + (not told)
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
-        """Say why of the finding under the cursor."""
+        """Show the details of the finding under the cursor."""
         event.stop()
         if event.pane is self.main:
             self._show_why()

@@ -1,4 +1,4 @@
-"""Readings: rows of families that no other view shows, in columns as each family declares them."""
+"""Readings: rows of families that no other view shows, in the columns that each family declares."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 _NUMBER, _LONG, _EXACT, _WORD, _WIDEST = 7, 9, 12, 10, 48
-"""Cells of a number, of a time (`1088d 12h`), of a number that is shown in full, of a word, and of the longest text."""
+"""Cells of a number, a duration (`1088d 12h`), an exact number and a word; maximum cells of a text."""
 _FEWEST = 6
-"""Rows of a family that have room below the list of families."""
+"""Minimum rows of a family below the list of families."""
 
 
 class FamilyRow(NamedTuple):
-    """A family at a moment: how many rows it has, which sources bring them and how these fare."""
+    """A family at a moment: the number of its rows, their sources and the state of these."""
 
     declared: Schema
     total: int
@@ -46,7 +46,7 @@ class ReadingRow(NamedTuple):
 
     @property
     def opens(self) -> FactSubject:
-        """Every field of the row, each with its evidence."""
+        """Facts that Enter opens: every field of the row with its evidence."""
         name = " ".join(str(getattr(self.reading, label)) for label in self.declared.labels)
         key = self.declared.key(self.reading)
         return FactSubject(name or self.declared.title, ((self.declared.reading, key),))
@@ -64,7 +64,7 @@ FAMILIES = (
 
 
 def other_families(scene: Scene) -> dict[type[Reading], list[str]]:
-    """Return the families that no view shows, each with the names of the collectors that bring it."""
+    """Return the families that no view shows, each with the names of its collectors."""
     named = {family for entry in VIEWS for family in entry.made_of.families}
     found: dict[type[Reading], list[str]] = {}
     for collector in scene.session.collectors:
@@ -75,7 +75,7 @@ def other_families(scene: Scene) -> dict[type[Reading], list[str]]:
 
 
 def family_rows(scene: Scene) -> list[Row]:
-    """Return a row for each of these families; those that have rows come first."""
+    """Return a row for each family that no view shows; families with rows come first."""
     found = []
     for family, sources in other_families(scene).items():
         known, stale = scene.rows(family)
@@ -90,7 +90,7 @@ def family_rows(scene: Scene) -> list[Row]:
 
 
 def columns_of(declared: Schema, known: Sequence[Reading]) -> tuple[TableColumn, ...]:
-    """Return the columns in which any of the rows says something; the last declared are left out first."""
+    """Return the columns with a value in any row; the last declared are dropped first on a narrow screen."""
     fields = [field for field in declared.columns if any(getattr(row, field.name) is not None for row in known)]
     return tuple(_column(field, len(fields) - at) for at, field in enumerate(fields or declared.columns))
 
@@ -127,7 +127,7 @@ class Readings(View):
             yield self.listed
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         families = family_rows(scene)
         width, height = self.app.size.width, self.app.size.height - 3

@@ -1,4 +1,4 @@
-"""Rebuilds of all kinds in one line each: what, how far, how fast, when it is done, and what is said of it."""
+"""Rebuilds of all kinds, one line each: object, progress, speed, ETA and findings."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from sdstop.tui.widgets.pane import Row
 _BAR, _SHORT = 24, 10
 _NAME, _FEWEST = 30, 12
 _SURE = 0.5
-"""Confidence from which an ETA is told without an `about`."""
+"""Minimum confidence for an ETA without `about`."""
 
 
 def all_rebuilds(scene: Scene) -> list[Rebuild]:
-    """Return every rebuild, by what is rebuilt."""
+    """Return all rebuilds, sorted by array and operation."""
     return sorted(scene.rows(Rebuild)[0].values(), key=lambda row: (row.array, row.operation))
 
 
 def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
-    """Return the row of a rebuild; `named` where it does not stand below what is rebuilt. Enter shows all of it."""
+    """Return the row of a rebuild; `named` includes the name of the array. Enter opens the facts."""
     known = next((k for k in rebuildings(scene.window) if k.rebuild == rebuild), None)
     thing = FactLink(FactSubject(rebuild.array, ((Rebuild, (rebuild.array, rebuild.operation)),)))
     key = ("rebuild", rebuild.array, rebuild.operation)
@@ -36,9 +36,9 @@ def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
 
 
 def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, *, named: bool) -> Line:
-    """Paint it; in a narrow place the bar is short, then amounts and range are left out, then letters of the name.
+    """Paint a rebuild; if narrow, shorten the bar, then omit amounts and range, the rule, and letters of the name.
 
-    When it is done is told last and matters most.
+    The ETA comes last and matters most.
     """
     palette = scene.palette
     said = [f for f in scene.in_force if _about(f, rebuild)]
@@ -82,9 +82,9 @@ def _words(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, *, full: bo
 
 
 def _pace(rebuild: Rebuild, known: Rebuilding | None, *, ranged: bool) -> list[str]:
-    """Return how fast it is and when it will be done, by what was seen; its source's figures only where that is little.
+    """Return speed and ETA from observed progress, or as reported by the source if too little was observed.
 
-    They mislead after a start, and when nothing moves.
+    The source's figures are misleading after a start and while there is no progress.
     """
     seen = known.pace if known is not None else None
     if known is not None and known.stands and known.motion is not None:
@@ -98,7 +98,7 @@ def _pace(rebuild: Rebuild, known: Rebuilding | None, *, ranged: bool) -> list[s
         eta = f"ETA {'' if (seen.confidence or 0.0) >= _SURE else 'about '}{duration(seen.eta)}"
         told.append(eta + (f" ({duration(seen.soonest)} to {duration(seen.latest)})" if ranged else ""))
     elif seen is not None and seen.eta is not None and rebuild.kind != "md":
-        told.append(f"ETA about {duration(seen.eta)}")  # its source's is a mean since the start
+        told.append(f"ETA about {duration(seen.eta)}")  # the source's ETA is a mean since the start
     elif rebuild.remaining is not None:
         told.append(f"{advice(rebuild).teller} says {duration(rebuild.remaining)} left")
     return told

@@ -1,4 +1,4 @@
-"""The table of sources of evidence: how each fares, how long it took, how often it is asked."""
+"""Table of sources of evidence: outcome, duration and sampling interval."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SourceRow(Struct, frozen=True):
 
     @property
     def opens(self) -> FindingEntry:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         bad = self.run.outcome in BAD
         said = f"{self.run.word}: {self.run.reason}" if self.run.reason else self.run.word
         return FindingEntry(f"{'run' if bad else 'source'}:{self.run.collector}", None, said, self.run.collector,
@@ -35,12 +35,13 @@ def _outcome(item: SourceRow, _: int) -> Cell:
     run, palette = item.run, item.scene.palette
     if run.outcome in BAD:
         return text((f"?{run.outcome.value}", palette.severity(None)))
-    unrecorded = not run.recorded and not item.scene.session.origin.live  # live, what nobody recorded is simply absent
+    # In a live session, an unrecorded source is simply absent.
+    unrecorded = not run.recorded and not item.scene.session.origin.live
     return text(("not recorded" if unrecorded else run.word, PLAIN if run.outcome is Outcome.OK else FAINT))
 
 
 def _badness(item: SourceRow) -> int:
-    """Return the place in the order from bad to good."""
+    """Return the position of a run in the order from bad to good."""
     return BAD.index(item.run.outcome) if item.run.outcome in BAD else len(BAD) + (not item.run.partial)
 
 
@@ -64,7 +65,7 @@ SOURCES = (
 
 
 def source_rows(scene: Scene) -> tuple[list[Row], str]:
-    """Return a row for each collector, and how many fare well."""
+    """Return a row for each collector, and a note with the number of collectors per state."""
     paces = {c.name: c.pace for c in scene.session.collectors}
     listed = [
         Row(run.collector, SourceRow(run, scene, paces.get(run.collector, 0.0)), None, f"{run.collector} {run.reason}")

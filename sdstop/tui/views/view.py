@@ -1,4 +1,4 @@
-"""View: what is below the status line; one is shown at a time, and only that one is painted."""
+"""View: the page below the status line and the tabs; only the visible one is painted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sdstop.tui.widgets.pane import Pane
 
 
 class ViewPlace(Struct, frozen=True):
-    """A row of a view, to go to."""
+    """Target of navigation: a view and the key of one of its rows."""
 
     view: str
     key: Any = None
@@ -22,8 +22,8 @@ class ViewPlace(Struct, frozen=True):
 class View(Container):
     """A page of panes.
 
-    `main` is the pane that is focused first; `families` are those whose rows it shows: what no view names has its
-    place in the table of other readings.
+    `main` is the pane that is focused first; `families` are the families whose rows the view shows. Families named by
+    no view appear in the table of other readings.
     """
 
     DEFAULT_CSS = "View { width: 1fr; height: 1fr; }"
@@ -31,7 +31,7 @@ class View(Container):
     main: Pane
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         raise NotImplementedError
 
     def point(self, key: Any) -> None:
@@ -39,4 +39,4 @@ class View(Container):
         self.main.point(key)
 
     def turn(self) -> None:
-        """Do what the view's own key does when it is shown already: nothing, or turn to its next page."""
+        """Handle the view's key while the view is visible: do nothing, or turn to the next page."""

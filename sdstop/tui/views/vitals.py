@@ -1,4 +1,4 @@
-"""The node in a few lines: processors, memory, pressure, and what all disks together do."""
+"""Summary of the node: processors, memory, pressure and the total disk I/O."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.strip import cells, spark
 
 CHART = 5
-"""Lines of a chart."""
+"""Height of a chart in lines."""
 
 
 class Flow(Struct, frozen=True):
-    """Reads or writes out of totals: bytes and requests."""
+    """Accessors for the bytes and requests of reads or writes in disk totals."""
 
     size: Callable[[DiskTotals], float]
     count: Callable[[DiskTotals], float]
@@ -35,35 +35,35 @@ _WRITE = Flow(lambda t: t.write_bytes, lambda t: t.writes)
 
 
 def cpu(scene: Scene) -> CpuActivity | None:
-    """Return what all processors together did."""
+    """Return the activity of all processors together."""
     return scene.rows(CpuActivity)[0].get("all")
 
 
 def node(scene: Scene) -> Node | None:
-    """Return the node's one row."""
+    """Return the node's only row."""
     return next(iter(scene.rows(Node)[0].values()), None)
 
 
 def mark(scene: Scene, family: type[Reading]) -> str:
-    """Return what stands before a family's numbers: `~` where they are stale."""
+    """Return the prefix of a family's numbers: `~` if they are stale."""
     return "~" if scene.rows(family)[1] else " "
 
 
 def memory_used(n: Node | None) -> float | None:
-    """Return the share of memory that could not be had without swapping."""
+    """Return the share of memory that is not available without swapping."""
     if n is None or not n.memory_total or n.memory_available is None:
         return None
     return 1 - n.memory_available / n.memory_total
 
 
 def series(scene: Scene, read: Callable[[DiskTotals], float], width: int) -> list[float | None]:
-    """Return a figure of all disks, one value per second, the newest last."""
+    """Return a total of all disks, one value per second, the newest last."""
     samples = [(ends, seconds, read(total)) for ends, seconds, total in totals(scene.window, scene.in_force)]
     return cells(samples, samples[-1][0], width) if samples else [None] * width
 
 
 def brief_rows(scene: Scene) -> list[Row]:
-    """Return three lines for a small screen."""
+    """Return two rows for a small screen."""
     return [Row(line=lambda width: _node_line(scene, width)), Row(line=lambda width: _io_line(scene, width))]
 
 
@@ -105,7 +105,7 @@ def _uptime(n: Node | None, scene: Scene) -> float | None:
     if n.uptime is not None:
         return n.uptime
     up = scene.now.taken - n.boot_time if n.boot_time else -1.0
-    return up if up >= 0 else None  # the clock was set back: nobody knows
+    return up if up >= 0 else None  # unknown: the clock was set back
 
 
 def _io_line(scene: Scene, width: int) -> Line:
@@ -129,7 +129,7 @@ def _top(values: Sequence[float | None]) -> float:
 
 
 def wide_rows(scene: Scene, scene_width: int) -> list[Row]:
-    """Return the same with charts, for a large screen."""
+    """Return the summary with charts, for a large screen."""
     facts = _facts(scene)
     side = max(map(width_of, facts)) + 4
     room = max(min((scene_width - side - 4) // 2, PAST), 16)

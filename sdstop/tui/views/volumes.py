@@ -1,4 +1,4 @@
-"""Volumes: how much of each limit is used, for how long, and which part of the wait is the limit's own."""
+"""Volumes: used share of each limit, time at the limit, and the part of the wait that the limit causes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from sdstop.tui.widgets.pane import Pane, Row, words
 from sdstop.tui.widgets.table import Cell, LineTable, TableColumn
 
 SOURCES = ("scaleio", "cgroups", "qemu", "rbd", "ceph")
-"""Collectors of volumes and limits."""
+"""Names of the collectors for volumes and limits."""
 
 
 class LimitedVolume(Struct, frozen=True):
-    """A volume with a limit of its, or without any; `longest` is the scale of waits in seconds."""
+    """A volume with one of its limits, or without any; `longest` is the scale of waits in seconds."""
 
     scene: Scene
     name: str
@@ -46,21 +46,21 @@ class LimitedVolume(Struct, frozen=True):
 
     @property
     def iops(self) -> float | None:
-        """Requests a second that passed."""
+        """Completed requests per second."""
         if self.known is not None and self.known.requests is not None:
             return self.known.requests
         return _sum(self.volume, "reads", "writes")
 
     @property
     def bytes(self) -> float | None:
-        """Bytes a second that passed."""
+        """Completed bytes per second."""
         if self.known is not None and self.known.bytes is not None:
             return self.known.bytes
         return _sum(self.volume, "read", "write")
 
     @property
     def iops_share(self) -> float | None:
-        """Share of the limit of requests that was used."""
+        """Used share of the IOPS limit."""
         limit = self.limit
         if limit is None or not limit.iops or self.known is None or self.known.requests is None:
             return None
@@ -68,7 +68,7 @@ class LimitedVolume(Struct, frozen=True):
 
     @property
     def bytes_share(self) -> float | None:
-        """Share of the limit of bytes that was used."""
+        """Used share of the bandwidth limit."""
         limit = self.limit
         if limit is None or not limit.bandwidth or self.known is None or self.known.bytes is None:
             return None
@@ -76,7 +76,7 @@ class LimitedVolume(Struct, frozen=True):
 
     @property
     def shared(self) -> bool:
-        """Whether what is told is of several together, so that the numbers are the most that this one can have."""
+        """Whether the numbers cover several mappings together and are only upper bounds for this one."""
         return self.known is not None and not self.known.certain
 
     @property
@@ -88,7 +88,7 @@ class LimitedVolume(Struct, frozen=True):
 
     @property
     def wait(self) -> float | None:
-        """Mean time of a request in seconds, its limit's part included where that is seen."""
+        """Mean time of a request in seconds, including the limit's part if known."""
         if self.known is not None and self.known.wait is not None:
             return self.known.wait
         if self.known is not None and self.known.disk_wait is not None:
@@ -97,7 +97,7 @@ class LimitedVolume(Struct, frozen=True):
 
     @property
     def urgency(self) -> tuple[int, float, float, float]:
-        """What the worst is first by: what is said of it, time at the limit, wait of the limit's own, share used."""
+        """Sort key, worst first: severity, time at the limit, wait caused by the limit, used share."""
         rank = -1 if self.severity is None else self.severity.rank
         own = self.known.limit_wait if self.known is not None else None
         share = max(self.iops_share or 0.0, self.bytes_share or 0.0)
@@ -106,7 +106,7 @@ class LimitedVolume(Struct, frozen=True):
 
     @property
     def opens(self) -> FactSubject:
-        """What a choice of the row leads to."""
+        """Target that Enter opens for this row."""
         parts: list[tuple[type[Reading], Hashable]] = []
         if self.limit is not None:
             key = (self.limit.volume, self.limit.owner, self.limit.kind, self.limit.direction)
@@ -131,13 +131,13 @@ def _mean(volume: ClusterVolume | None) -> float | None:
 
 
 def limited_volumes(scene: Scene) -> list[LimitedVolume]:
-    """Return every limit with its use, then the volumes that have none."""
+    """Return every limit with its use, then the volumes without a limit."""
     volumes = list(scene.rows(ClusterVolume)[0].values())
     by_name = {row.volume: row for row in volumes}
     worst = scene.worst()
 
     def said(name: str, limit: Limit | None = None) -> Severity | None:
-        """Return the worst that is said of a volume, or of its limit for one owner."""
+        """Return the worst severity of a volume or of its limit for one owner."""
         told = [worst[s] for s in (f"vol:{name}", limit.subject if limit is not None else "") if s in worst]
         return max(told, key=lambda severity: severity.rank, default=None)
 
@@ -195,13 +195,13 @@ def _colored(line: Line, share: float, item: LimitedVolume) -> Line:
 
 
 _NEAR = 0.9
-"""Share of a limit that is coloured where something is said of the volume."""
+"""Used share of a limit from which it is colored if the volume has a severity."""
 
 
 def _figure(
     read: Callable[[LimitedVolume], float | None], shown: Callable[[float | None], str], *, most: bool = False
 ) -> dict[str, Any]:
-    """Return what paints and sorts a number; `most`: of a shared limit it is marked as the most that one has."""
+    """Return column arguments for a number; `most` marks it as an upper bound if the limit is shared."""
 
     def cell(item: LimitedVolume, _: int) -> Cell:
         said = shown(read(item))
@@ -213,7 +213,7 @@ def _figure(
 
 
 def _split(item: LimitedVolume, width: int) -> Cell:
-    """Draw a request's wait: the disks' part, then the limit's own."""
+    """Draw a request's wait: the part of the disks, then the part of the limit."""
     known = item.known
     if known is None or item.longest <= 0:
         return ""
@@ -223,7 +223,7 @@ def _split(item: LimitedVolume, width: int) -> Cell:
 def split_bar(
     disks: float | None, own: float | None, whole: float | None, longest: float, width: int, palette: Palette
 ) -> Line:  # fmt: skip
-    """Return a bar of `width` for a wait of `longest` seconds; what nobody can tell apart is drawn as the rest."""
+    """Return a bar on a scale of `longest` seconds over `width` cells; an unsplit wait is drawn in the third shade."""
     drawn = layers(ascii=palette.ascii)
     full, light, rest = drawn[0], drawn[1], drawn[2]
 
@@ -254,7 +254,7 @@ _COLUMNS = (
 
 
 class Volumes(View):
-    """Volumes and their limits above, what is known of the one under the cursor below."""
+    """Volumes and their limits above, details of the volume under the cursor below."""
 
     families = (ClusterVolume, Limit, LimitUse)
 
@@ -267,7 +267,7 @@ class Volumes(View):
         yield self.detail
 
     def show(self, scene: Scene) -> None:
-        """Paint a moment."""
+        """Paint the scene."""
         self.scene = scene
         listed = limited_volumes(scene)
         found = [Row(_key(item), item, None, _searchable(item)) for item in listed]
@@ -277,7 +277,7 @@ class Volumes(View):
         self._show_chosen()
 
     def on_pane_moved(self, event: Pane.Moved) -> None:
-        """Show what is under the cursor."""
+        """Show details of the row under the cursor."""
         event.stop()
         if event.pane is self.main:
             self._show_chosen()

@@ -1,1 +1,1 @@
-"""Parts that every view is built of: panes, tables, trees, strips, graphs, the last line, and the palette."""
+"""Building blocks of the views: panes, tables, trees, strips, graphs, the bottom line and the palette."""

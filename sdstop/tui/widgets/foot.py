@@ -1,4 +1,4 @@
-"""Foot: the screen's last line. Key hints, a message, or a line that is being typed."""
+"""Foot: the bottom line of the screen, with key hints, a message or a prompt."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sdstop.tui.widgets.keys import Hint
 from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, STRONG, Line, Palette, text, width_of
 
 LINGER = 8.0
-"""Seconds that a message stays."""
+"""Seconds for which a message is shown."""
 
 
 class Prompt(Struct):
-    """A line that is asked for.
+    """A prompt for one line of text.
 
-    `done` gets the text, or None if it was given up; `typed`, where given, every intermediate text. Tab completes
-    from `choices`.
+    `done` receives the text, or None if the prompt was canceled; `typed`, if given, receives every intermediate text.
+    Tab completes from `choices`.
     """
 
     label: str
@@ -33,12 +33,12 @@ class Prompt(Struct):
 
 
 class Foot(Widget):
-    """One line."""
+    """Bottom line of a screen."""
 
     DEFAULT_CSS = "Foot { height: 1; width: 1fr; dock: bottom; }"
 
     def __init__(self, hints: Sequence[Hint]) -> None:
-        """Start with key hints, the most important first."""
+        """Create the line with key hints, the most important first."""
         super().__init__()
         self.hints = tuple(hints)
         self.palette = Palette()
@@ -46,7 +46,7 @@ class Foot(Widget):
         self._message: tuple[str, bool] | None = None
 
     def show(self, palette: Palette) -> None:
-        """Paint with another palette."""
+        """Set the palette and repaint if it changed."""
         if palette != self.palette:
             self.palette = palette
             self.refresh()
@@ -69,7 +69,7 @@ class Foot(Widget):
             self.refresh()
 
     def ask(self, question: Prompt) -> None:
-        """Let the user type a line."""
+        """Show a prompt."""
         question.at = len(question.text)
         self.question = question
         self._message = None
@@ -82,7 +82,7 @@ class Foot(Widget):
             question.done(answer)
 
     def edit(self, key: str, character: str | None) -> None:
-        """Take a key into the line that is being typed."""
+        """Apply a key to the prompt."""
         q = self.question
         if q is None:
             return
@@ -112,7 +112,7 @@ class Foot(Widget):
         self._typed(q, before)
 
     def paste(self, pasted: str) -> None:
-        """Take over the first line of what is pasted."""
+        """Insert the first line of pasted text into the prompt."""
         q = self.question
         if q is not None:
             before, first = q.text, "".join(pasted.splitlines()[:1])

@@ -11,7 +11,7 @@ _EIGHTHS = " ▁▂▃▄▅▆▇█"
 
 
 def bar(ratio: float | None, width: int, *, ascii: bool = False) -> tuple[str, str]:  # noqa: A002
-    """Return a bar's full and empty part, together `width` cells; what is over 1 is full, None is blank."""
+    """Return a bar's full and empty parts, `width` cells in total; ratios above 1 are full, None is blank."""
     if ratio is None or width <= 0:
         return "", " " * width
     full, half, rest = BAR[ascii]
@@ -24,7 +24,7 @@ def bar(ratio: float | None, width: int, *, ascii: bool = False) -> tuple[str, s
 
 
 def chart(values: Sequence[float | None], top: float, height: int, *, ascii: bool = False) -> list[str]:  # noqa: A002
-    """Return `height` lines, the highest first, of columns that reach from 0 to `top`."""
+    """Return the `height` lines of a column chart from 0 to `top`, the highest first."""
     glyphs = " .:#" if ascii else _EIGHTHS
     steps = len(glyphs) - 1
     full = [0 if v is None or top <= 0 else max(1, round(min(v / top, 1.0) * height * steps)) for v in values]
@@ -37,9 +37,9 @@ def layers(*, ascii: bool = False) -> str:  # noqa: A002
 
 
 def stacked(parts: Sequence[float | None], height: int) -> list[int]:
-    """Return how many of `height` cells each part of a whole takes; parts are shares, together at most 1.
+    """Return how many of `height` cells each part of a whole takes; parts are shares that sum to at most 1.
 
-    What is there at all takes a cell, if there are as many as parts.
+    Every visible part takes at least one cell, if there are enough cells.
     """
     known = [min(max(part or 0.0, 0.0), 1.0) for part in parts]
     total = min(round(sum(known) * height), height)
@@ -52,11 +52,11 @@ def stacked(parts: Sequence[float | None], height: int) -> list[int]:
 
 
 _SEEN = 0.005
-"""Share of a whole from which it is shown."""
+"""Minimum share of a whole for a part to be visible."""
 
 
 def scale(value: float) -> float:
-    """Return where a chart of `value` ends: the next power of two, so that its scale seldom changes."""
+    """Return the top of the scale for `value`: the next power of two, so that the scale rarely changes."""
     end = 1.0
     while end < value:
         end *= 2

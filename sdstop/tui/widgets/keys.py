@@ -1,4 +1,4 @@
-"""Key bindings that carry their own help: the help screen, footers and command names follow from them."""
+"""Key bindings with their own help, from which the help screen, footers and command names are derived."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
 Hint = tuple[str, str]
-"""Keys and a word for what they do, as a footer shows them."""
+"""Keys and a word for their action, as shown in a footer."""
 
 _NAMES = {
     "enter": "Enter", "escape": "Esc", "backspace": "Backspace", "tab": "Tab", "space": "Space", "pageup": "PgUp",
@@ -49,7 +49,7 @@ class KeyBinding(Binding):
 
     @property
     def names(self) -> list[str]:
-        """Its keys as people read them: `t`, `PgUp`, `Ctrl-C`."""
+        """Readable names of the keys: `t`, `PgUp`, `Ctrl-C`."""
         return [key_name(key) for key in self.key.split(",")]
 
 
@@ -65,26 +65,26 @@ def explained(section: Section, help_: str, *keys: KeyBinding, hint: str = "", r
 
 
 def key_name(key: str) -> str:
-    """Return a Textual key as people read it: `PgUp`, `Ctrl-C`, `?`."""
+    """Return the readable name of a Textual key: `PgUp`, `Ctrl-C`, `?`."""
     *modifiers, last = key.split("+")
     shown = _NAMES.get(last) or (last.upper() if modifiers or last[1:].isdigit() else format_key(last))
     return "-".join([*(modifier.capitalize() for modifier in modifiers), shown])
 
 
 def key_of(character: str) -> str:
-    """Return Textual's name of a character's key: `exclamation_mark` of `!`."""
+    """Return Textual's name for the key of a character: `exclamation_mark` for `!`."""
     return character if character.isalnum() else unicodedata.name(character).lower().replace(" ", "_")
 
 
 def keys_of(bindings: Iterable[BindingType]) -> Iterator[KeyBinding]:
-    """Yield those bindings that explain themselves."""
+    """Yield the bindings that are instances of KeyBinding."""
     return (binding for binding in bindings if isinstance(binding, KeyBinding))
 
 
 def lines_of(*tables: Iterable[BindingType]) -> dict[KeyHelp, list[str]]:
     """Return the key names of each help line, in the order of the bindings.
 
-    First keys of all bindings of a line come before second ones: `t T ] [`.
+    The first keys of all bindings of a line come before the second ones: `t T ] [`.
     """
     grouped: dict[KeyHelp, list[KeyBinding]] = {}
     for table in tables:
@@ -99,7 +99,7 @@ def _in_columns(names: Sequence[Sequence[str]]) -> list[str]:
 
 
 def hints_of(*tables: Iterable[BindingType]) -> tuple[Hint, ...]:
-    """Return the hints of a footer, the most important first: the first key of each binding, and the word."""
+    """Return the hints of a footer, the most important first: the first key of each binding, and the hint."""
     grouped: dict[KeyHelp, list[str]] = {}
     for table in tables:
         for key in keys_of(table):

@@ -1,7 +1,7 @@
-"""Palette: the few styles and glyphs of the screen.
+"""Palette: the styles and glyphs of the screen.
 
-Colour means severity and nothing else, each with a word or mark beside it, in the terminal's own 16 colours.
-All text that is painted goes through `word` (foreign) or is a literal of ours.
+Color is used only for severity, always together with a word or mark, and only from the terminal's own 16 colors.
+All painted text is either a literal of sdstop or external text that has passed through `word`.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ BANNER = Style(bold=True, reverse=True)
 _COLOURS = {Severity.CRITICAL: "red", Severity.WARNING: "yellow", Severity.INFO: None}
 WORDS = {Severity.CRITICAL: "!CRIT", Severity.WARNING: "*WARN", Severity.INFO: " INFO"}
 MARKS = {Severity.CRITICAL: "!", Severity.WARNING: "*"}
-"""Stand before a row, so that its colour is not the only sign."""
+"""Marks at the start of a row, so that color is not the only sign of severity."""
 UNKNOWN_WORD = "?UNKN"
 
 
 class Palette(Struct, frozen=True):
-    """What the terminal can show: `ascii` leaves out every glyph above 127, `colour` False every colour."""
+    """Terminal capabilities: `ascii` restricts glyphs to ASCII, `colour` False disables colors."""
 
     ascii: bool = False
     colour: bool = True
 
     def severity(self, severity: Severity | None, *, bold: bool = True) -> Style:
-        """Return the style of a severity; None is the style of what is not known."""
+        """Return the style of a severity; None stands for unknown."""
         return _style(severity, self.colour, bold and severity is Severity.CRITICAL)
 
     def word(self, text: object, limit: int = 200) -> str:
-        """Return foreign text that is safe on this terminal."""
+        """Return external text in a form that is safe on this terminal."""
         shown = safe(text, limit)
         if not shown.isascii() and (self.ascii or not _countable(shown)):
             shown = shown.encode("ascii", "backslashreplace").decode("ascii")
         return shown
 
     def fit(self, text: str, width: int, *, right: bool = False) -> str:
-        """Return safe text in exactly `width` cells, cut with an ellipsis where it is longer."""
+        """Return safe text in exactly `width` cells; longer text is cut and ends with an ellipsis."""
         size = len(text) if text.isascii() else cell_len(text)
         if size > width:
             if width <= 0:
@@ -62,55 +62,55 @@ class Palette(Struct, frozen=True):
 
     @property
     def ellipsis(self) -> str:
-        """Marks what was cut."""
+        """Mark at the end of cut text."""
         return "~" if self.ascii else "…"
 
     @property
     def at_most(self) -> str:
-        """Stands before a number that is the most it can be."""
+        """Prefix of a number that is an upper bound."""
         return "<" if self.ascii else "≤"
 
     @property
     def pointer(self) -> str:
-        """Marks the cursor's row, also where there is no reverse video."""
+        """Mark of the cursor's row, for terminals without reverse video."""
         return ">" if self.ascii else "▸"
 
     @property
     def back(self) -> str:
-        """Points back at what it stands behind."""
+        """Arrow that points at the item before it."""
         return "<" if self.ascii else "◂"
 
     @property
     def tick(self) -> str:
-        """Marks a place on a bar."""
+        """Mark of a position on a bar."""
         return "|" if self.ascii else "┃"
 
     @property
     def times(self) -> str:
-        """Stands before how many there are."""
+        """Multiplication sign before a count."""
         return "x" if self.ascii else "\u00d7"
 
     @property
     def dash(self) -> str:
-        """Part of a rule."""
+        """Glyph of a horizontal rule."""
         return "-" if self.ascii else "─"
 
     @property
     def branches(self) -> tuple[str, str]:
-        """Lead to a row that depends on the one above: another follows, the last."""
+        """Tree connectors of a row with further siblings and of the last sibling."""
         return ("|- ", "`- ") if self.ascii else ("├ ", "└ ")
 
     def arrow(self, *, down: bool) -> str:
-        """Mark the heading of the column that rows are sorted by."""
+        """Return the mark for the heading of the sorted column."""
         return ("v" if down else "^") if self.ascii else ("▾" if down else "▴")
 
     @property
     def dot(self) -> str:
-        """Stands between things that are listed."""
+        """Separator between items of a list."""
         return "|" if self.ascii else "·"
 
     def rule(self, title: str, note: str, width: int, *, lit: bool = False) -> Line:
-        """Return a panel's first line: a rule that carries its title, and a note at the right."""
+        """Return a pane's first line: a rule with its title, and a note at the right."""
         dash = self.dash
         title = self.fit(title, min(cell_len(title), max(width - 6, 0)))
         room = width - cell_len(title) - 5
@@ -131,23 +131,23 @@ def _style(severity: Severity | None, coloured: bool, bold: bool) -> Style:  # n
 
 
 def _countable(shown: str) -> bool:
-    """Return whether every character takes its own one or two cells: of others no terminal agrees how they join."""
+    """Return whether every character takes one or two cells of its own; terminals join others differently."""
     sizes = [get_character_cell_size(c) for c in shown]
     return min(sizes) > 0 and sum(sizes) == cell_len(shown)
 
 
 def text(*parts: str | tuple[str, Style]) -> Line:
-    """Return a line out of literals and (text, style)."""
+    """Return a line made of plain strings and (text, style) pairs."""
     return tuple(Segment(p, PLAIN) if isinstance(p, str) else Segment(*p) for p in parts)
 
 
 def pairs(line: Iterable[Segment]) -> Iterator[tuple[str, Style]]:
-    """Yield a line's (text, style), to be set into another."""
+    """Yield a line's (text, style) pairs for use in another line."""
     return ((s.text, s.style or PLAIN) for s in line)
 
 
 def width_of(line: Iterable[Segment]) -> int:
-    """Return how many cells a line takes."""
+    """Return the width of a line in cells."""
     return sum(len(s.text) if s.text.isascii() else cell_len(s.text) for s in line)
 
 

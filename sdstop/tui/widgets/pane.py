@@ -1,8 +1,7 @@
 """Pane: a widget that paints its own lines.
 
-Rows paint themselves when they come into view and a row is sent to the terminal only if its text or style changed:
-what a table of a thousand rows costs depends on the few that are seen. There are no scroll bars; the title says
-which rows are shown.
+Rows are painted when they come into view and sent to the terminal only if their text or style changed, so the cost of a
+table depends on its visible rows only. There are no scroll bars; the title shows which rows are visible.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from sdstop.tui.widgets.palette import BANNER, CURSOR, FAINT, PLAIN, Line, Palet
 from sdstop.tui.widgets.strip import drawn
 
 SETTLE = 3
-"""Updates for which rows keep their places after the cursor was moved, so that they do not slip away under it."""
+"""Number of updates for which rows keep their order after a cursor movement, so that they do not move under it."""
 
 _MARKED = 40
-"""Cells from which on a line that is cut off ends with a mark; in fewer each cell is needed for what it says."""
+"""Minimum width for an ellipsis at the end of a cut line; narrower lines need every cell for text."""
 
 
 class Row(NamedTuple):
-    """A line of a pane. A named tuple: thousands are made every second.
+    """A line of a pane. A named tuple, because thousands are created every second.
 
-    `key` names what it shows (None: nothing that could be chosen), `item` is handed out when it is, `line` paints
-    it for a width; `search` is what a filter looks in, or returns it.
+    `key` identifies the row (None: it cannot be selected), `item` is the object that it shows, `line` paints it for a
+    width; `search` is the text for filters, or a function that returns it.
     """
 
     key: Hashable | None = None
@@ -43,25 +42,25 @@ class Row(NamedTuple):
     search: str | Callable[[], str] = ""
 
     def holds(self, needle: str) -> bool:
-        """Whether a filter for `needle`, in lower case, lets the row through."""
+        """Return whether the row matches the filter `needle`, which is in lower case."""
         text = self.search if isinstance(self.search, str) else self.search()
         return needle in text.lower()
 
 
 def _under_cursor(style: Style | None) -> Style:
-    """Return a style in reverse video; a colour is kept, for it says how bad it is."""
+    """Return a style in reverse video; its color is kept because it shows the severity."""
     if style is not None and style.color is not None:
         return style + CURSOR
     return BANNER if style is not None and style.bold else CURSOR
 
 
 def words(line: Line, key: Hashable | None = None, item: Any = None, search: str = "") -> Row:
-    """Return a row that is the same at every width."""
+    """Return a row with the same line at every width."""
     return Row(key, item, lambda _: line, search)
 
 
 class Pane(Widget, can_focus=True):
-    """Rows with a cursor, below a title."""
+    """Widget that shows rows with a cursor, below a title."""
 
     DEFAULT_CSS = "Pane { width: 1fr; height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -72,15 +71,15 @@ class Pane(Widget, can_focus=True):
     ]
 
     class Moved(Message):
-        """The cursor stands on another row."""
+        """Message that the cursor moved to another row."""
 
         def __init__(self, pane: Pane) -> None:
-            """Say which pane."""
+            """Create the message for a pane."""
             super().__init__()
             self.pane = pane
 
     def __init__(self, title: str = "", *, id: str | None = None, cursor: bool = True) -> None:  # noqa: A002
-        """Start empty; without a title the first line is a row already."""
+        """Create an empty pane; without a title, rows start at the first line."""
         super().__init__(id=id)
         self.title = title
         self.palette = Palette()
@@ -100,7 +99,7 @@ class Pane(Widget, can_focus=True):
     def put(self, rows: Sequence[Row], palette: Palette, note: str = "") -> None:
         """Show these rows; the cursor stays on its key, or at its place if the key is gone.
 
-        As long as nobody moved it, it stands on the first row, whatever that is.
+        Until the user moves it, the cursor stays on the first row.
         """
         self.begun = True
         self.rows = rows
@@ -125,7 +124,7 @@ class Pane(Widget, can_focus=True):
         self.cursor = self.rows[self._at].key if self.rows else None
 
     def _nearest(self, wanted: int, step: int) -> int:
-        """Return the place nearest to `wanted` that can be chosen, looking in the direction of `step` first."""
+        """Return the selectable index nearest to `wanted`, searching in the direction of `step` first."""
         if not self.rows:
             return 0
         last = len(self.rows) - 1
@@ -144,12 +143,12 @@ class Pane(Widget, can_focus=True):
 
     @property
     def heads(self) -> int:
-        """Lines above the rows."""
+        """Number of lines above the rows."""
         return 1 if self.title else 0
 
     @property
     def room(self) -> int:
-        """Rows that fit."""
+        """Number of rows that fit."""
         height: int = self.size.height
         return max(height - self.heads, 0)
 
@@ -159,7 +158,7 @@ class Pane(Widget, can_focus=True):
         return self.palette.rule(self.title, self.note(), width, lit=self.has_focus)
 
     def note(self) -> str:
-        """Say at the right of the title what else matters, and which rows are in view."""
+        """Return the note at the right of the title, with the range of visible rows if not all fit."""
         count = len(self.rows)
         if count <= self.room:
             return self._note
@@ -173,7 +172,7 @@ class Pane(Widget, can_focus=True):
     # -- painting ---------------------------------------------------------------------------------------------
 
     def repaint(self) -> None:
-        """Paint what is in view and send the lines that changed."""
+        """Paint the visible lines and refresh those that changed."""
         width, height = self.size
         if not width or not height:
             self._painted.clear()
@@ -186,7 +185,7 @@ class Pane(Widget, can_focus=True):
                 self.refresh(Region(0, y, width, 1))
 
     def render_line(self, y: int) -> Strip:
-        """Hand a line to the screen."""
+        """Return a painted line."""
         strip = self._painted.get(y)
         if strip is None or strip.cell_length != self.size.width:
             strip = self._painted[y] = self._strip(y, self.size.width)
@@ -196,7 +195,7 @@ class Pane(Widget, can_focus=True):
         heads = self.heads
         line: Line = ()
         if not self.begun:
-            pass  # nothing is known yet, not even which glyphs the terminal has
+            pass  # no data yet, not even the glyph set of the terminal
         elif y < heads:
             line = self.head(y, width)
         else:
@@ -212,7 +211,7 @@ class Pane(Widget, can_focus=True):
         return strip.apply_style(base) if base is not None else strip
 
     def _base(self) -> Style | None:
-        """Return the theme's colours; a theme of the terminal's own colours needs none."""
+        """Return the theme's colors, None if the theme uses the terminal's own colors."""
         return None if self.app.native_ansi_color else self.rich_style
 
     def row_line(self, row: Row, width: int) -> Line:
@@ -221,7 +220,7 @@ class Pane(Widget, can_focus=True):
 
     def _pointed(self, line: Line) -> Line:
         first = line[0]
-        if first.text[:1] == " ":  # a mark says more than a pointer, and the cursor is seen by its colours
+        if first.text[:1] == " ":  # keep a severity mark: reverse video already shows the cursor
             line = (Segment(self.palette.pointer + first.text[1:], first.style), *line[1:])
         if not self.has_focus:
             return line
@@ -231,7 +230,7 @@ class Pane(Widget, can_focus=True):
     # -- moving -----------------------------------------------------------------------------------------------
 
     def move_to(self, index: int, step: int = 1) -> None:
-        """Put the cursor on a row, or on the nearest one that can be chosen, and bring it into view."""
+        """Move the cursor to a row, or to the nearest selectable one, and scroll it into view."""
         if not self.rows:
             return
         before = self.cursor
@@ -247,7 +246,7 @@ class Pane(Widget, can_focus=True):
             self.post_message(self.Moved(self))
 
     def point(self, key: Hashable) -> bool:
-        """Put the cursor on a key; False if it is not there."""
+        """Move the cursor to the row with a key; return False if there is none."""
         for index, row in enumerate(self.rows):
             if row.key == key:
                 self.move_to(index)
@@ -255,7 +254,7 @@ class Pane(Widget, can_focus=True):
         return False
 
     def match(self, needle: str, step: int) -> bool:
-        """Go to the next (1) or the previous (-1) row that holds `needle`; False if there is none."""
+        """Move to the next (1) or previous (-1) row that contains `needle`; return False if there is none."""
         needle, count = needle.lower(), len(self.rows)
         for index in ((self._at + step * i) % count for i in range(1, count + 1)):
             row = self.rows[index]
@@ -268,7 +267,7 @@ class Pane(Widget, can_focus=True):
         return row.holds(needle) if row.search else needle in plain(self.row_line(row, self.size.width)).lower()
 
     def action_move(self, step: int) -> None:
-        """Go up or down; at the last row that can be chosen, scroll on to what follows."""
+        """Move the cursor by `step`; beyond the last selectable row, scroll instead."""
         at = self._at + step
         while 0 <= at < len(self.rows) and self.rows[at].key is None:
             at += step
@@ -279,12 +278,12 @@ class Pane(Widget, can_focus=True):
             self.repaint()
 
     def action_page(self, step: int) -> None:
-        """Go up or down by what is in view."""
+        """Move the cursor by one page."""
         self.top += step * max(self.room - 1, 1)
         self.move_to(self._at + step * max(self.room - 1, 1), step)
 
     def action_edge(self, step: int) -> None:
-        """Go to the first or the last row."""
+        """Move to the first (-1) or last (1) row."""
         self.top = 0 if step < 0 else len(self.rows)
         self.move_to(0 if step < 0 else len(self.rows) - 1, -step)
         self.held = step > 0
@@ -293,7 +292,7 @@ class Pane(Widget, can_focus=True):
             self.repaint()
 
     def on_focus(self) -> None:
-        """Light the title."""
+        """Highlight the title."""
         self.repaint()
 
     def on_blur(self) -> None:
@@ -316,7 +315,7 @@ class Pane(Widget, can_focus=True):
         self.action_move(-3)
 
     async def on_click(self, event: events.Click) -> None:
-        """Put the cursor where the mouse is; twice opens."""
+        """Move the cursor to the clicked row; a double click opens it."""
         index = self.top + event.y - self.heads
         if 0 <= index < len(self.rows) and self.rows[index].key is not None:
             self.move_to(index)

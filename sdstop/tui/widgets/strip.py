@@ -1,8 +1,8 @@
 """Strips: numbers over time as one cell each. Pure functions of numbers.
 
-A sample covers the time since the one before it, `(ends, seconds, value)` in monotonic seconds. Cells are of one
-length; a cell shows the sample that covers its middle, so an interval of 5 s fills five cells of a second and
-nothing is ever interpolated. `None` is what nobody measured, and is drawn as a gap.
+A sample covers the time since the previous one, `(ends, seconds, value)` in monotonic seconds. All cells have the same
+length; a cell shows the sample that covers its middle, so an interval of 5 s fills five cells of a second and nothing
+is interpolated. `None` means not measured and is drawn as a gap.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ _GAP = ("╎", "|")
 _DRAWN = frozenset("".join((*_SPARK, *_HEAT, *_GAP, *map("".join, BAR))))
 
 HOT = 3
-"""Levels of heat from which a cell is one of those that matter."""
+"""Lowest heat level at which a cell is highlighted."""
 
 
 def drawn(text: str) -> bool:
-    """Return whether a text is a strip or a bar and no words: in reverse video it would say the opposite."""
+    """Return whether a text is a strip or a bar, which would show the opposite in reverse video."""
     return text.strip() not in {"", NONE} and _DRAWN.issuperset(text)
 
 
 def cells(samples: Iterable[Sample], now: float, width: int, seconds: float = 1.0) -> list[float | None]:
     """Return one value per cell, the newest last; None where no sample covers it.
 
-    `now` is where the last cell ends. A sample that took more than three times as long as is usual spans a gap:
-    only its last part, as long as usual, is shown.
+    `now` is the end of the last cell. A sample longer than three times the median spans a gap; only its last part, of
+    median length, is shown.
     """
     kept = [s for s in samples if s[1] > 0]
     usual = median(s[1] for s in kept) if kept else 0.0
@@ -54,7 +54,7 @@ def _ceil(value: float) -> int:
 
 
 def spark(values: Sequence[float | None], top: float, *, ascii: bool = False) -> str:  # noqa: A002
-    """Return one glyph per value, from 0 to `top`; leading gaps are blank, others are drawn."""
+    """Return one glyph per value, on a scale from 0 to `top`; leading gaps are blank, others are drawn."""
     glyphs = _SPARK[ascii]
     return _drawn(values, top, glyphs, _GAP[ascii], zero=glyphs[0])
 
@@ -65,7 +65,7 @@ def heat(values: Sequence[float | None], top: float, *, ascii: bool = False) -> 
 
 
 def level(value: float | None, top: float, levels: int = 5) -> int:
-    """Return 0 for next to nothing, else 1..levels."""
+    """Return 0 for None or a negligible value, or else a level from 1 to `levels`."""
     if value is None or top <= 0 or value <= top / (4 * levels):
         return 0
     return min(levels, 1 + int(min(value / top, 1.0) * levels * 0.9999))
@@ -85,9 +85,9 @@ def _drawn(values: Sequence[float | None], top: float, glyphs: str, gap: str, ze
 
 
 def heat_top(most: float, mean: float) -> float:
-    """Return the value that is drawn solid in all rows of an array: one scale, so that members can be compared.
+    """Return the value drawn solid in all rows of an array, whose shared scale makes members comparable.
 
-    Half of the most, so that one outlier does not dim the rest; at least four times the mean, so that an even load
-    looks even, and at least one request, so that idle is calm.
+    It is half the maximum, so that one outlier does not dim the rest, but at least four times the mean, so that an even
+    load looks even, and at least one request, so that idle devices stay blank.
     """
     return max(most / 2, 4 * mean, 1.0)

@@ -1,4 +1,4 @@
-"""LineTable: a pane of columns that sorts, filters and fits its width."""
+"""LineTable: a pane with columns that can be sorted and filtered and that adapt to the width."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from sdstop.tui.widgets.pane import Pane, Row
 Cell = str | Line
 
 LOW_PRIORITY_KEEP = 2
-"""Columns that are kept at most so firmly are left out where another column lacks comfort."""
+"""Highest `keep` priority that is dropped to give other columns their `comfort` width."""
 
 
 class TableColumn(Struct, frozen=True):
     """A column of a table on the screen.
 
-    `cell` paints an item for a width; `value`, where given, is what rows are sorted by (None last). A column with a
-    low `keep` is left out first where the screen is narrow, 0 never is; one with `widest` takes room that is left, and
-    up to `comfort` it goes before LUXURIES.
+    `cell` paints an item for a width; `value`, if given, returns the sort key (None last). On a narrow screen, columns
+    with a low `keep` are dropped first, and those with 0 never. A column with `widest` grows into spare room up to that
+    width; to reach `comfort`, columns with a `keep` up to LOW_PRIORITY_KEEP are dropped.
     """
 
     name: str
@@ -42,7 +42,7 @@ class TableColumn(Struct, frozen=True):
 
 
 def fitted(columns: Sequence[TableColumn], width: int) -> list[tuple[TableColumn, int]]:
-    """Choose the columns that fit into `width` cells, with a blank between them, and share out what is left."""
+    """Return the columns that fit into `width` cells, with a blank between them, and distribute spare cells."""
     chosen = list(columns)
 
     def taken(*, comfortably: bool = False) -> int:
@@ -67,7 +67,7 @@ def fitted(columns: Sequence[TableColumn], width: int) -> list[tuple[TableColumn
 
 
 class LineTable(Pane):
-    """Rows of columns. A row that paints itself (`Row.line`) heads those that follow; it is never sorted away."""
+    """Table of rows. A row with its own `Row.line` is the heading of the following rows and is not sorted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *explained(Section.ROWS, "sort by the next column", bind("s", "sort"), hint="sort", rank=3),
@@ -75,7 +75,7 @@ class LineTable(Pane):
     ]
 
     class Sorted(Message):
-        """Rows are to be sorted otherwise."""
+        """Message that the sort order changed."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class LineTable(Pane):
         sort: str | None = None,
         cursor: bool = True,
     ) -> None:
-        """Start empty; `sort` names the column rows are sorted by, None leaves them as they come."""
+        """Create an empty table; `sort` names the sort column, None keeps the original order."""
         super().__init__(title, id=id, cursor=cursor)
         self.columns = tuple(columns)
         self.sort = sort
@@ -97,9 +97,9 @@ class LineTable(Pane):
         self._fitted: tuple[int, list[tuple[TableColumn, int]]] = (-1, [])
 
     def set_columns(self, columns: Sequence[TableColumn], *, anew: bool) -> None:
-        """Show other columns; `anew`: of other rows, which nothing is remembered of.
+        """Replace the columns; `anew` also resets sorting, filter and cursor, for different rows.
 
-        Rows are no longer sorted by a column that is gone.
+        Sorting ends if the sort column is removed.
         """
         if [(c.name, c.width) for c in columns] != [(c.name, c.width) for c in self.columns]:
             self.columns, self._fitted = tuple(columns), (-1, [])
@@ -114,7 +114,7 @@ class LineTable(Pane):
 
     @property
     def sortable(self) -> list[str]:
-        """Names of columns that rows can be sorted by."""
+        """Names of the sortable columns."""
         return [c.name for c in self.columns if c.value is not None]
 
     # -- rows -------------------------------------------------------------------------------------------------
@@ -127,12 +127,12 @@ class LineTable(Pane):
         super().put(self._arranged(rows), palette, note)
 
     def search(self, needle: str) -> None:
-        """Show only rows that hold `needle`, whatever its case; "" shows all."""
+        """Show only rows that contain `needle`, ignoring case; "" shows all."""
         self.needle = needle.lower()
         self._rearrange()
 
     def sort_by(self, name: str | None, *, down: bool | None = None) -> None:
-        """Sort by a column (ValueError if there is none of that name); None leaves rows as they come."""
+        """Sort by a column; None keeps the original order. Raises ValueError for an unknown column."""
         if name is not None and name not in self.sortable:
             raise ValueError(f"no column {name}; there are {', '.join(self.sortable)}")
         self.sort = name
@@ -188,11 +188,11 @@ class LineTable(Pane):
 
     @property
     def heads(self) -> int:
-        """The title's rule and the columns' headings."""
+        """Number of lines above the rows: the title and the column headings."""
         return 2
 
     def fitted(self, width: int) -> list[tuple[TableColumn, int]]:
-        """Return the columns that are shown at this width, and their widths."""
+        """Return the columns shown at this width, and their widths."""
         if self._fitted[0] != width:
             self._fitted = (width, fitted(self.columns, width - 1))
         return self._fitted[1]
@@ -217,7 +217,7 @@ class LineTable(Pane):
         return tuple(parts)
 
     def note(self) -> str:
-        """Say what is filtered."""
+        """Return the note, preceded by the active filter."""
         said = super().note()
         if not self.needle:
             return said
@@ -264,12 +264,12 @@ class LineTable(Pane):
     # -- keys -------------------------------------------------------------------------------------------------
 
     def action_sort(self) -> None:
-        """Sort by the next of the columns in view; after the last, rows stay as they come."""
+        """Sort by the next visible column; after the last one, restore the original order."""
         names: list[str | None] = [c.name for c, _ in self.fitted(self.size.width) if c.value is not None]
         names.append(None)
         at = names.index(self.sort) if self.sort in names else -1
         self.sort_by(names[(at + 1) % len(names)])
 
     def action_reverse(self) -> None:
-        """Sort the other way round."""
+        """Reverse the sort order."""
         self.sort_by(self.sort, down=not self.down)

@@ -1,4 +1,4 @@
-"""TreeTable: a table whose rows hang on each other. Branches fold; what is said to be wrong is seen all the same."""
+"""TreeTable: a table of tree rows. Branches can be folded; automatic folding keeps faulty rows visible."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.table import LineTable, TableColumn
 
 GENEROUS = 2
-"""Screens of rows up to which everything is unfolded unasked."""
+"""Number of screens of rows up to which everything is unfolded by default."""
 FEWEST = 24
-"""Rows that are unfolded on the smallest screen."""
+"""Number of rows up to which everything is unfolded by default, even on the smallest screen."""
 BUSHY = 8
-"""Leaves of a branch from which on it is folded unasked, where there are more rows than that."""
+"""Minimum leaves of a branch that is folded by default in a tree larger than GENEROUS and FEWEST allow."""
 
 
 class Branch(Struct, frozen=True):
-    """A row and what hangs on it: `count` rows in all, `leaves` of them directly and with nothing below.
+    """A row and its descendants: `count` in total, `leaves` of them direct children without children.
 
-    The row's item is a named tuple with a field `lead`, which the table fills with what is drawn before the name.
-    `below` makes what hangs on it, `marked` only what is to be seen of it when it is folded unasked.
+    The row's item is a named tuple with a field `lead`, which the table fills with the tree lines before the name.
+    `below` returns the child branches, `marked` only those that stay visible when the branch is folded by default.
     """
 
     row: Row
@@ -36,7 +36,7 @@ class Branch(Struct, frozen=True):
 
 
 class TreeTable(LineTable):
-    """Branches are sorted among their like; a filter shows what holds it and what that hangs on."""
+    """Table of tree rows; siblings are sorted, and a filter shows matching rows and their ancestors."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *explained(Section.ROWS, "of a tree: fold, unfold", bind("h,left", "fold"), bind("l,right", "unfold")),
@@ -51,7 +51,7 @@ class TreeTable(LineTable):
         id: str | None = None,  # noqa: A002
         bushy: int = BUSHY,
     ) -> None:
-        """Start empty, in the order in which rows come; `bushy` are the leaves from which on a branch may be folded."""
+        """Create an empty, unsorted table; `bushy` is the minimum number of leaves for folding by default."""
         super().__init__(title, columns, id=id)
         self.bushy = bushy
         self.folded: dict[Hashable, bool] = {}
@@ -61,7 +61,7 @@ class TreeTable(LineTable):
         self._branches: dict[Hashable, tuple[Branch, bool]] = {}
 
     def grow(self, roots: Sequence[Branch], palette: Palette, note: str = "", notes: Sequence[Row] = ()) -> None:
-        """Show a tree, and some lines below it."""
+        """Show a tree, with the rows `notes` below it."""
         self._roots = roots
         if palette != self.palette:
             self.palette, self._fitted = palette, (-1, [])
@@ -76,7 +76,7 @@ class TreeTable(LineTable):
         return found
 
     def _shown(self, branches: Sequence[Branch], lead: str, above: Hashable, *, bare: bool = False) -> Iterator[Row]:
-        """Yield the rows of branches that hang on `above`; `bare` where what is above holds the filter already."""
+        """Yield the rows of the branches below `above`; `bare` if an ancestor already matches the filter."""
         by_key = {branch.row.key: branch for branch in branches}
         wanted = [branch for branch in branches if bare or self._wanted(branch)]
         ordered = self._ordered([branch.row for branch in wanted])
@@ -102,10 +102,10 @@ class TreeTable(LineTable):
         return bool(branch.count) and any(self._wanted(part) for part in branch.below())
 
     def _below(self, branch: Branch, *, held: bool) -> tuple[Sequence[Branch], bool]:
-        """Return what is shown of what hangs on a branch, and whether that is not all."""
+        """Return the visible children of a branch, and whether the branch is folded."""
         if not branch.count:
             return (), False
-        if not held:  # it is here for the sake of what hangs on it
+        if not held:  # shown only because a descendant matches
             return branch.below(), False
         chosen = self.folded.get(branch.row.key)
         if chosen is None and self._all > max(GENEROUS * self.room, FEWEST) and branch.leaves >= self.bushy:
@@ -115,7 +115,7 @@ class TreeTable(LineTable):
     # -- keys -------------------------------------------------------------------------------------------------
 
     def action_fold(self) -> None:
-        """Fold the branch under the cursor; go up from what is folded or has nothing below."""
+        """Fold the branch under the cursor; if it is folded or a leaf, move to its parent."""
         key = self.cursor
         if key not in self._branches:
             return
@@ -126,7 +126,7 @@ class TreeTable(LineTable):
             self.point(self._above[key])
 
     def action_unfold(self) -> None:
-        """Unfold the branch under the cursor; go down into what is unfolded."""
+        """Unfold the branch under the cursor; if it is unfolded, move to its first child."""
         key = self.cursor
         if key not in self._branches:
             return
@@ -137,7 +137,7 @@ class TreeTable(LineTable):
             self.action_move(1)
 
     def action_fold_all(self) -> None:
-        """Unfold everything; where everything is unfolded, fold all that has leaves."""
+        """Unfold everything; if everything is unfolded, fold all branches with leaves."""
         fold = not any(folded for _, folded in self._branches.values())
         self.folded = {branch.row.key: fold for branch in self._all_branches(self._roots) if branch.leaves or not fold}
         self._rearrange()
@@ -155,5 +155,5 @@ class TreeTable(LineTable):
 
 
 def severe(item: object) -> bool:
-    """Whether a row has a mark, and so is seen of a folded branch."""
+    """Return whether a row has a severity mark and so stays visible in a branch folded by default."""
     return getattr(item, "severity", None) in MARKS
