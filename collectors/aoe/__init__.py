@@ -1,1 +1,1 @@
-"""Collectors of ATA over Ethernet targets, imported and exported."""
+"""Collectors for ATA over Ethernet targets, imported and exported."""

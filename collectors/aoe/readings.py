@@ -1,7 +1,7 @@
-"""ATA over Ethernet: what a frame carries, and what that does to requests. Arithmetic and rows, no reading.
+"""ATA over Ethernet: readings, and arithmetic for frame payloads and request splitting. No I/O.
 
-The Linux driver (drivers/block/aoe/aoecmd.c: aoecmd_cfg_rsp) takes 36 bytes of headers off the MTU and fills what is
-left with whole sectors; vblade and the driver's counterpart do the same, and the smallest party wins.
+The Linux driver (drivers/block/aoe/aoecmd.c: aoecmd_cfg_rsp) subtracts 36 bytes of headers from the MTU and fills the
+rest with whole sectors; vblade and other targets do the same, and the smallest payload applies.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State, files
 
 HEADERS = 36
-"""Bytes that both ends take off the MTU: 14 of Ethernet, which do not count against it, among them."""
+"""Bytes that both ends subtract from the MTU, including 14 of Ethernet, which do not count toward the MTU."""
 SECTOR = 512
 FALLBACK = 1024
-"""Bytes that the driver carries where not one sector fits."""
+"""Payload in bytes that the driver uses if not even one sector fits."""
 MOST_SECTORS = 255
-"""Sectors of a frame: the count is one byte."""
+"""Maximum number of sectors in a frame: the count is one byte."""
 
 
 class AoeTarget(Reading, frozen=True):
-    """A disk that an AoE target serves to this node, one row each: /sys/block/etherd!eX.Y (the initiator's side)."""
+    """An imported AoE disk (initiator side), from /sys/block/etherd!eX.Y."""
 
     family: ClassVar[str] = "aoe_target"
     title: ClassVar[str] = "AoE disks"
@@ -52,12 +52,12 @@ class AoeTarget(Reading, frozen=True):
 
     @property
     def target(self) -> str:
-        """The shelf and slot, as eSHELF.SLOT."""
+        """Shelf and slot, as eSHELF.SLOT."""
         return self.device.removeprefix("etherd/")
 
 
 class AoeExport(Reading, frozen=True):
-    """A disk that this node serves by AoE, one row each process of vblade: its command line (the target's side)."""
+    """An exported AoE disk (target side), from the command line of its vblade process."""
 
     family: ClassVar[str] = "aoe_export"
     title: ClassVar[str] = "AoE exports"
@@ -93,17 +93,17 @@ class AoeExport(Reading, frozen=True):
 
 
 def payload(mtu: int) -> int:
-    """Return the bytes of data that a frame carries: 9000 -> 8704, 8700 -> 8192, 4200 -> 4096, 4000 -> 3584."""
+    """Return a frame's payload in bytes by MTU: 9000 -> 8704, 8700 -> 8192, 4200 -> 4096, 4000 -> 3584."""
     return min(max((mtu - HEADERS) // SECTOR, 0), MOST_SECTORS) * SECTOR or FALLBACK
 
 
 def aligned(mtu: int, block: int = 4096) -> bool:
-    """Whether frames at an MTU carry whole blocks."""
+    """Return whether frames carry whole blocks at an MTU."""
     return payload(mtu) % block == 0
 
 
 def good_mtus(largest: int, block: int = 4096) -> tuple[int, int] | None:
-    """Return the highest range of MTUs up to `largest` at which frames carry whole blocks; None if there is none.
+    """Return the highest MTU range up to `largest` at which frames carry whole blocks; None if there is none.
 
     9000 -> (8228, 8739); 4200 -> (4132, 4200).
     """
@@ -117,9 +117,9 @@ def good_mtus(largest: int, block: int = 4096) -> tuple[int, int] | None:
 
 
 def pieces(payload_bytes: int, length: int, block: int = 4096) -> dict[int, int]:
-    """Return how a request that begins at a whole block is cut at the target: `{bytes: pieces of that size}`.
+    """Return how a block-aligned request is split at the target: `{bytes: number of parts of that size}`.
 
-    The initiator sends a frame for every `payload_bytes`; what a frame brings is cut at blocks by the cache.
+    The initiator sends one frame per `payload_bytes`; the target's cache splits each frame at block boundaries.
     """
     found: dict[int, int] = {}
     at = 0
@@ -133,6 +133,6 @@ def pieces(payload_bytes: int, length: int, block: int = 4096) -> dict[int, int]
 
 
 def whole_share(payload_bytes: int, length: int, block: int = 4096) -> float:
-    """Return the share of a request's bytes that arrives in whole blocks: 8704 and 128 KiB -> 0.5625; 3584 -> 0.0."""
+    """Return the fraction of a request's bytes that arrive in whole blocks: 8704 and 128 KiB -> 0.5625; 3584 -> 0.0."""
     cut = pieces(payload_bytes, length, block)
     return cut.get(block, 0) * block / length

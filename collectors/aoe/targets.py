@@ -1,4 +1,4 @@
-"""ATA over Ethernet: disks that are reached by it, and processes of vblade that serve some."""
+"""ATA over Ethernet: imported disks, and vblade processes that export disks."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ DEBUG = "/sys/kernel/debug/aoe"
 PACKET = "/proc/net/packet"
 COMMAND = ("ip", "-j", "-d", "link", "show")
 PACE = 10.0
-"""Seconds between looks: payload and state change when somebody changes something."""
+"""Seconds between samples: payload and state change only on reconfiguration."""
 
 _ETHERTYPE = "88a2"
 _PREFIX = "etherd!"
-_OPTIONS = "b:dsrm:o:l:"  # of vblade 25; an option that it does not know ends it
+_OPTIONS = "b:dsrm:o:l:"  # of vblade 25, which exits on unknown options
 _MOST = 1 << 16
-"""Characters of a command line and of a debugfs file that are looked at."""
+"""Maximum number of characters parsed from a command line or debugfs file."""
 
 
 class AoeSocket(Reading, frozen=True):
-    """A packet socket for AoE's EtherType, one row each: somebody in this network namespace serves, or asks, by AoE.
+    """A packet socket for the AoE EtherType: a process in this network namespace uses AoE as target or initiator.
 
-    From /proc/net/packet (kernel net/packet/af_packet.c). The kernel's own initiator needs none.
+    From /proc/net/packet (kernel net/packet/af_packet.c). The kernel's own initiator needs no socket.
     """
 
     family: ClassVar[str] = "aoe_socket"
@@ -47,7 +47,7 @@ class AoeSocket(Reading, frozen=True):
 
 
 class AoePort(Reading, frozen=True):
-    """The largest MTU that an interface which AoE goes through can be given, one row each, from `ip -d link`."""
+    """Maximum supported MTU of an interface used by AoE, from `ip -d link`."""
 
     family: ClassVar[str] = "aoe_port"
     title: ClassVar[str] = "AoE interfaces"
@@ -62,11 +62,11 @@ class AoePort(Reading, frozen=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield the AoE disks, the exports, and what is known of the interfaces of both."""
+    """Return the AoE disks, the exports, and the interfaces of both."""
     entries = _entries(host)
     rows: list[Reading] = [_target(host, entry) for entry in entries]
     sockets = _sockets(host)
-    # A node has thousands of processes: who serves AoE has a socket for it, and without one nobody is looked for.
+    # A node has thousands of processes; they are searched only if there is a socket, which every AoE target needs.
     pids = [] if sockets == [] else [name for name in host.names("/proc") if name.isdecimal()]
     if sockets is None and not entries and not pids:
         raise Absent(PACKET, "not recorded", recorded=False)
@@ -99,7 +99,7 @@ def _target(host: Host, entry: str) -> AoeTarget:
 
 
 def _carried(number: int | None) -> int | None:
-    """Return what frames carry; None for what none can, and what is reckoned with would have no end."""
+    """Return a valid frame payload; None for impossible ones, with which later calculations would not terminate."""
     good = number is not None and 0 <= number <= MOST_SECTORS * SECTOR and number % SECTOR == 0
     return number if good else None
 
@@ -112,7 +112,7 @@ _DEBUG = {name: re.compile(rf"^\s*{name}:\s*([0-9]{{1,10}})\b", re.MULTILINE) fo
 
 
 def parse_debug(text: str) -> tuple[float | None, int | None]:
-    """Return the round trip in seconds and the bytes of a frame of debugfs's file of an AoE disk, None: not said.
+    """Parse an AoE disk's debugfs file into round trip (seconds) and frame payload (bytes); None if missing.
 
     Kernel drivers/block/aoe/aoeblk.c: aoe_debugfs_show, 3.9 or later:
 
@@ -125,7 +125,7 @@ def parse_debug(text: str) -> tuple[float | None, int | None]:
 
 
 def _sockets(host: Host) -> list[AoeSocket] | None:
-    """Return the sockets for AoE, None if nobody recorded them."""
+    """Return the AoE sockets; None if they were not recorded or cannot be read."""
     try:
         return parse_sockets(host.text(PACKET))
     except TimedOut:
@@ -137,12 +137,12 @@ def _sockets(host: Host) -> list[AoeSocket] | None:
 
 
 def parse_sockets(text: str) -> list[AoeSocket]:
-    """Return the sockets for AoE of /proc/net/packet.
+    """Parse /proc/net/packet into AoE sockets.
 
         sk               RefCnt Type Proto  Iface R Rmem   User   Inode
         000000000a4e9cdf 3      3    88a2   2     1 0      0      471621
 
-    Lines that are cut are passed over. Raises Malformed for text without the heading.
+    Truncated lines are skipped. Raises Malformed for text without the heading.
     """
     lines = text.splitlines()
     heading = lines[0].split() if lines else []
@@ -163,7 +163,7 @@ def _export(host: Host, pid: str) -> AoeExport | None:
     if host.maybe(f"/proc/{pid}/comm") != "vblade":
         return None
     where = f"/proc/{pid}/cmdline"
-    said = host.maybe(where)  # gone in the meantime: None
+    said = host.maybe(where)  # None if the process has exited
     known = parse_cmdline(said) if said else None
     if known is None:
         return None
@@ -187,9 +187,9 @@ def _export(host: Host, pid: str) -> AoeExport | None:
 
 
 def parse_cmdline(text: str) -> tuple[Mapping[str, str], int, int, str, str] | None:
-    r"""Return options, shelf, slot, interface and path of a command line of vblade (25), None if it is none.
+    r"""Parse a vblade (25) command line into options, shelf, slot, interface and path; None if it is invalid.
 
-    /proc/PID/cmdline, words end with NUL:
+    /proc/PID/cmdline, arguments end with NUL:
 
         vblade\0-d\0-b\064\00\01\0eth1\0/dev/vg0/disks\0
     """
@@ -206,7 +206,7 @@ def parse_cmdline(text: str) -> tuple[Mapping[str, str], int, int, str, str] | N
 
 
 def kept_cmdline(data: bytes) -> bytes:
-    """Return a command line of vblade, b"" for any other: what else is started under this name may hold secrets."""
+    """Return a vblade command line, b"" for any other, because other programs of that name may have secrets in it."""
     known = parse_cmdline(data.decode("utf-8", "surrogateescape"))
     return b"vblade\0" + data.partition(b"\0")[2] if known is not None and _is_plain(known[0]) else b""
 
@@ -216,7 +216,7 @@ def _is_plain(options: Mapping[str, str]) -> bool:
 
 
 def _kernel_name(host: Host, path: str) -> str | None:
-    """Return the kernel's name of a device by its path, through the links of udev; None for what is no device.
+    """Return a device's kernel name by its path, resolving udev links; None if it is not a device.
 
     `/dev/vg0/disks` is a link to `../dm-3`.
     """
@@ -244,7 +244,7 @@ def _ports(host: Host, rows: Sequence[Reading]) -> list[AoePort]:
 
 
 def parse_max_mtus(text: str) -> dict[str, int]:
-    """Return the largest MTU by interface of `ip -j -d link show` (iproute2 4.19 or later); 0 there is no limit.
+    """Parse `ip -j -d link show` (iproute2 4.19 or later) into maximum MTUs by interface, without unlimited ones (0).
 
     [{"ifindex": 2, "ifname": "eth1", "mtu": 4000, "min_mtu": 68, "max_mtu": 9000, ...}, ...]
     """
@@ -261,7 +261,7 @@ def parse_max_mtus(text: str) -> dict[str, int]:
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return the AoE disks and what they carry, and the sockets for AoE."""
+    """Return the AoE disks with their payload, and the AoE sockets."""
     try:
         sockets = _sockets(host)
     except Malformed:

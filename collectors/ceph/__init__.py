@@ -1,1 +1,1 @@
-"""Collectors of Ceph clusters, their OSDs, and RBD images mapped on this node."""
+"""Collectors for Ceph clusters, their OSDs, and RBD images mapped on this node."""

@@ -1,8 +1,8 @@
-"""Ceph's answers in JSON, versions 12 to 19: status, OSDs in their tree, their latencies, health, ratios.
+"""Parsers for Ceph's JSON output, versions 12 to 19: status, OSD tree, OSD latencies, health, ratios.
 
-Formats: src/mon (OSDMonitor, MgrStatMonitor), src/mgr and src/osd/OSDMap.cc of Ceph. What differs by version: up to 14
-the OSD map lies in itself (`osdmap.osdmap`) and the monitor map has all monitors; up to 13 OSDs' latencies have no
-`osdstats` around them; `status` of an OSD came with 14. Rates and counts of what is degraded are left out when zero.
+Formats: src/mon (OSDMonitor, MgrStatMonitor), src/mgr and src/osd/OSDMap.cc of Ceph. Version differences: up to 14 the
+OSD map is nested in itself (`osdmap.osdmap`) and the monitor map lists all monitors; up to 13 OSD latencies are not
+wrapped in `osdstats`; `status` of an OSD was added in 14. Rates and counts of degraded objects are omitted when zero.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sdstop.core.retention import json_texts
 from sdstop.core.text import is_whole, json_number, json_text, json_whole
 
 _WAIT = ("ceph", "--connect-timeout", "5")
-"""Without a quorum the command would try for ever."""
+"""Common options; without a timeout the command retries forever if there is no quorum."""
 STATUS = (*_WAIT, "status", "-f", "json")
 TREE = (*_WAIT, "osd", "df", "tree", "-f", "json")
 PERF = (*_WAIT, "osd", "perf", "-f", "json")
@@ -27,7 +27,7 @@ HEALTH = (*_WAIT, "health", "detail", "-f", "json")
 DUMP = (*_WAIT, "osd", "dump", "-f", "json")
 
 NEARFULL, BACKFILLFULL, FULL = 0.85, 0.90, 0.95
-"""Ceph's own defaults of the ratios, for where nobody recorded them."""
+"""Ceph's default ratios, used if none were recorded."""
 KIB = 1024
 
 SERIOUS = frozenset(
@@ -38,13 +38,13 @@ SERIOUS = frozenset(
         "MGR_DOWN", "OSD_FLAGS_FULL",
     }
 )  # fmt: skip
-"""Checks that mean data or redundancy; many others make a HEALTH_WARN of a matter of taste."""
+"""Health checks that concern data or redundancy; many other checks raise HEALTH_WARN for minor matters."""
 
 without_names = json_texts(
     "fsid", "status", "overall_status", "quorum_names", "min_mon_release_name", "state_name", "severity", "name",
     "type", "device_class", "devices", wording=("message",),
 )  # fmt: skip
-"""What redaction leaves of an answer: messages of health checks name hosts."""
+"""Redaction of an answer; messages of health checks contain host names."""
 _OPTIONS = re.compile(r" (?:--connect-timeout[ =]\S+|(?:-f|--format)[ =]?json(?:-pretty)?)(?= |$)")
 _QUESTIONS = {
     "ceph -s": "status", "ceph status": "status", "ceph osd df tree": "tree", "ceph osd perf": "perf",
@@ -53,13 +53,13 @@ _QUESTIONS = {
 
 
 def question(name: str) -> str | None:
-    """Return what a recorded command (argv or slug) asked for in JSON: status, tree, perf, health, dump, volumes."""
+    """Return the query of a recorded JSON command (argv or slug): status, tree, perf, health, dump, volumes."""
     words = name if " " in name else name.replace("_", " ")
     return _QUESTIONS.get(_OPTIONS.sub("", words).strip()) if "json" in words else None
 
 
 class Check(Struct, frozen=True):
-    """One health check that fires: its code, and what it says."""
+    """An active health check: code, severity and messages."""
 
     code: str
     severity: str
@@ -69,7 +69,7 @@ class Check(Struct, frozen=True):
 
 
 class CephStatus(Struct, frozen=True):
-    """What `ceph -s` says; rates a second. Objects are copies where Ceph counts copies (degraded, misplaced)."""
+    """Output of `ceph -s`; rates are per second. Degraded and misplaced objects are counted as copies, as in Ceph."""
 
     fsid: str
     health: str
@@ -82,7 +82,7 @@ class CephStatus(Struct, frozen=True):
     osds_up: int | None
     osds_in: int | None
     states: Mapping[str, int]
-    """Placement groups by each single word of their states: active+clean counts as active and as clean."""
+    """Placement groups by each word of their states: active+clean counts as active and as clean."""
     pgs: int | None
     objects: int | None
     data: int | None
@@ -94,7 +94,7 @@ class CephStatus(Struct, frozen=True):
     misplaced_total: int | None
     unfound: int
     inactive: int
-    """Placement groups that answer nobody."""
+    """Placement groups that serve no I/O."""
     recovering: float | None
     reads: float
     writes: float
@@ -103,18 +103,18 @@ class CephStatus(Struct, frozen=True):
 
     @property
     def object_size(self) -> float | None:
-        """Mean bytes of an object; Proxmox's 4 MiB would be wrong for most."""
+        """Mean object size in bytes; a fixed 4 MiB, as in Proxmox, would be wrong for most clusters."""
         return self.data / self.objects if self.data is not None and self.objects else None
 
     @property
     def flags(self) -> frozenset[str]:
-        """Flags that hold recovery back."""
+        """Flags that pause recovery."""
         said = " ".join(check.message for check in self.checks if check.code.startswith("OSDMAP_FLAGS"))
         return frozenset(re.findall(r"\b(norecover|nobackfill|norebalance)\b", said))
 
 
 def parse_status(text: str) -> CephStatus:
-    """Read `ceph -s -f json`.
+    """Parse `ceph -s -f json`.
 
         {"fsid": "...", "health": {"status": "HEALTH_WARN", "checks": {"OSD_DOWN": {"severity": "HEALTH_WARN",
          "summary": {"message": "1 osds down", "count": 1}, "muted": false}}},
@@ -171,7 +171,7 @@ def parse_status(text: str) -> CephStatus:
 
 
 def parse_health(text: str) -> tuple[Check, ...]:
-    """Read `ceph health detail -f json`: checks with a line for each thing concerned. Raises Malformed.
+    """Parse `ceph health detail -f json`: checks with one line per affected object. Raises Malformed.
 
     {"status": "HEALTH_WARN", "checks": {"OSD_NEARFULL": {"severity": "HEALTH_WARN",
      "summary": {"message": "1 nearfull osd(s)"}, "detail": [{"message": "osd.3 is near full"}]}}}
@@ -191,7 +191,7 @@ def _checks(health: Mapping[str, Any]) -> tuple[Check, ...]:
 
 
 class Osd(Struct, frozen=True, kw_only=True):
-    """An OSD; sizes in bytes. `root`, `host` and `rack` say where it is in the tree; `up` None: not told."""
+    """An OSD; sizes in bytes. `root`, `host` and `rack` are its position in the tree; `up` is None if unknown."""
 
     number: int
     root: str
@@ -212,19 +212,19 @@ class Osd(Struct, frozen=True, kw_only=True):
 
     @property
     def holds(self) -> bool:
-        """Whether it is to hold data: one that is out, or weighs nothing, is to be emptied."""
+        """Whether the OSD is meant to hold data; one that is out or has no weight is to be emptied."""
         return self.reweight != 0 and self.weight != 0
 
 
 def parse_tree(text: str) -> list[Osd]:
-    """Read `ceph osd df tree -f json`: buckets with their children, and OSDs, in one list.
+    """Parse `ceph osd df tree -f json`: one list of buckets, with their children, and OSDs.
 
         {"nodes": [{"id": -1, "name": "default", "type": "root", "children": [-3]},
          {"id": -3, "name": "store1", "type": "host", "children": [0]},
          {"id": 0, "name": "osd.0", "type": "osd", "device_class": "hdd", "crush_weight": 3.6, "reweight": 1,
           "kb": 3906250000, "kb_used": 1953125000, "utilization": 50.0, "status": "up"}], "stray": []}
 
-    Device classes' own shadow trees (`default~hdd`) are left out. Raises Malformed.
+    Shadow trees of device classes (`default~hdd`) are skipped. Raises Malformed.
     """
     nodes = _list(_object(text, "ceph osd df tree"), "nodes")
     parents: dict[int, Mapping[str, Any]] = {}
@@ -261,7 +261,7 @@ def _osd(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) -> O
 
 
 def _above(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Yield the buckets above, nearest first; a tree that bites its tail ends."""
+    """Yield the buckets above a node, nearest first; stop at cycles."""
     seen = set()
     number = node.get("id")
     while isinstance(number, int) and number in parents and number not in seen:
@@ -271,7 +271,7 @@ def _above(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) ->
 
 
 def parse_perf(text: str) -> dict[int, float]:
-    """Return the commit latency (seconds) by OSD out of `ceph osd perf -f json`. Raises Malformed.
+    """Parse `ceph osd perf -f json` into commit latencies (seconds) by OSD. Raises Malformed.
 
     {"osdstats": {"osd_perf_infos": [{"id": 2, "perf_stats": {"commit_latency_ms": 7, "apply_latency_ms": 7}}]}}
     """
@@ -287,7 +287,7 @@ def parse_perf(text: str) -> dict[int, float]:
 
 
 class Ratios(Struct, frozen=True):
-    """How full an OSD may be: a warning, no backfill into it, no writes."""
+    """Fill ratios of an OSD above which Ceph warns, stops backfill to it, and stops writes."""
 
     nearfull: float = NEARFULL
     backfillfull: float = BACKFILLFULL
@@ -295,14 +295,14 @@ class Ratios(Struct, frozen=True):
 
 
 def parse_ratios(text: str) -> Ratios:
-    """Read the ratios of `ceph osd dump -f json`; the defaults for those that it does not tell. Raises Malformed."""
+    """Parse the ratios of `ceph osd dump -f json`; missing ones have Ceph's defaults. Raises Malformed."""
     said = _object(text, "ceph osd dump")
     known = [json_number(said.get(f"{name}_ratio")) for name in ("nearfull", "backfillfull", "full")]
     return Ratios(*(value or default for value, default in zip(known, (NEARFULL, BACKFILLFULL, FULL), strict=True)))
 
 
 def parse_volumes(text: str) -> dict[int, str]:
-    """Return the device by OSD out of `ceph-volume lvm list --format json`. Raises Malformed.
+    """Parse `ceph-volume lvm list --format json` into devices by OSD. Raises Malformed.
 
     {"0": [{"type": "block", "devices": ["/dev/sdb"], "lv_path": "/dev/ceph-.../osd-block-..."}]}
     """
@@ -316,7 +316,7 @@ def parse_volumes(text: str) -> dict[int, str]:
 
 
 def concerned(checks: tuple[Check, ...]) -> dict[int, list[str]]:
-    """Return the codes of health checks by the OSD that their details name; muted ones are left out."""
+    """Return the codes of unmuted health checks by the OSDs named in their details."""
     found: dict[int, list[str]] = {}
     for check in checks:
         if check.muted:
@@ -327,7 +327,7 @@ def concerned(checks: tuple[Check, ...]) -> dict[int, list[str]]:
 
 
 def _object(text: str, what: str) -> dict[str, Any]:
-    """Return the JSON object in a text; Ceph may print lines before it."""
+    """Return the JSON object in a text; Ceph may print other lines before it."""
     start = text.find("{")
     try:
         said = json.loads(text[start:] if start >= 0 else text)

@@ -1,4 +1,4 @@
-"""Ceph: health, quorum, capacity and recovery, as its status tells them."""
+"""Ceph: health, quorum, capacity and recovery, from the cluster status."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sdstop.readings.rebuild import Rebuild
 
 KIND = "ceph"
 PACE = 30.0
-"""Seconds between looks: each call of Ceph's tool costs half a second of CPU, and asks the monitors."""
+"""Seconds between samples; each call of Ceph's tool costs half a second of CPU and queries the monitors."""
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield the cluster's row, its monitors, and what it recovers."""
+    """Return the cluster's row, its monitors and its recoveries."""
     answers = answers_of(host)
     if "status" not in answers:
         reachable(host)
@@ -93,10 +93,10 @@ def _monitors(said: CephStatus, name: str, key: str) -> Iterator[ClusterNode]:
 
 
 def _recoveries(said: CephStatus, name: str, key: str) -> Iterator[Rebuild]:
-    """Yield recovery (copies are missing) and rebalance (copies lie in the wrong place).
+    """Yield recovery (missing copies) and rebalance (misplaced copies).
 
-    Bytes are objects' mean size times the copies; with erasure codes a copy is smaller than that, and so less is left.
-    Ceph takes what is degraded first, and gives one rate for both.
+    Bytes are the mean object size times the copies; with erasure coding a copy is smaller, so less is left. Ceph
+    recovers degraded objects first and reports one rate for both.
     """
     size = said.object_size
     if size is None:
@@ -106,7 +106,7 @@ def _recoveries(said: CephStatus, name: str, key: str) -> Iterator[Rebuild]:
         ("recovery", said.degraded, said.degraded_total),
         ("rebalance", said.misplaced, said.misplaced_total),
     ):
-        if not left or not total or left > total:  # old versions count more than there is
+        if not left or not total or left > total:  # old versions overcount
             continue
         speed = round(said.recovering or 0) if first else None
         state = _state(said, operation)
@@ -136,7 +136,7 @@ def _state(said: CephStatus, operation: str) -> str:
 
 
 def _held_by(said: CephStatus) -> str | None:
-    """Return the policy that shows: flags, and placement groups that wait because few may be at work at once."""
+    """Return the limit in effect: flags, full OSDs, or placement groups waiting for one of the few backfill slots."""
     if said.flags:
         return ", ".join(sorted(said.flags))
     full = said.states.get("backfill_toofull", 0) + said.states.get("recovery_toofull", 0)

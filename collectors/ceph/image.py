@@ -1,6 +1,6 @@
-"""Limits of RBD images: what `rbd config image list` says, and which of them nobody enforces.
+"""Limits of RBD images from `rbd config image list`, including those that are not enforced.
 
-librbd alone (QEMU, iSCSI gateways, rbd-nbd) holds an image to its limits: the kernel's own client does not know them.
+Only librbd (QEMU, iSCSI gateways, rbd-nbd) enforces the limits of an image; the kernel client ignores them.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _SLUG = re.compile(r"rbd_config_image_(?:list|ls)_(?P<image>\S+?)_(?:-f|--format
 
 
 def image_of(command: str) -> str | None:
-    """Return the image that a recorded command (argv, or its slug, where `/` is `_`) asked for."""
+    """Return the image of a recorded command (argv, or its slug, in which `/` is `_`)."""
     found = _NAME.fullmatch(command) or _SLUG.fullmatch(command)
     return found["image"] if found else None
 
 
 def parse_config(text: str) -> dict[str, int]:
-    """Return the values of rbd_qos_* out of `rbd config image list IMAGE --format json`, without that prefix.
+    """Parse the rbd_qos_* values of `rbd config image list IMAGE --format json`, by name without that prefix.
 
     [{"name": "rbd_qos_iops_limit", "value": "500", "source": "image"},
      {"name": "rbd_qos_iops_burst", "value": "2000", "source": "pool"}]
 
-    0 is no limit. Raises Malformed.
+    0 means unlimited. Raises Malformed.
     """
     try:
         said = json.loads(text)
@@ -48,7 +48,7 @@ def parse_config(text: str) -> dict[str, int]:
 
 
 def limits_of(image: str, said: dict[str, int], mapped: str | None, origin: str) -> list[Limit]:
-    """Return a row for each direction with a limit; `mapped` is the kernel's device of the image, if it has one."""
+    """Return a row for each direction with a limit; `mapped` is the image's kernel device, if it is mapped."""
     rows = []
     for direction, way in _WAYS.items():
         iops, moved = said.get(f"{way}iops_limit") or None, said.get(f"{way}bps_limit") or None

@@ -1,4 +1,4 @@
-"""Ceph's OSDs: their tree, how full and how slow they are, and which disks of this node carry them."""
+"""Ceph OSDs: tree, usage, latency, and the disks of this node that hold them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from sdstop.readings.cluster import ClusterDevice, ClusterNode, ClusterPool, Fai
 LOCAL = "/var/lib/ceph"
 KIND = "ceph"
 PACE = 300.0
-"""Seconds between looks: five calls of Ceph's tool, each half a second of CPU, and hundreds of rows."""
+"""Seconds between samples; each makes five calls of Ceph's tool, half a second of CPU each, for hundreds of rows."""
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield hosts, OSDs, and what would fail together; of a node that only carries OSDs, which disks are theirs."""
+    """Return hosts, OSDs, pools and failure domains; on a node that only holds OSDs, only their disks."""
     answers = answers_of(host)
     here = dict(_local(host))
     here.update({(None, number): disk for number, disk in _volumes(host, answers).items()})
@@ -54,13 +54,13 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _disk(osd: Osd, disks: dict[int, str], node: str) -> str | None:
-    """Return the disk of an OSD that is in this node."""
+    """Return the disk of an OSD if it is in this node."""
     mine = osd.host.partition(".")[0] == node.partition(".")[0]
     return disks.get(osd.number) if mine or not node else None
 
 
 def _cluster_name(host: Host, answers: dict[str, str], here: dict[tuple[str | None, int], str]) -> str:
-    """Return the cluster's name; the tree does not say whose it is, but the status or a local OSD does."""
+    """Return the cluster's name from the status or a local OSD; the tree does not contain it."""
     fsid: str | None = None
     try:
         if "status" in answers or not answers:
@@ -74,10 +74,10 @@ def _cluster_name(host: Host, answers: dict[str, str], here: dict[tuple[str | No
 
 
 def _local(host: Host) -> Iterator[tuple[tuple[str | None, int], str]]:
-    """Yield the disk of each OSD of this node, by its cluster's id and its number.
+    """Yield the disk of each OSD of this node, by cluster id and OSD number.
 
-    Packages keep an OSD in /var/lib/ceph/osd/CLUSTER-N, cephadm in /var/lib/ceph/FSID/osd.N; `block` there leads to a
-    volume of LVM (by a link in /dev, which leads to the device), or to a partition.
+    Packages store an OSD in /var/lib/ceph/osd/CLUSTER-N, cephadm in /var/lib/ceph/FSID/osd.N; `block` there is a link
+    to an LVM volume (through a link in /dev to the device) or to a partition.
     """
     for folder in (*host.glob(f"{LOCAL}/osd/*-*"), *host.glob(f"{LOCAL}/*/osd.*")):
         number = re.fullmatch(r"(?:.*-|osd\.)(\d{1,7})", posixpath.basename(folder))
@@ -90,7 +90,7 @@ def _local(host: Host) -> Iterator[tuple[tuple[str | None, int], str]]:
 
 
 def _below(host: Host, link: str) -> str | None:
-    """Return the disk below what a link leads to: of a logical volume on a single one, that one."""
+    """Return the target of a link, or the underlying disk if the target is a volume on a single disk."""
     try:
         target = host.link(link)
     except TimedOut:
@@ -169,7 +169,7 @@ def _hosts(osds: Sequence[Osd], name: str, key: str, node: str) -> Iterator[Clus
 
 
 def _pools(osds: Sequence[Osd], name: str, key: str, ratios: Ratios) -> Iterator[Reading]:
-    """Yield each root's devices of a class as one pool: that is what data of a rule lies on, and moves about in."""
+    """Yield the devices of each root and class as one pool: CRUSH rules place and move data within these."""
     holding = [osd for osd in osds if osd.holds]
     classes = {osd.media for osd in holding}
     for pool, group in _grouped(

@@ -1,4 +1,4 @@
-"""Limits of RBD images, where somebody recorded them, and which images the kernel's client has here."""
+"""Recorded limits of RBD images, and the images mapped by the kernel client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MAPPED = "/sys/bus/rbd/devices"
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row of each image's limits. A live node is not asked: each image would be a command to the monitors."""
+    """Return the limits of each image. A live node is not queried: each image would need a command to the monitors."""
     recorded = [(name, image) for name in host.recorded("rbd") if (image := image_of(name))]
     mapped = dict(_mapped(host))
     if not recorded and not host.entries(MAPPED):
@@ -35,7 +35,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _mapped(host: Host) -> Iterator[tuple[str, str]]:
-    """Yield images that the kernel's client has (kernel Documentation/ABI/testing/sysfs-bus-rbd), with their device."""
+    """Yield the images mapped by the kernel client, with device (kernel Documentation/ABI/testing/sysfs-bus-rbd)."""
     for number in host.names(MAPPED):
         pool, space, name = (host.maybe(f"{MAPPED}/{number}/{part}") for part in ("pool", "pool_ns", "name"))
         if pool and name:

@@ -1,4 +1,4 @@
-"""Ceph's tool: when it is asked, what others recorded of it, and what it says when it fails."""
+"""Access to Ceph's command line tool: conditions for running it, recorded output and errors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sdstop.core.host import Absent, Denied, Failed, Host, Output, TimedOut, Unr
 CONFIG = "/etc/ceph"
 KEYRING = "ceph.client.admin.keyring"
 DEADLINE = 12.0
-"""Seconds for a command, which itself gives up looking for monitors after five."""
+"""Command timeout in seconds; the command itself stops searching for monitors after five."""
 
 T = TypeVar("T")
 
 
 def answers_of(host: Host) -> dict[str, str]:
-    """Return what somebody recorded, by question; where one was recorded twice, the words that are asked here."""
+    """Return the recorded commands by query; of duplicates, the one with the options used here."""
     found: dict[str, str] = {}
     for program in ("ceph", "ceph-volume"):
         for name in host.recorded(program):
@@ -29,7 +29,7 @@ def answers_of(host: Host) -> dict[str, str]:
 
 
 def reachable(host: Host) -> None:
-    """Raise Absent unless this node administers a cluster: no monitor is spoken to from a node that merely could."""
+    """Raise Absent unless this node administers a cluster, so that other nodes never contact the monitors."""
     try:
         names = host.entries(CONFIG)
     except TimedOut:
@@ -42,7 +42,7 @@ def reachable(host: Host) -> None:
 
 
 def text_of(key: str, output: Output) -> str:
-    """Return what the tool printed; Denied or Failed for what it says when it fails."""
+    """Return the tool's output; raise Denied or Failed, depending on its error message, if it failed."""
     if output.exit == 0:
         return output.text
     said = output.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
@@ -54,7 +54,7 @@ def text_of(key: str, output: Output) -> str:
 
 
 def ask(host: Host, argv: Sequence[str], recorded: str | None) -> tuple[str, str]:
-    """Return the evidence's key and the text of an answer, asked of the monitors unless somebody recorded it."""
+    """Return evidence key and text of an answer, recorded or queried from the monitors."""
     if recorded is not None and recorded != " ".join(argv):
         key = f"cmd:{recorded}" if " " in recorded else f"slug:{recorded}"
         return key, text_of(key, host.recorded_output(recorded))
@@ -64,7 +64,7 @@ def ask(host: Host, argv: Sequence[str], recorded: str | None) -> tuple[str, str
 def maybe(
     host: Host, argv: Sequence[str], answers: Mapping[str, str], what: str, parse: Callable[[str], T], otherwise: T
 ) -> T:
-    """Return an answer that others do without; of a capture only what was recorded of it."""
+    """Return an optional answer, or `otherwise` if unavailable; from captures, only recorded answers."""
     if answers and what not in answers:
         return otherwise
     try:
@@ -76,5 +76,5 @@ def maybe(
 
 
 def name_of(fsid: str) -> str:
-    """Return what a cluster is called here: `ceph-eccf3d48`."""
+    """Return sdstop's name for a cluster: `ceph-eccf3d48`."""
     return f"ceph-{fsid[:8]}"

@@ -1,1 +1,1 @@
-"""Collectors of DRBD resources."""
+"""Collectors for DRBD resources."""

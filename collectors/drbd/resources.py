@@ -1,4 +1,4 @@
-"""DRBD: resources as clusters of nodes, what is out of sync, and resyncs with the rate that may hold them."""
+"""DRBD: resources as clusters of nodes, out-of-sync data, and resyncs with their rate limits."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ KIND = "drbd"
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield rows of each resource. Absent without DRBD: its tool would load the module."""
+    """Return the rows of each resource. Raise Absent if DRBD is not loaded, because its tool would load the module."""
     key, version, resources = _status(host)
     rates = _rates(host) if version == _NINE and any(True for r in resources for _ in resyncs(r)) else {}
     here = host.maybe("/proc/sys/kernel/hostname") or "this node"
@@ -53,7 +53,7 @@ _NINE = 9
 
 
 def _status(host: Host) -> tuple[str, int, list[Resource]]:
-    """Return the evidence's key, the version of DRBD, and its resources."""
+    """Return the evidence key, the DRBD version and the resources."""
     recorded = [name for name in host.recorded("drbdsetup") if "status" in name and "--json" in name]
     asked = " ".join(STATUS)
     if asked not in recorded and recorded:
@@ -85,7 +85,7 @@ def _said(key: str, output: Output) -> str:
 
 
 def _rates(host: Host) -> Mapping[str, Rates]:
-    """Return what resyncs may do; without it the rest is still worth telling."""
+    """Return the rate limits of resyncs; empty if unavailable, as they are optional."""
     try:
         output = host.run(SHOW, 3.0)
     except TimedOut:
@@ -134,7 +134,7 @@ def _leader(resource: Resource) -> str | None:
 
 
 def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
-    """Yield what is not as it should be: DRBD's word, and a sentence."""
+    """Yield the faults: DRBD's state word and a description."""
     for volume in resource.volumes:
         if volume.disk not in GOOD_DISKS and not volume.diskless:
             yield volume.disk, f"volume {volume.number} of this node is {volume.disk}"
@@ -152,7 +152,7 @@ def _wrong(resource: Resource) -> Iterator[tuple[str, str]]:
 
 
 def _degraded(resource: Resource) -> int | None:
-    """Return the bytes that lack a copy; all of a volume where a peer that has one is not connected."""
+    """Return the bytes that lack a copy; the whole volume if a peer that holds a copy is not connected."""
     lacking = 0
     for volume in resource.volumes:
         worst = 0
@@ -169,7 +169,7 @@ def _degraded(resource: Resource) -> int | None:
 
 
 def _failed(resource: Resource) -> int | None:
-    """Return the size of volumes of which nobody that is reached has good data."""
+    """Return the size of the volumes without valid data on any reachable node."""
     lost = 0
     for volume in resource.volumes:
         far = [v.disk for p in resource.peers if p.state == "Connected" for v in p.volumes if v.number == volume.number]

@@ -1,4 +1,4 @@
-"""DRBD's state: `drbdsetup status --json --statistics` of version 9, /proc/drbd of 8, and the rates of a resync."""
+"""Parsers for DRBD status (`drbdsetup status --json --statistics` in version 9, /proc/drbd in 8) and resync rates."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from sdstop.core.text import json_text, json_whole
 STATUS = ("drbdsetup", "status", "--json", "--statistics")
 SHOW = ("drbdsetup", "show", "--show-defaults")
 KEPT = r"\s*(resource\b|volume\b|connection\b|\}|(_name|c-max-rate|c-min-rate|c-plan-ahead|resync-rate)\b)"
-"""Lines of `drbdsetup show` that are kept: others hold the shared secret of the nodes."""
+"""Lines of `drbdsetup show` that are kept; others contain the shared secret of the nodes."""
 
 NO_END = 987654321
-"""What drbdsetup says for "never" (estimated-seconds-to-finish)."""
+"""Value that drbdsetup reports for "never" (estimated-seconds-to-finish)."""
 KIB, SECTOR, MIB = 1024, 512, 1 << 20
 
 GOOD_DISKS = frozenset({"UpToDate"})
@@ -29,7 +29,7 @@ VERIFYING = frozenset({"VerifyS", "VerifyT"})
 
 
 class Resync(Struct, frozen=True):
-    """A resync or online verify: bytes to do in all and left, DRBD's own speed (bytes a second) and seconds left."""
+    """A resync or online verify: total and remaining bytes, DRBD's own speed (bytes per second), remaining seconds."""
 
     total: int | None
     left: int | None
@@ -38,7 +38,7 @@ class Resync(Struct, frozen=True):
 
 
 class PeerVolume(Struct, frozen=True):
-    """A volume on a peer: what is not in sync there (bytes), and what synchronises it."""
+    """A volume on a peer: out-of-sync bytes, and the resync in progress."""
 
     number: int
     replication: str
@@ -50,7 +50,7 @@ class PeerVolume(Struct, frozen=True):
 
 
 class DrbdPeer(Struct, frozen=True):
-    """A connection of a resource."""
+    """A peer of a resource: its connection and its volumes."""
 
     name: str
     state: str
@@ -60,7 +60,7 @@ class DrbdPeer(Struct, frozen=True):
 
 
 class Volume(Struct, frozen=True):
-    """A volume of this node: its minor number, state of its disk, size in bytes."""
+    """A volume of this node: minor number, disk state, size in bytes."""
 
     number: int
     minor: int
@@ -71,7 +71,7 @@ class Volume(Struct, frozen=True):
 
 
 class Resource(Struct, frozen=True):
-    """A resource; `version` is 8 where it has no name of its own in /proc/drbd."""
+    """A resource; `version` is 8 for a device of /proc/drbd, which has no resource name."""
 
     name: str
     role: str | None
@@ -82,7 +82,7 @@ class Resource(Struct, frozen=True):
 
 
 def parse_status(text: str) -> list[Resource]:
-    """Read `drbdsetup status --json --statistics` (drbd-utils 9, user/v9/drbdsetup.c).
+    """Parse `drbdsetup status --json --statistics` (drbd-utils 9, user/v9/drbdsetup.c).
 
         [{"name": "r0", "role": "Primary", "suspended": false,
           "devices": [{"volume": 0, "minor": 0, "disk-state": "UpToDate", "size": 20970204, "quorum": true}],
@@ -90,7 +90,7 @@ def parse_status(text: str) -> list[Resource]:
             "peer_devices": [{"volume": 0, "replication-state": "SyncSource", "peer-disk-state": "Inconsistent",
               "out-of-sync": 20267580, "rs-total": 41940408, "db1/dt1 [MiB/s]": 93.05}]}]}]
 
-    Sizes are KiB, what begins with `rs-` sectors. Raises Malformed.
+    Sizes are in KiB; fields that begin with `rs-` are in sectors. Raises Malformed.
     """
     try:
         said = json.loads(text)
@@ -155,14 +155,14 @@ def _peer_volume(row: Mapping[str, Any]) -> PeerVolume:
 def _resync(row: Mapping[str, Any], replication: str, left: int | None) -> Resync | None:
     if replication not in SYNCING | PAUSED | VERIFYING:
         return None
-    if replication in VERIFYING:  # out-of-sync is what it found so far, not what is left of it
+    if replication in VERIFYING:  # out-of-sync counts the differences found so far, not the remaining bytes
         left = _scaled(row, "ov-left", SECTOR)
         return Resync(_scaled(row, "ov-start-sector", 0) or None, left, _speed(row), _remaining(row))
     return Resync(_scaled(row, "rs-total", SECTOR), left, _speed(row), _remaining(row))
 
 
 def _speed(row: Mapping[str, Any]) -> int | None:
-    """Return the speed over the last steps; sectors and milliseconds are more exact than two decimals of MiB."""
+    """Return the recent speed; sectors and milliseconds are more exact than MiB with two decimals."""
     sectors, took = json_whole(row.get("rs-db1-sectors")), json_whole(row.get("rs-dt1-ms"))
     if sectors is not None and took:
         return sectors * SECTOR * 1000 // took
@@ -204,7 +204,7 @@ _SPEED = re.compile(r"speed:\s*([\d,]{1,18})")
 
 
 def parse_proc(text: str) -> list[Resource]:
-    """Read /proc/drbd of version 8.3 and 8.4 (kernel drivers/block/drbd/drbd_proc.c); of 9 it names no device.
+    """Parse /proc/drbd of version 8.3 and 8.4 (kernel drivers/block/drbd/drbd_proc.c); in version 9 it has no devices.
 
         version: 8.4.11 (api:1/proto:86-101)
          0: cs:SyncSource ro:Primary/Secondary ds:UpToDate/Inconsistent C r-----
@@ -212,7 +212,7 @@ def parse_proc(text: str) -> list[Resource]:
             [>....................] sync'ed:  3.4% (19792/20478)M
             finish: 0:03:32 speed: 95,284 (88,960) K/sec
 
-    A device is a resource called drbdN. Raises Malformed.
+    Each device becomes a resource named drbdN. Raises Malformed.
     """
     if not text.startswith("version:"):
         raise Malformed("/proc/drbd does not begin with its version")
@@ -256,7 +256,7 @@ _UNLINKED = frozenset(
 
 
 def _more(resource: Resource, line: str) -> Resource:
-    """Add what another line says of the last device."""
+    """Add the values of a continuation line to the last device."""
     if not resource.peers:
         return resource
     peer = resource.peers[0]
@@ -280,7 +280,7 @@ def _more(resource: Resource, line: str) -> Resource:
 
 
 class Rates(Struct, frozen=True):
-    """What a resync may do, in bytes a second: at most, and at least beside other I/O; None: not told, or no limit."""
+    """Resync rates in bytes per second: maximum, and minimum during other I/O; None if unknown or unlimited."""
 
     most: int | None
     most_by: str
@@ -293,7 +293,7 @@ _UNITS = {"": KIB, "k": KIB, "m": MIB, "g": 1 << 30}
 
 
 def parse_rates(text: str) -> dict[str, Rates]:
-    """Return the rates by resource out of `drbdsetup show --show-defaults`; of several peers' the lowest.
+    """Parse `drbdsetup show --show-defaults` into rates by resource; the lowest of several peers.
 
         resource "r0" {
             connection {
@@ -304,7 +304,7 @@ def parse_rates(text: str) -> dict[str, Rates]:
                         c-max-rate              102400k; # bytes/second, default
                         c-min-rate              250k; # bytes/second, default
 
-    The speed follows c-max-rate unless c-plan-ahead is 0: then resync-rate is fixed.
+    c-max-rate limits the speed; if c-plan-ahead is 0, resync-rate applies as a fixed rate instead.
     """
     found: dict[str, dict[str, int]] = {}
     current: dict[str, int] | None = None
@@ -329,7 +329,7 @@ def _rates(options: Mapping[str, int]) -> Rates:
 
 
 def resyncs(resource: Resource) -> Iterator[tuple[DrbdPeer, PeerVolume, Resync]]:
-    """Yield what is being synchronised, by peer and volume."""
+    """Yield the resyncs in progress, with peer and volume."""
     for peer in resource.peers:
         for volume in peer.volumes:
             if volume.resync is not None:

@@ -1,1 +1,1 @@
-"""Collectors of the way from the processor to the disk: NUMA nodes, PCIe, HBAs, SAS expanders, phys and interrupts."""
+"""Collectors for the path from processor to disk: NUMA nodes, PCIe, HBAs, SAS expanders, phys and interrupts."""

@@ -1,4 +1,4 @@
-"""Lists of CPUs as the kernel writes them: 0-7,16-23."""
+"""CPU lists in the kernel's notation: 0-7,16-23."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _PART = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?", re.ASCII)
 
 
 def parse_cpulist(text: str | None) -> frozenset[int] | None:
-    """Return the CPUs of a list; none of an empty one, None where the text is none.
+    """Return the CPUs in a CPU list; an empty set for an empty list, None for missing or invalid text.
 
     0-7,16-23
     """
@@ -29,7 +29,7 @@ def parse_cpulist(text: str | None) -> frozenset[int] | None:
 
 
 def cpulist(cpus: Iterable[int]) -> str:
-    """Return CPUs as a list, neighbours as ranges."""
+    """Format CPUs as a CPU list, with ranges for consecutive numbers."""
     parts: list[list[int]] = []
     for cpu in sorted(set(cpus)):
         if parts and parts[-1][1] == cpu - 1:

@@ -1,8 +1,7 @@
-"""Talking with a SAS expander: by smp_utils, by sysfs's counters, and by what somebody recorded of either.
+"""Access to a SAS expander through smp_utils, sysfs counters, or recordings of either.
 
-Every question is an SMP request that the HBA carries. An expander that does not answer makes the HBA's driver wait,
-and mpt3sas resets the HBA then. So it is asked seldom, one thing after another, and left alone for long after the
-first silence.
+Each query is an SMP request sent by the HBA. If an expander does not respond, the HBA's driver waits, and mpt3sas
+then resets the HBA. Queries are therefore rare and serial, and stop for a long time after the first missing response.
 """
 
 from __future__ import annotations
@@ -19,9 +18,9 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State,
 from sdstop.core.text import whole
 
 PROMPT = 5.0
-"""Seconds for an answer; what comes later counts as none. An expander needs milliseconds, mpt3sas waits for 10 s."""
+"""Response timeout in seconds. An expander needs milliseconds; mpt3sas waits for 10 s."""
 REST = 3600.0
-"""Seconds that an expander is left alone after it did not answer."""
+"""Seconds without queries to an expander that did not respond."""
 
 COUNTERS: Mapping[str, str] = {
     "invalid_dwords": "invalid_dword_count",
@@ -29,19 +28,19 @@ COUNTERS: Mapping[str, str] = {
     "sync_losses": "loss_of_dword_sync_count",
     "reset_problems": "phy_reset_problem_count",
 }
-"""Counters of a phy, and their names in sysfs."""
+"""Error counters of a phy and their file names in sysfs."""
 GENERAL = ("smp_rep_general", "*")
 DISCOVER = ("smp_discover", "--multiple", "*")
 ERRORS = ("smp_rep_phy_err_log", "-p", "*", "*")
-"""Commands; the last word is the expander's device below /dev/bsg, the one before it a phy's number."""
+"""Command templates; the last word is the expander's device in /dev/bsg, the one before it a phy number."""
 _PROGRAMS = (GENERAL[0], DISCOVER[0], ERRORS[0])
 _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 
 
 class SasExpander(Reading, frozen=True, kw_only=True):
-    """An expander as it answers for itself, one row each.
+    """State of an expander as reported by the expander itself.
 
-    `changes` is a number of 16 bits that it counts up with every link behind it that comes, goes or changes.
+    `changes` is a 16-bit counter that increases whenever a link behind the expander comes up, goes down or changes.
     """
 
     family: ClassVar[str] = "sas_expander"
@@ -72,7 +71,7 @@ class SasExpander(Reading, frozen=True, kw_only=True):
 
 
 class SasExpanderActivity(Reading, frozen=True):
-    """Links of an expander that came, went or changed between two readings, one row each."""
+    """Link changes of an expander between two samples."""
 
     family: ClassVar[str] = "sas_expander_activity"
     title: ClassVar[str] = "SAS expander changes"
@@ -89,14 +88,14 @@ class SasExpanderActivity(Reading, frozen=True):
 
 
 class Talk:
-    """One round of questions to an expander.
+    """One round of queries to an expander.
 
-    `state` says how it went: answers, no answer, refuses (an answer that is none), not asked; None where nobody could
-    ask (no smp_utils, not root, not recorded), and `reason` why. `changes` is the expander's change count.
+    `state` is the outcome: answers, no answer, refuses (an unusable response), not asked; None if no query was
+    possible (no smp_utils, not root, not recorded). `reason` explains it. `changes` is the expander's change count.
     """
 
     def __init__(self, host: Host, name: str, phys: str, *, allowed: bool = True) -> None:
-        """Ask what is asked once; `phys` is sysfs's folder of phys. With `allowed` False nothing is asked at all."""
+        """Run the one-time queries; `phys` is the sysfs directory of phys. No query is sent if `allowed` is False."""
         self._host = host
         self._phys = phys
         self._tool = self._sysfs = True
@@ -113,20 +112,20 @@ class Talk:
         self._greet()
 
     def command(self, argv: Sequence[str], *words: str) -> list[str]:
-        """Return a command's argv for this expander; words take the places of its first stars."""
+        """Return a command's argv for this expander; `words` replace its first asterisks."""
         values = iter((*words, f"/dev/bsg/{self.name}"))
         return [next(values) if word == "*" else word for word in argv]
 
     def key(self, argv: Sequence[str], *words: str) -> str:
-        """Return the key of a command's evidence."""
+        """Return the evidence key of a command."""
         return command_key(self.command(argv, *words))
 
     def told(self, number: int | None) -> str:
-        """Return the key of a phy's log."""
+        """Return the evidence key of a phy's error log."""
         return self.key(ERRORS, str(number))
 
     def row(self, phys: int | None, links: int | None) -> SasExpander:
-        """Return what is known at the end; `phys` are those that were seen, `links` of them have something attached."""
+        """Return the final row; `phys` is the number of phys found, `links` the number with an attached device."""
         general = self.general
         first = min((number for number, log in self.logs.items() if log.changes is not None), default=None)
         return SasExpander(
@@ -142,7 +141,7 @@ class Talk:
         )
 
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
-        """Return the error counters of one phy, by sysfs, else by the tool; none where neither says."""
+        """Return a phy's error counters from sysfs, else from smp_utils; empty if neither has them."""
         found: dict[str, int | None] = {}
         for field, file in COUNTERS.items() if self._sysfs else ():
             if not self._willing:
@@ -155,7 +154,7 @@ class Talk:
             except Absent:
                 break
             except Unreadable as error:
-                self._sysfs = False  # its driver does not count, or the expander refuses: so it does for the others
+                self._sysfs = False  # no counters in the driver, or refused by the expander: the other phys fail too
                 self.reason = self.reason or error.detail
                 break
             found[field] = whole(word, 10)
@@ -166,7 +165,7 @@ class Talk:
         return {} if log is None else {field: getattr(log, field) for field in COUNTERS}
 
     def log(self, number: int) -> smp.PhyErrors | None:
-        """Return what the tool says of a phy's errors."""
+        """Return a phy's error log from smp_utils."""
         if number not in self.logs and number not in self.vacant:
             output = self._run(ERRORS, str(number))
             if output is not None:
@@ -174,13 +173,13 @@ class Talk:
         return self.logs.get(number)
 
     def take(self, output: Output, number: int | None) -> None:
-        """Take over what smp_rep_phy_err_log printed; a refusal is that of phy `number`."""
+        """Store the output of smp_rep_phy_err_log; a refusal applies to phy `number`."""
         text = output.text
         for log in smp.parse_errors(text):
             self.logs[log.phy] = log
             self.changes = log.changes if log.changes is not None else self.changes
             self.state = "answers"
-        # People often record both streams as one.
+        # Recordings often merge stdout and stderr.
         why = smp.refusal(output.stderr.decode("utf-8", "replace")) or smp.refusal(text)
         if why == "Phy vacant" and number is not None and number not in self.logs:
             self.vacant.add(number)
@@ -216,7 +215,7 @@ class Talk:
         except TimedOut as error:  # of this expander, not of all
             self._silent(error.detail)
         except Absent as error:
-            self._tool = not error.recorded  # of what was not recorded each is a matter of its own
+            self._tool = not error.recorded  # in a capture each command can be missing on its own
             self.reason = self.reason or error.detail
         except Unreadable as error:
             self._tool = isinstance(error, Failed)
@@ -229,7 +228,7 @@ class Talk:
 
 
 def recorded(host: Host) -> dict[str, list[tuple[str, str, int | None]]]:
-    """Return by expander what somebody recorded of smp_utils: program, name of the command, and number of a phy."""
+    """Return the recorded smp_utils output by expander: program, command name and phy number."""
     found: dict[str, list[tuple[str, str, int | None]]] = {}
     for program in _PROGRAMS:
         for name in host.recorded(program):
@@ -241,7 +240,7 @@ def recorded(host: Host) -> dict[str, list[tuple[str, str, int | None]]]:
 
 
 def take_recorded(host: Host, talk: Talk, commands: Sequence[tuple[str, str, int | None]]) -> None:
-    """Have a talk take over recorded logs whatever the options were that they were asked with."""
+    """Store recorded error logs in `talk`, whatever options they were recorded with."""
     for program, name, number in commands:
         if program == "smp_rep_phy_err_log" and number not in talk.logs:
             try:
@@ -251,7 +250,7 @@ def take_recorded(host: Host, talk: Talk, commands: Sequence[tuple[str, str, int
 
 
 def changes(before: SasExpander, after: SasExpander, seconds: float) -> SasExpanderActivity | None:
-    """Return the changes between two readings; None where they are not counted, or the count began anew."""
+    """Return the link changes between two samples; None if they are not counted or the counter was reset."""
     if seconds <= 0 or before.changes is None or after.changes is None:
         return None
     step = after.changes - before.changes

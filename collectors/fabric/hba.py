@@ -1,4 +1,4 @@
-"""Which HBA each disk hangs on, and the PCI Express link of the HBA at both of its ends."""
+"""HBAs, the disks attached to them, and both ends of each HBA's PCI Express link."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FIRMWARE = {
     "mpt2sas": "version_fw", "mpt3sas": "version_fw", "mpi3mr": "version_fw", "hpsa": "firmware_revision",
     "smartpqi": "firmware_version", "qla2xxx": "fw_version", "lpfc": "fwrev",
 }  # fmt: skip
-"""Where a driver says which firmware the HBA runs: an attribute of its SCSI host (mpt3sas_ctl.c...)."""
+"""Attribute of the SCSI host with the HBA's firmware version, by driver (mpt3sas_ctl.c...)."""
 _HOST = re.compile(r"host\d+")
 
 _FILES = {
@@ -37,10 +37,10 @@ _FILES = {
 
 
 class Hba(Reading, frozen=True):
-    """A PCI function of storage, one row each: SCSI, SAS, RAID, SATA, NVMe, with disks or without.
+    """A storage PCI function (SCSI, SAS, RAID, SATA, NVMe), with or without disks.
 
-    The link is the one between it and the port above. Speeds are transfers per second and lane; None where there is
-    no PCI Express link or the node does not say. `node` None: the firmware does not say near which CPUs it sits.
+    The link is the one to the port above. Speeds are transfers per second and lane; None without a PCI Express link
+    or if unknown. `node` is None if the function's NUMA node is unknown.
     """
 
     family: ClassVar[str] = "hba"
@@ -85,7 +85,7 @@ class Hba(Reading, frozen=True):
 
 
 class DiskPath(Reading, frozen=True, kw_only=True):
-    """The way from a disk to its HBA, one row a disk that hangs on PCI."""
+    """Path from a PCI-attached disk to its HBA."""
 
     family: ClassVar[str] = "disk_path"
     title: ClassVar[str] = "Ways to disks"
@@ -127,18 +127,18 @@ _KINDS = {0x00: "scsi", 0x01: "ide", 0x04: "raid", 0x05: "ata", 0x06: "sata", 0x
 
 
 def link_speed(said: str | None) -> float | None:
-    """Return transfers per second of `8.0 GT/s PCIe` (kernels before 5.x: `8 GT/s`), None of `Unknown`."""
+    """Parse `8.0 GT/s PCIe` (`8 GT/s` before Linux 5.x) into transfers per second; None for `Unknown`."""
     match = _SPEED.fullmatch(said or "")
     return float(match[1]) * 1e9 if match else None
 
 
 def link_width(said: int | None) -> int | None:
-    """Return lanes; 0 and 255 are the kernel's words for no link."""
+    """Return the number of lanes; None for 0 and 255, which the kernel reports without a link."""
     return said if said is not None and 0 < said <= 32 else None
 
 
 def kind_of(pci_class: int | None) -> str | None:
-    """Return what a PCI function of storage is by its class (`0x010700`: SAS), None of any other function."""
+    """Return the kind of a storage PCI function from its class (`0x010700`: SAS); None for any other function."""
     if pci_class is None or pci_class >> 16 != 1:
         return None
     return _KINDS.get(pci_class >> 8 & 0xFF, "storage")
@@ -166,7 +166,7 @@ def _path(host: Host, entry: str, place: PciePath) -> DiskPath:
         expander=place.expanders[-1] if place.expanders else None,
         end_device=end,
         enclosure=enclosure_of(enclosure),
-        bay=host.number(f"{base}/bay_identifier") if known else None,  # else it is number 0 of nothing
+        bay=host.number(f"{base}/bay_identifier") if known else None,  # without an enclosure the bay is a meaningless 0
     )
 
 
@@ -216,7 +216,7 @@ def _hba(host: Host, address: str, kind: str, bridges: tuple[str, ...], nodes: M
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield the way to every disk, then every PCI function of storage."""
+    """Yield the path to every disk, then every storage PCI function."""
     ways: dict[str, tuple[str, ...]] = {}
     for entry in host.names(BLOCK):
         place = _place(host, f"{BLOCK}/{entry}")
@@ -235,7 +235,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _mapped(host: Host) -> Iterable[Reading]:
-    """Yield what sg_map tells of the disks of each host, where nobody recorded sysfs."""
+    """Yield the disks of each host from recorded sg_map output, for captures without sysfs."""
     for name in host.recorded("sg_map"):
         rows = [row for row in sgmap.parse(host.recorded_output(name).text) if row.type == sgmap.DISK and row.device]
         told = f"cmd:{name}" if " " in name else f"slug:{name}"
@@ -261,7 +261,7 @@ def _mapped(host: Host) -> Iterable[Reading]:
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return the disks' names: hot-plug changes them."""
+    """Return the disks' names, which change on hot-plug."""
     return tuple(host.names(BLOCK))
 
 

@@ -1,4 +1,4 @@
-"""Interrupts of HBAs and network cards: which CPUs take them, and whether these are near the card."""
+"""Interrupts of HBAs and network cards: the CPUs that handle them, and whether those are on the card's NUMA node."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, files
 
 IRQ = "/proc/irq"
 MOST = 128
-"""Interrupts that are looked at of one card: queues beyond that are spread as those before."""
+"""Maximum number of interrupts checked per card; further queues are spread like the first ones."""
 _KINDS = {1: "storage", 2: "network"}
 
 
 class CardInterrupts(Reading, frozen=True, kw_only=True):
-    """A PCI function of storage or network and its message interrupts, one row each.
+    """Message-signaled interrupts of a storage or network PCI function.
 
-    Counts are of interrupts, not of how often they came. `far` ones go to CPUs of other nodes alone; None where the
-    node of the card is not known.
+    Counts are numbers of interrupts, not of occurrences. `far` interrupts go only to CPUs of other NUMA nodes; None
+    if the card's node is unknown.
     """
 
     family: ClassVar[str] = "card_interrupts"
@@ -51,7 +51,7 @@ class CardInterrupts(Reading, frozen=True, kw_only=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row of each card with message interrupts. Absent where all CPUs are on one node: nothing is far there."""
+    """Yield a row for each card with message-signaled interrupts. Raise Absent if all CPUs are on one NUMA node."""
     nodes = node_cpus(host)
     if len(nodes) == 1:
         raise Absent(NODES, "all CPUs are on one NUMA node: no interrupt goes far")
@@ -88,7 +88,7 @@ def _card(host: Host, address: str, kind: str, irqs: list[int], nodes: Mapping[i
 
 
 def _cpus(host: Host, irq: int) -> frozenset[int] | None:
-    """Return the CPUs that take an interrupt now (Linux 4.14), before that those that may."""
+    """Return the CPUs that handle an interrupt (since Linux 4.14), or those allowed to (older kernels)."""
     for name in ("effective_affinity_list", "smp_affinity_list"):
         cpus = parse_cpulist(host.maybe(f"{IRQ}/{irq}/{name}"))
         if cpus:

@@ -1,4 +1,4 @@
-"""Near which NUMA node a PCI function sits, where the firmware says it, or says it of what the function hangs on."""
+"""NUMA node of a PCI function, as reported by the firmware for the function or a bridge above it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRMWARE, BRIDGE, CPUS = "firmware", "bridge", "cpus"
 
 
 def node_cpus(host: Host) -> dict[int, frozenset[int]]:
-    """Return the CPUs of each node of the machine; none where it does not tell its nodes."""
+    """Return the CPUs of each NUMA node; empty if the machine does not report its nodes."""
     found = {}
     for name in host.names(NODES):
         if re.fullmatch(r"node\d{1,4}", name):
@@ -27,7 +27,7 @@ def node_cpus(host: Host) -> dict[int, frozenset[int]]:
 
 
 def functions(host: Host, address: str) -> tuple[str, ...]:
-    """Return the PCI functions on the way to one, outermost first, itself last."""
+    """Return the PCI functions on the path to one, outermost first, including the function itself."""
     try:
         return parse_place(host.link(f"{PCI}/{address}")).functions
     except TimedOut:
@@ -39,11 +39,11 @@ def functions(host: Host, address: str) -> tuple[str, ...]:
 def node_of(
     host: Host, address: str, above: tuple[str, ...], nodes: Mapping[int, frozenset[int]]
 ) -> tuple[int | None, str | None]:
-    """Return the node of a function, and by what it is known: firmware, bridge, cpus; None, None where by nothing.
+    """Return a function's NUMA node and its origin (firmware, bridge, cpus); None, None if unknown.
 
-    Firmware says -1 for many functions. A bridge above is as near to the processors as what hangs on it; before Linux
-    2.6.32 local_cpulist had the CPUs of the bus all the same, later it has all CPUs. `above` are bridges, outermost
-    first. Nothing is taken over from a neighbour on the same bus.
+    Firmware reports -1 for many functions. A function is on the same node as the bridge above it. Before Linux 2.6.32
+    local_cpulist still listed the CPUs of the bus; later kernels list all CPUs. `above` lists the bridges, outermost
+    first. The node of another function on the same bus is never used.
     """
     for function, by in ((address, FIRMWARE), *((bridge, BRIDGE) for bridge in reversed(above))):
         said = host.number(f"{PCI}/{function}/numa_node")

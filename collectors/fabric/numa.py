@@ -1,4 +1,4 @@
-"""NUMA nodes: their CPUs and memory, how far apart they are, and where pages came from; nodes of network cards."""
+"""NUMA nodes: CPUs, memory, distances and page allocation; NUMA nodes of network cards."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ NET = "/sys/class/net"
 
 
 class NumaNode(Reading, frozen=True):
-    """A NUMA node, one row each (kernel drivers/base/node.c). Counters are of pages since boot.
+    """A NUMA node (kernel drivers/base/node.c). Counters are pages since boot.
 
-    A node may have no CPUs, or no memory. `missed` pages were taken here although another node was preferred.
+    A node may have no CPUs or no memory. `missed` pages were allocated here although another node was preferred.
     """
 
     family: ClassVar[str] = "numa_node"
@@ -56,12 +56,12 @@ class NumaNode(Reading, frozen=True):
 
     @property
     def number(self) -> int:
-        """The number of the node."""
+        """The node's number."""
         return int(self.node.removeprefix("node"))
 
 
 class NumaActivity(Reading, frozen=True):
-    """Where pages came from between two readings, one row a node."""
+    """Page allocation of a NUMA node between two samples."""
 
     family: ClassVar[str] = "numa_activity"
     title: ClassVar[str] = "NUMA activity"
@@ -83,7 +83,7 @@ class NumaActivity(Reading, frozen=True):
 
 
 class InterfaceNode(Reading, frozen=True):
-    """A network card and the NUMA node that it is near to, one row an interface with hardware on PCI."""
+    """NUMA node of a network interface with PCI hardware."""
 
     family: ClassVar[str] = "interface_node"
     title: ClassVar[str] = "NUMA nodes of network cards"
@@ -106,7 +106,7 @@ _COUNT = re.compile(r"^(\w+) (\d{1,20})$", re.MULTILINE)
 
 
 def parse_meminfo(text: str) -> dict[str, int]:
-    """Return bytes by name of a node's meminfo.
+    """Parse a node's meminfo into bytes by name.
 
     Node 0 MemTotal:       65842300 kB
     Node 0 MemFree:         1234567 kB
@@ -115,7 +115,7 @@ def parse_meminfo(text: str) -> dict[str, int]:
 
 
 def parse_numastat(text: str) -> dict[str, int]:
-    """Return pages by name of a node's numastat.
+    """Parse a node's numastat into pages by name.
 
     numa_miss 0
     local_node 37242
@@ -142,7 +142,7 @@ def _node(host: Host, name: str) -> NumaNode:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield every node, and the node of every network card."""
+    """Yield every NUMA node, and the NUMA node of every network card."""
     for name in host.names(NODES):
         if re.fullmatch(r"node\d{1,4}", name):
             yield _node(host, name)
@@ -160,7 +160,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def activity(before: NumaNode, after: NumaNode, seconds: float) -> NumaActivity | None:
-    """Return where pages came from between two readings, None where that is not counted."""
+    """Return the page allocation between two samples; None if it is not counted or a counter was reset."""
     if seconds <= 0 or before.local is None or after.local is None or before.other is None or after.other is None:
         return None
     local, other = after.local - before.local, after.other - before.other

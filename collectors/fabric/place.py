@@ -1,4 +1,4 @@
-"""Where in the machine a device sits, as its folder below /sys/devices says."""
+"""Location of a device in the machine, from its path below /sys/devices."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _END = re.compile(r"end_device-\d+(:\d+){1,2}")
 
 
 class PciePath(Struct, frozen=True):
-    """The way to a device, outermost first; what is not on it is empty.
+    """Path to a device, outermost first; parts that the path does not have are empty.
 
-    `functions` are addresses of PCI functions: the last is what the device hangs on (an HBA, an NVMe drive), the one
-    before it the port of the bridge above. `ports` and `expanders` are the SAS transport's names.
+    `functions` are PCI function addresses: the last is the one the device is attached to (an HBA, an NVMe drive), the
+    one before it the port of the bridge above. `ports` and `expanders` are names of the SAS transport class.
     """
 
     functions: tuple[str, ...] = ()
@@ -29,12 +29,12 @@ class PciePath(Struct, frozen=True):
 
 
 def is_function(name: str) -> bool:
-    """Whether a name is the address of a PCI function: 0000:82:00.0."""
+    """Return whether a name is a PCI function address: 0000:82:00.0."""
     return _FUNCTION.fullmatch(name) is not None
 
 
 def parse_place(path: str) -> PciePath:
-    """Read a device's folder, or a link to it (kernel drivers/scsi/scsi_transport_sas.c names what is SAS).
+    """Parse a device's directory or a link to it (SAS names: kernel drivers/scsi/scsi_transport_sas.c).
 
     ../../devices/pci0000:80/0000:80:02.0/0000:82:00.0/host1/port-1:0/expander-1:0/port-1:0:5/end_device-1:0:5/...
     """
@@ -49,5 +49,5 @@ def parse_place(path: str) -> PciePath:
 
 
 def enclosure_of(said: str | None) -> str | None:
-    """Return an enclosure's identifier, `0x500093d0016c0000`; None of zeros and of what drivers say that know none."""
+    """Return an enclosure identifier, `0x500093d0016c0000`; None for zeros and for drivers' placeholders."""
     return said if said is not None and _ENCLOSURE.fullmatch(said) and int(said, 16) else None

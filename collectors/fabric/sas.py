@@ -1,8 +1,8 @@
-"""SAS: phys with their errors, ports, expanders and end devices, by sysfs and by what expanders answer to SMP.
+"""SAS phys and their errors, ports, expanders and end devices, from sysfs and SMP responses of expanders.
 
-To read a counter of a phy of an expander, the kernel asks the expander (SMP REPORT PHY ERROR LOG); an HBA whose
-expander does not answer may be reset by its driver. So that is done rarely, one after another, of phys with
-something attached alone, and not at all where SMP is turned off.
+For each counter of an expander's phy, the kernel queries the expander (SMP REPORT PHY ERROR LOG); if the expander
+does not respond, the driver may reset the HBA. These counters are therefore read rarely, serially, only for phys with
+an attached device, and never if SMP is turned off.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ PORTS = "/sys/class/sas_port"
 DEVICES = "/sys/class/sas_device"
 EXPANDERS = "/sys/class/sas_expander"
 PACE = 300.0
-"""Seconds between readings: each asks every expander four times a phy."""
+"""Seconds between samples; each sample queries every expander four times per phy."""
 
 COUNTERS = tuple(_FILES)
 
 
 class SasPhy(Reading, frozen=True):
-    """A phy of an HBA or an expander, one row each (kernel drivers/scsi/scsi_transport_sas.c).
+    """A phy of an HBA or an expander (kernel drivers/scsi/scsi_transport_sas.c).
 
-    Counters stop at 2^32-1 and start again with the expander or when somebody clears them; None where nothing is
-    attached, for then nobody asks. Speeds are of the data, without the line's coding.
+    Counters stop at 2^32-1 and restart with the expander or when cleared; None for phys without an attached device,
+    which are not queried. Speeds are data rates, without line coding.
     """
 
     family: ClassVar[str] = "sas_phy"
@@ -94,7 +94,7 @@ class SasPhy(Reading, frozen=True):
     ] = None
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field (the state, if not named), or the command that told it."""
+        """Return the attribute (by default the state) or the command that a field was read from."""
         if self.told is not None and (field in _FILES or self.rate is None):
             return Source(self.told, smp.NEEDLES.get(field, ""))
         if field == "address" and self.attached is not None:
@@ -104,7 +104,7 @@ class SasPhy(Reading, frozen=True):
 
 
 class SasPhyActivity(Reading, frozen=True):
-    """Errors of a phy between two readings, one row each; None of a link that came, went or changed in between."""
+    """Error rates of a phy between two samples of an unchanged link."""
 
     family: ClassVar[str] = "sas_phy_activity"
     title: ClassVar[str] = "SAS phy errors"
@@ -124,7 +124,7 @@ class SasPhyActivity(Reading, frozen=True):
 
 
 class SasPort(Reading, frozen=True):
-    """A port: the phys that lead to the same device, one row each."""
+    """A SAS port: the phys that lead to the same device."""
 
     family: ClassVar[str] = "sas_port"
     title: ClassVar[str] = "SAS ports"
@@ -135,7 +135,7 @@ class SasPort(Reading, frozen=True):
 
 
 class SasDevice(Reading, frozen=True):
-    """An expander or end device (a drive's port, an enclosure processor), one row each, and where it hangs."""
+    """An expander or end device (a drive's port, an enclosure processor) and its position."""
 
     family: ClassVar[str] = "sas_device"
     title: ClassVar[str] = "SAS devices"
@@ -181,13 +181,13 @@ _NUMBERS = re.compile(r"(?:phy|port|end_device)-(\d+)(?::(\d+))?:(\d+)")
 
 
 def rate(said: str | None) -> int | None:
-    """Return the bytes per second of data on a link of `12.0 Gbit`; None of any other word."""
+    """Return the data rate in bytes per second of a `12.0 Gbit` link; None for any other text."""
     match = _RATE.fullmatch(said or "")
     return None if match is None else smp.data_rate(float(match[1]))
 
 
 def owner(name: str) -> str:
-    """Return who has a phy or port: `phy-1:0:52` -> `expander-1:0`, `phy-1:3` -> `host1`, else ""."""
+    """Return the owner of a phy or port: `phy-1:0:52` -> `expander-1:0`, `phy-1:3` -> `host1`, else ""."""
     match = _NUMBERS.fullmatch(name)
     if match is None:
         return ""
@@ -204,7 +204,7 @@ def _place(host: Host, path: str) -> PciePath:
 
 
 def _port_of(name: str, place: PciePath) -> str | None:
-    """Return the port that leads to a device; an end device has its port's number."""
+    """Return the port that leads to a device; an end device has the same number as its port."""
     if place.ports:
         return place.ports[-1]
     return name.replace("end_device-", "port-") if name.startswith("end_device-") else None
@@ -226,21 +226,21 @@ def _device(host: Host, name: str) -> SasDevice:
         port=port,
         above=above or None,
         enclosure=enclosure_of(enclosure),
-        # Without an enclosure it is number 0 of nothing.
+        # Without an enclosure the bay is a meaningless 0.
         bay=host.number(f"{base}/bay_identifier") if enclosure is None or enclosure_of(enclosure) else None,
         product=" ".join(word for word in said if word) or None,
     )
 
 
 def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | None) -> SasPhy:
-    """Return a phy of sysfs; `talk` is the expander's that has it, None of an HBA, whose driver knows its own."""
+    """Return a phy from sysfs; `talk` queries its expander, None for an HBA's phy, which the driver counts itself."""
     base = f"{PHYS}/{name}"
     word = host.maybe(f"{base}/negotiated_linkrate") or None
     speed = rate(word)
     port = host.target(f"{base}/device/port")
     number = int(match[3]) if (match := _NUMBERS.fullmatch(name)) else None
     counters: dict[str, Any] = {}
-    if word not in {None, "Unknown", "Phy disabled"}:  # no more than it must: each is a question to the expander
+    if word not in {None, "Unknown", "Phy disabled"}:  # as few as possible: each read queries the expander
         if talk is None:
             counters = {field: host.number(f"{base}/{file}") for field, file in _FILES.items()}
         else:
@@ -265,7 +265,7 @@ def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | 
 
 
 def _told_phys(talk: Talk) -> Iterator[SasPhy]:
-    """Yield the phys of an expander that sysfs does not have: a colleague kept what the tools printed."""
+    """Yield the phys of an expander from recorded tool output, for captures without sysfs."""
     for number in sorted({*talk.found, *talk.logs, *talk.vacant}):
         found, log = talk.found.get(number), talk.logs.get(number)
         state = found.state if found is not None else smp.VACANT if number in talk.vacant else None
@@ -285,7 +285,7 @@ def _told_phys(talk: Talk) -> Iterator[SasPhy]:
 
 
 def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
-    """Yield devices, ports, phys and expanders; nothing where there is no SAS. Without `ask` no expander is asked."""
+    """Yield devices, ports, phys and expanders; nothing without SAS. No expander is queried unless `ask` is set."""
     attached = {}
     for name in host.names(DEVICES):
         device = _device(host, name)
@@ -312,7 +312,7 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
 
 
 def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
-    """Return a phy with what a recorded log says of it, where sysfs says nothing."""
+    """Return a phy with counters or vacant state from a recorded log if sysfs has neither."""
     log = talk.logs.get(row.number) if row.number is not None else None
     if log is not None and all(getattr(row, name) is None for name in COUNTERS):
         more: Mapping[str, Any] = {field: getattr(log, field) for field in COUNTERS}
@@ -323,9 +323,9 @@ def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
 
 
 def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | None:
-    """Return the errors between two readings.
+    """Return the error rates between two samples.
 
-    None where the link is another one, for to come up costs errors, and where a counter went back.
+    Return None if the link changed, because bringing up a link causes errors, or if a counter was reset.
     """
     link = ("state", "rate", "port", "attached", "address")
     if seconds <= 0 or any(getattr(before, name) != getattr(after, name) for name in link):
@@ -338,7 +338,7 @@ def activity(before: SasPhy, after: SasPhy, seconds: float) -> SasPhyActivity | 
 
 
 def _lacking(tables: Mapping[type[Reading], Rows]) -> str:
-    """Say of which expanders there are no errors."""
+    """Return a text that lists the expanders without error counters."""
     rows = [row for row in tables.get(SasExpander, {}).values() if isinstance(row, SasExpander)]
     said = [f"{row.expander}: {row.state}, {row.reason}" for row in rows if row.state not in {None, "answers"}]
     return "; ".join(said[:4]) + (f"; and {len(said) - 4} more" if len(said) > 4 else "")
@@ -367,7 +367,7 @@ SAS = Collector(
     ),
     PACE,
     deadline=60.0,
-    # No fingerprint: while an enclosure comes up its devices change every second, and each time would ask every phy.
+    # No fingerprint: while an enclosure powers up, its devices change every second; each change would query every phy.
     derives=(
         Derivation(SasPhy, SasPhyActivity, activity),
         Derivation(SasExpander, SasExpanderActivity, changes),
@@ -377,11 +377,11 @@ SAS = Collector(
 
 
 OFTEN = 20.0
-"""Seconds between readings while somebody looks at links for a minute: three of them tell when errors come."""
+"""Seconds between samples in a one-minute link test; three samples show when errors occur."""
 
 
 def often() -> Collector:
-    """Return the collector for a short, deep look, which may ask expanders more than once."""
+    """Return the collector for a short link test, which may query expanders repeatedly."""
     return replace(SAS, pace=OFTEN)
 
 
@@ -390,6 +390,6 @@ def _read_unasked(host: Host) -> Iterable[Reading]:
 
 
 def unasked() -> Collector:
-    """Return the collector for where SMP is turned off: it may not run the commands that query expanders."""
+    """Return the collector without the commands that query expanders, for use with SMP turned off."""
     needs = tuple(need for need in SAS.needs if not isinstance(need, Command))
     return replace(SAS, read=_read_unasked, needs=needs)

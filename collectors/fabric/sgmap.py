@@ -1,4 +1,4 @@
-"""What `sg_map -i -x` prints (sg3_utils, src/sg_map.c): SCSI devices by host, where somebody kept that and no sysfs."""
+"""Parser for `sg_map -i -x` (sg3_utils, src/sg_map.c): SCSI devices by host, for recordings without sysfs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ DISK, ENCLOSURE = 0, 13
 
 
 class ScsiDevice(Struct, frozen=True):
-    """A SCSI device: number of its host, peripheral type (0 a disk, 13 an enclosure), kernel name of a disk, names."""
+    """A SCSI device: host number, peripheral type (0 disk, 13 enclosure), kernel name of a disk, vendor, model."""
 
     host: int
     type: int
@@ -25,12 +25,12 @@ class ScsiDevice(Struct, frozen=True):
 
 
 def parse(text: str) -> list[ScsiDevice]:
-    """Return the devices that have an answer; lines of those that are busy or gone (`-1 -1 -1 -1`) are left out.
+    """Return the devices that responded; lines of busy or removed devices (`-1 -1 -1 -1`) are skipped.
 
     /dev/sg0  0 0 0 0  0  /dev/sda  TOSHIBA   MG07SCA14TA       0101
     /dev/sg30  0 0 30 0  13  NEWISYS   NDS-4602-CS       0112
 
-    With -x the four numbers are host, channel, id and lun. Vendor and model have fixed widths, and may be missing.
+    With -x the four numbers are host, channel, id and lun. Vendor and model have fixed widths and may be missing.
     """
     found = []
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""SMP as smp_utils prints it (0.98 to 1.00, src/smp_*.c): what an expander says of itself and of its phys."""
+"""Parsers for smp_utils output (0.98 to 1.00, src/smp_*.c): SMP reports of an expander and its phys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UP = "up"
 
 
 class General(Struct, frozen=True):
-    """What an expander says of itself; `changes` counts, in 16 bits, links that came, went or changed behind it."""
+    """General report of an expander; `changes` is a 16-bit counter of link changes behind the expander."""
 
     phys: int | None
     changes: int | None
@@ -23,9 +23,9 @@ class General(Struct, frozen=True):
 
 
 class PhyErrors(Struct, frozen=True):
-    """The error log of a phy: counters of 32 bits that stop at the end; `changes` of the expander, None where it is 0.
+    """Error log of a phy: saturating 32-bit counters; `changes` is the expander's change count, None if it is 0.
 
-    (smp_rep_phy_err_log leaves a change count of 0 out, so that 0 and unknown look the same.)
+    (smp_rep_phy_err_log omits a change count of 0, so 0 and unknown cannot be distinguished.)
     """
 
     phy: int
@@ -37,10 +37,10 @@ class PhyErrors(Struct, frozen=True):
 
 
 class Phy(Struct, frozen=True):
-    """A phy as it was discovered.
+    """A discovered phy.
 
-    `state` is up (something is attached), none, vacant, or the tool's word: disabled, reset problem, spinup hold...
-    `rate` is bytes of data per second; `attached` the SAS address at the other end, `kind` what that is.
+    `state` is up (a device is attached), none, vacant, or the tool's text: disabled, reset problem, spinup hold...
+    `rate` is data bytes per second, `attached` the SAS address of the other end, `kind` the type of that device.
     """
 
     number: int
@@ -60,7 +60,7 @@ _ERRORS = {
     "phy reset problem count": "reset_problems",
 }
 NEEDLES = {field: name for name, field in _ERRORS.items()}
-"""What marks a counter in the tool's text."""
+"""Label of each counter in the tool's output."""
 _RESULT = re.compile(r"^Report phy error log result[^:\n]{0,40}: (.{1,60})$", re.MULTILINE)
 _LINE = re.compile(
     r"  phy +(?P<number>\d{1,3}):(?:(?P<routing>[DSTUR]):)?"
@@ -72,15 +72,15 @@ _KINDS = {"exp": "edge expander", "fex": "fanout expander", "res": "reserved"}
 
 
 def data_rate(gbit: float) -> int:
-    """Return the bytes of data that a link of so many Gbit/s carries in a second.
+    """Return the data rate in bytes per second of a link with the given line rate in Gbit/s.
 
-    Up to 12 Gbit/s eight bits travel as ten (SPL), from 22.5 on 128 as 150.
+    Line coding is 8b/10b up to 12 Gbit/s (SPL) and 128b/150b at 22.5 Gbit/s and above.
     """
     return round(gbit * 1e9 / 10 if gbit <= 12 else gbit * 1e9 * 128 / 150 / 8)
 
 
 def parse_general(text: str) -> General:
-    """Return what smp_rep_general printed.
+    """Parse the output of smp_rep_general.
 
         Report general response:
           expander change count: 567
@@ -104,7 +104,7 @@ def parse_general(text: str) -> General:
 
 
 def parse_errors(text: str) -> list[PhyErrors]:
-    """Return the logs that smp_rep_phy_err_log printed, one run or several one after another; none of a refusal.
+    """Parse the output of one or several runs of smp_rep_phy_err_log; empty for a refusal.
 
     Report phy error log response:
       Expander change count: 567
@@ -126,7 +126,7 @@ def parse_errors(text: str) -> list[PhyErrors]:
 
 
 def refusal(text: str) -> str | None:
-    """Return why a phy has no log: `Phy vacant`, `Phy does not exist`, `SMP zone violation`; None without a refusal.
+    """Return the reason for a missing log: `Phy vacant`, `Phy does not exist`, `SMP zone violation`; else None.
 
     Report phy error log result: Phy vacant
     """
@@ -135,7 +135,7 @@ def refusal(text: str) -> str | None:
 
 
 def parse_discover(text: str) -> list[Phy]:
-    """Return the phys that `smp_discover --multiple` listed; other lines are left out.
+    """Parse the phys in the output of `smp_discover --multiple`; other lines are skipped.
 
     phy   0:U:attached:[500605b00b5c1230:04  i(SSP+STP+SMP)]  12 Gbps  ZG:8
     phy  11:T:attached:[5000c50000000afd:00  t(SSP)]  12 Gbps  ZG:2  dsn=5

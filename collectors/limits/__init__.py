@@ -1,1 +1,1 @@
-"""Collectors of limits on volumes that this node enforces: control groups and QEMU's drives."""
+"""Collectors for volume limits that this node enforces: control groups and QEMU drives."""

@@ -1,4 +1,4 @@
-"""Limits that control groups have on block devices (io.max, or blkio.throttle of version 1), and what they used."""
+"""Control group limits on block devices (io.max, or blkio.throttle of version 1), and their usage."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ from sdstop.readings.limit import CGROUP, READ, USE, WRITE, Limit, limited
 
 QUESTION = "cgroup.limited"
 AGAIN = 10.0
-"""Seconds after which all groups are looked through again."""
+"""Seconds between searches of all groups."""
 DEEPEST = 16
-"""Levels of groups that are looked through where only a capture's files tell which there are."""
+"""Maximum depth of groups searched in captures that have only files."""
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row of each group, device and direction with a limit. Raises Absent where no group has one."""
+    """Return a row for each group, device and direction with a limit. Raise Absent if no group has one."""
     v2, v1 = _limited(host)
     rows = [row for path in v2 for row in _version2(host, path)]
     rows += [row for path in v1 for row in _version1(host, path)]
@@ -47,8 +47,8 @@ def read(host: Host) -> Iterable[Reading]:
 def limited_groups(host: Host) -> dict[str, Any]:
     """Return the paths of the groups with a limit, by version: `{"v2": ["/a.slice"], "v1": [], "groups": 212}`.
 
-    Raises Absent where no control groups are mounted, or none has the controller of block devices, and Failed where
-    there are too many.
+    Raises Absent if no control groups are mounted or none has the controller for block devices, and Failed if there
+    are too many.
     """
     v1: list[str] = []
     v2: list[str] = []
@@ -65,18 +65,18 @@ def limited_groups(host: Host) -> dict[str, Any]:
 
 
 def _called(host: Host, number: str) -> str | None:
-    """Return the disk of a number where nobody recorded the kernel's links by number."""
+    """Return the disk with a device number, for captures without /sys/dev/block links."""
     disks = host.names("/sys/block")
     return next((disk for disk in disks if host.maybe(f"/sys/block/{disk}/dev") == number), None)
 
 
 def _limited(host: Host) -> tuple[list[str], list[str]]:
-    """Return the paths of the groups that may have limits, of version 2 and 1."""
+    """Return the paths of groups that may have limits, of version 2 and version 1."""
     try:
         return parse_answer(host.answer(QUESTION))
     except TimedOut:
         raise
-    except Unreadable:  # --root and captures that others made have the files alone
+    except Unreadable:  # --root and foreign captures have only the files
         v2 = [path.removeprefix(ROOT) for path in _groups(host, ROOT, "io.max", 0)]
         names = [f"blkio.throttle.{name}_device" for name in THROTTLES]
         v1 = {path for name in names for path in _groups(host, V1, name, 0)}
@@ -86,7 +86,7 @@ def _limited(host: Host) -> tuple[list[str], list[str]]:
 
 
 def parse_answer(said: Any) -> tuple[list[str], list[str]]:
-    """Return the groups of version 2 and 1 in an answer: `{"v1": [], "v2": ["/system.slice/a"], "groups": 212}`.
+    """Parse an answer into groups of version 2 and 1: `{"v1": [], "v2": ["/system.slice/a"], "groups": 212}`.
 
     Raises Malformed.
     """
@@ -160,7 +160,7 @@ def _rows(
     for number, ways in throttles.items():
         name = host.target(f"/sys/dev/block/{number}") or _called(host, number)
         device = device_name(name) if name else number
-        # A device without a line in io.stat has not been asked anything by this group.
+        # A device without a line in io.stat received no requests from this group.
         done = passed.get(number, Passed()) if passed is not None else None
         for way, throttle in zip((READ, WRITE), ways, strict=True):
             if throttle.is_set:

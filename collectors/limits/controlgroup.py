@@ -1,7 +1,7 @@
-r"""Control groups' limits on block devices, as the kernel shows them in both versions of its interface.
+r"""Parsers for control group limits on block devices, in both versions of the kernel interface.
 
 Formats: Documentation/admin-guide/cgroup-v2.rst (io.max, io.stat, *.pressure) and cgroup-v1/blkio-controller.rst of the
-kernel. A limit of version 2 holds for a group and all below it together, one of version 1 for the group alone.
+kernel. A version 2 limit applies to a group and all its descendants together, a version 1 limit only to the group.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from sdstop.core.text import is_whole
 ROOT = "/sys/fs/cgroup"
 V1 = f"{ROOT}/blkio"
 UNIFIED = f"{ROOT}/unified"
-"""Where version 2 is mounted beside version 1: there it has no limits, but knows how long tasks waited."""
+"""Mount point of version 2 next to version 1; it has no limits there, but I/O pressure."""
 
 THROTTLES = ("read_bps", "read_iops", "write_bps", "write_iops")
-"""Version 1: each limit has a file of its own, `blkio.throttle.NAME_device`."""
+"""Version 1: each limit has its own file, `blkio.throttle.NAME_device`."""
 OWN_FILES = (
     "cgroup.", "io.", "memory.", "cpu.", "cpuset.", "pids.", "hugetlb.", "rdma.", "misc.", "irq.", "dmem.", "blkio.",
     "cpuacct.", "devices.", "freezer.", "net_cls.", "net_prio.", "perf_event.", "tasks", "notify_on_release",
     "release_agent",
 )  # fmt: skip
-"""What the names of the kernel's own files in a group begin with; all else is a group."""
+"""Name prefixes of the kernel's own files in a group; all other entries are groups."""
 
 _NUMBER = re.compile(r"[0-9]{1,10}:[0-9]{1,10}")
 _KEYS = {"rbps": "read_bps", "wbps": "write_bps", "riops": "read_iops", "wiops": "write_iops"}
@@ -34,19 +34,19 @@ _LARGEST = 1 << 64
 
 
 class Throttle(Struct, frozen=True):
-    """Limits of one direction: requests and bytes a second, None without one."""
+    """Limits of one direction: requests and bytes per second, None if unlimited."""
 
     iops: int | None = None
     bytes: int | None = None
 
     @property
     def is_set(self) -> bool:
-        """Whether there is any."""
+        """Whether any limit is set."""
         return self.iops is not None or self.bytes is not None
 
 
 class Passed(Struct, frozen=True):
-    """What passed since the group or the device was made: requests and bytes of each direction."""
+    """Requests and bytes per direction since the group or device was created."""
 
     reads: int = 0
     read_bytes: int = 0
@@ -55,11 +55,11 @@ class Passed(Struct, frozen=True):
 
 
 Throttles = dict[str, tuple[Throttle, Throttle]]
-"""By device number `MAJ:MIN`: limits on reads and on writes."""
+"""Read and write limits by device number `MAJ:MIN`."""
 
 
 def parse_max(text: str) -> Throttles:
-    """Read io.max of version 2; devices without a limit have no line, and in a line every key is written.
+    """Parse io.max of version 2; devices without a limit have no line, and each line has all keys.
 
     254:0 rbps=max wbps=1048576 riops=100 wiops=max
 
@@ -77,7 +77,7 @@ def parse_max(text: str) -> Throttles:
 
 
 def parse_stat(text: str) -> dict[str, Passed]:
-    """Read io.stat of version 2. Some kernels leave out the numbers of a device that did nothing.
+    """Parse io.stat of version 2. Some kernels omit the numbers of idle devices.
 
     254:0 rbytes=1459200 wbytes=314773504 rios=192 wios=353 dbytes=0 dios=0
 
@@ -97,14 +97,14 @@ def parse_stat(text: str) -> dict[str, Passed]:
 
 
 def parse_pressure(text: str) -> float | None:
-    """Return the seconds in which at least one task waited for I/O, by io.pressure; None if it does not say.
+    """Return the seconds with at least one task waiting for I/O, from io.pressure; None if missing.
 
         some avg10=43.19 avg60=9.84 avg300=2.14 total=7755972
         full avg10=39.19 avg60=8.96 avg300=1.95 total=7085972
 
-    It is the least: the kernel (kernel/sched/psi.c) averages over the processors on which the group's tasks were, so
-    that a lone one which always waits, now on this and now on that of two, counts half. Requests that nobody waits
-    for (libaio, io_uring) do not count at all. Raises Malformed.
+    The value is a lower bound: the kernel (kernel/sched/psi.c) averages over the CPUs that ran the group's tasks, so a
+    single task that always waits while alternating between two CPUs counts as half. Requests without a waiting task
+    (libaio, io_uring) are not counted. Raises Malformed.
     """
     for line in text.splitlines():
         words = line.split()
@@ -115,7 +115,7 @@ def parse_pressure(text: str) -> float | None:
 
 
 def parse_device(text: str, name: str) -> dict[str, int]:
-    """Read a limit of version 1, `blkio.throttle.NAME_device`: `254:0 1048576`. Raises Malformed."""
+    """Parse a version 1 limit, `blkio.throttle.NAME_device`: `254:0 1048576`. Raises Malformed."""
     found = {}
     for number, words in _lines(text, name):
         if len(words) != 1:
@@ -125,7 +125,7 @@ def parse_device(text: str, name: str) -> dict[str, int]:
 
 
 def parse_service(text: str, name: str) -> dict[str, tuple[int, int]]:
-    """Return reads and writes by device of version 1, blkio.throttle.io_serviced or io_service_bytes.
+    """Parse version 1 blkio.throttle.io_serviced or io_service_bytes into reads and writes by device.
 
         254:0 Read 192
         254:0 Write 353
@@ -149,7 +149,7 @@ def parse_service(text: str, name: str) -> dict[str, tuple[int, int]]:
 
 
 def joined(limits: dict[str, dict[str, int]]) -> Throttles:
-    """Return limits by device out of version 1's four files, given by THROTTLES."""
+    """Combine the four version 1 files, named by THROTTLES, into limits by device."""
     numbers = sorted({number for devices in limits.values() for number in devices})
     return {
         number: _both({name: devices[number] for name, devices in limits.items() if number in devices})
@@ -187,10 +187,10 @@ _USER = re.compile(r"(user@[0-9]+\.service)/")
 
 
 def group_name(path: str) -> str:
-    r"""Return a name of a group that people know it by, from its path below the root.
+    r"""Return a readable name for a group from its path below the root.
 
-    Names of systemd's units are unique on a node (but for those of users' own managers), so the last part is enough;
-    `\x2d` is a dash, and of a container's number twelve characters are what its tools show.
+    Names of systemd units are unique on a node (except those of user managers), so the last part is sufficient; `\x2d`
+    is a dash, and container ids are cut to the twelve characters that container tools show.
 
         /machine.slice/machine-qemu\x2d3\x2dweb.scope   machine-qemu-3-web.scope
         /system.slice/docker-<64 digits>.scope          docker-<12 digits>.scope

@@ -1,7 +1,7 @@
-"""Limits that QEMU puts on the drives of virtual machines, as its command line and libvirt's files say them.
+"""QEMU limits on the drives of virtual machines, from its command line and libvirt's files.
 
-QEMU's own words: docs/throttle.txt and qapi/block-core.json (ThrottleLimits); libvirt's: docs/formatdomain.rst, iotune.
-Limits that were set while a machine runs are in libvirt's own state, and not on the command line.
+References: QEMU docs/throttle.txt and qapi/block-core.json (ThrottleLimits); libvirt docs/formatdomain.rst, iotune.
+Limits set while a machine runs are in libvirt's state, not on the command line.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _LARGEST = 1 << 62
 
 
 class QemuDrive(Struct, frozen=True):
-    """A drive of a machine: what it is called there, what it is stored on, and QEMU's limits by their short names.
+    """A drive of a virtual machine: its name, its storage, and QEMU's limits by short name.
 
-    `limits`: iops, bps, each also _rd and _wr, with _max and _max_length for bursts, and iops_size; 0 is no limit.
+    `limits`: iops, bps, each also with _rd and _wr, with _max and _max_length for bursts, and iops_size; 0: unlimited.
     """
 
     machine: str
@@ -48,7 +48,7 @@ class QemuDrive(Struct, frozen=True):
 
 
 def parse_domain(text: str) -> list[QemuDrive]:
-    """Read a domain of libvirt, as configured or in the status file of a running one (/run/libvirt/qemu/NAME.xml).
+    """Parse a libvirt domain, as configured or from the status file of a running one (/run/libvirt/qemu/NAME.xml).
 
         <domain type='kvm'><name>web</name><devices>
           <disk type='block' device='disk'><source dev='/dev/vg/web'/><target dev='vda' bus='virtio'/>
@@ -63,8 +63,8 @@ def parse_domain(text: str) -> list[QemuDrive]:
 
 
 def _domain(text: str) -> ET.Element:
-    """Return a domain of libvirt that has a name. Raises Malformed."""
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # libvirt writes none; entities could grow without bound
+    """Return a libvirt domain that has a name. Raises Malformed."""
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # libvirt never writes them; entities could expand without bound
         raise Malformed("a domain of libvirt with a document type")
     import xml.etree.ElementTree as ET  # noqa: PLC0415  # few nodes have any, and it takes time to import
 
@@ -82,7 +82,7 @@ _SOURCE = ("dev", "file", "protocol", "name", "pool", "volume")
 
 
 def kept_domain(data: bytes) -> bytes:
-    """Return what `parse_domain` reads of a domain; b"" for none. Others of its parts hold passwords of consoles."""
+    """Return the parts of a domain that `parse_domain` reads, b"" if invalid; other parts contain console passwords."""
     try:
         domain = _domain(data.decode("utf-8", "replace"))
     except Malformed:
@@ -132,13 +132,13 @@ def _source(source: ET.Element | None) -> str | None:
 
 
 def parse_command_line(argv: Sequence[str]) -> list[QemuDrive]:
-    """Return the drives with limits of a QEMU's command line; a throttle group of its own is a drive of that name.
+    """Return the limited drives of a QEMU command line; a separate throttle group counts as a drive of that name.
 
         qemu-system-x86_64 -name guest=web -drive file=/dev/vg/web,if=virtio,id=d0,throttling.iops-total=500
         -object throttle-group,id=g0,x-iops-total=100 -blockdev {"driver":"throttle","throttle-group":"g0",...}
 
-    With a filter node (driver throttle) the limits are the group's; its file, where named in the same option, is the
-    source.
+    With a filter node (driver throttle) the limits are those of the group; its file, if named in the same option, is
+    the source.
     """
     machine = "?"
     drives: list[QemuDrive] = []
@@ -170,7 +170,7 @@ def _options(argv: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _words(value: str) -> dict[str, Any]:
-    """Return an option's words, of JSON or `first,key=value`, flat: inner keys with dots; `,,` is a comma."""
+    """Return an option's values, from JSON or `first,key=value`, flattened: nested keys with dots; `,,` is a comma."""
     if value.startswith("{"):
         try:
             said = json.loads(value)
@@ -221,14 +221,14 @@ def _whole(text: str) -> int | None:
 
 
 def limits_of(drives: Sequence[QemuDrive], devices: Mapping[str, str], origin: str) -> list[Limit]:
-    """Return a row for each limited drive and direction; drives of one throttle group of a machine have one together.
+    """Return a row for each limited drive and direction; drives of one throttle group of a machine share a row.
 
-    `devices` are kernel names of sources that are block devices. What passes is counted by these devices alone: of a
-    drive that lies in a file or behind a network nobody tells.
+    `devices` maps sources that are block devices to kernel names. Usage is counted only for these devices; it is
+    unknown for drives stored in files or on the network.
     """
     rows = []
     for members in _grouped(drives):
-        drive = members[-1]  # of a group the limits of whoever joined it last hold
+        drive = members[-1]  # the limits of the group's last member apply
         below = [devices.get(member.source or "") for member in members]
         known = ",".join(dict.fromkeys(name for name in below if name)) if all(below) else None
         alone = len(members) == 1

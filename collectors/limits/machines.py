@@ -1,7 +1,7 @@
-"""Machines: virtual machines that run on the live node, and the limits of their drives.
+"""Virtual machines running on the live node, and the limits of their drives.
 
-libvirt's files and QEMU's command lines hold passwords too. So they are not recorded: the answer to a question follows
-from them, and holds only what sdstop.collectors.limits.drives knows.
+libvirt's files and QEMU's command lines also contain passwords and are not recorded. The recorded answer is derived
+from them and contains only the fields of sdstop.collectors.limits.drives.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ QUESTION = "qemu.drives"
 STATE = "/run/libvirt/qemu"
 _NAMES = ("qemu", "kvm")
 _LONGEST = 1 << 20
-"""Bytes of a command line that are read."""
+"""Maximum number of bytes read from a command line."""
 _MOST_LINKS = 40
 
 
 def drives(host: Host) -> list[dict[str, Any]]:
-    """Return the limited drives of running machines, each with the block device that it lies on.
+    """Return the limited drives of running machines, each with its underlying block device.
 
         [{"machine": "web", "drive": "vda", "source": "/dev/vg/web", "device": "dm-3", "group": null,
           "limits": {"iops": 500, "iops_max": 2000, "iops_max_length": 60}}]
 
-    libvirt's state is newer than a command line, and counts for the machines it knows. Raises Absent where no machine
-    runs, and Denied where libvirt's state is not for this user.
+    libvirt's state is newer than the command line and takes precedence for its machines. Raises Absent if no machine
+    runs, and Denied if this user may not read libvirt's state.
     """
     known, machines = _of_libvirt(host)
     running = list(_command_lines(host))
@@ -84,7 +84,7 @@ def _row(host: Host, drive: QemuDrive) -> dict[str, Any]:
 
 
 def _followed(host: Host, path: str) -> str:
-    """Return the path that the links of a path lead to."""
+    """Return a path with all symbolic links resolved."""
     todo = path.strip("/").split("/")[::-1]
     done = "/"
     hops = 0

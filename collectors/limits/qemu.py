@@ -1,4 +1,4 @@
-"""Limits on the drives of virtual machines: throttling of QEMU, with bursts, as libvirt or a command line set it."""
+"""QEMU throttling limits on the drives of virtual machines, with bursts, as set by libvirt or a command line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from sdstop.core.text import json_text
 from sdstop.readings.limit import USE, Limit
 
 FILES = ("/run/libvirt/qemu/*.xml", "/etc/libvirt/qemu/*.xml")
-"""libvirt's own files, read where somebody recorded them: those of a live node hold passwords of consoles."""
+"""libvirt's files, read only from captures: on a live node they contain console passwords."""
 PACE = 30.0
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield a row of each limited drive and direction. Absent where no machine runs, or none is limited."""
+    """Return a row for each limited drive and direction. Raise Absent if no machine runs or no drive is limited."""
     try:
         said = host.answer(QUESTION)
     except TimedOut:
@@ -44,7 +44,7 @@ def _recorded(host: Host) -> Iterable[Limit]:
     for path in paths:
         text = host.maybe(path)
         drives = parse_domain(text) if text else []
-        if not drives or drives[0].machine in seen:  # the state of a running machine comes before its configuration
+        if not drives or drives[0].machine in seen:  # a running machine's state comes before its configuration
             continue
         seen.add(drives[0].machine)
         devices = {}
@@ -55,7 +55,7 @@ def _recorded(host: Host) -> Iterable[Limit]:
 
 
 def parse_answer(said: Any) -> tuple[list[QemuDrive], dict[str, str]]:
-    """Return drives and the kernel's names of their sources.
+    """Parse an answer into drives and the kernel names of their sources.
 
         [{"machine": "web", "drive": "vda", "source": "/dev/vg/web", "device": "dm-3", "group": null,
           "limits": {"iops": 500, "iops_max": 2000, "iops_max_length": 60}}]

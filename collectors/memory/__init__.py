@@ -1,1 +1,1 @@
-"""Collectors of memory modules and the errors they corrected."""
+"""Collectors for memory modules and memory errors."""

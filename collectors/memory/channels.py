@@ -1,7 +1,7 @@
-"""Memory channels of a processor, and the fastest memory it takes, by its name.
+"""Memory channels and maximum memory speed of processors, by model name.
 
-A processor that is not listed is unknown: nothing is guessed from a neighbour. The numbers are those that the makers
-publish, with one module on each channel; `source` says who, and what was compared with slot names of real machines.
+Unlisted processors are unknown; values are never guessed from similar models. The values are published by the
+vendors for one module per channel; `source` names the publication and any check against slot names of real machines.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SEEN = "; the same number of channels in slot names of real machines"
 
 
 class Family(Struct, frozen=True):
-    """Processors whose name matches: channels of a socket, and MT/s with one module a channel, None if it differs."""
+    """Processors with matching names: channels per socket; MT/s with one module per channel (None if it differs)."""
 
     pattern: str
     channels: int
@@ -48,19 +48,19 @@ FAMILIES: tuple[Family, ...] = (
     Family(r"Xeon.* (?:Gold [56]|Platinum 8)3\d\d", 8, None, _ARK + _SEEN),
     Family(r"Xeon.* (?:Bronze 3|Silver 4|Gold [56]|Platinum 8)[45]\d\d", 8, None, _ARK + _SEEN),
     Family(r"EPYC 7[0-9A-Z]\d1P?\b", 8, None, _AMD + _SEEN),
-    # 7232P, 7252, 7272 and 7282 have eight channels and the bandwidth of four: they are left out.
+    # 7232P, 7252, 7272 and 7282 have eight channels with the bandwidth of four: not listed.
     Family(r"EPYC 7(?!232|252|272|282)[0-9A-Z]\d[23][PXF]?\b", 8, 3200, _AMD + _SEEN),
     Family(r"EPYC 8\d\d4", 6, 4800, _AMD),
     Family(r"EPYC 9[0-9A-Z]\d4", 12, 4800, _AMD),
     Family(r"EPYC 9[0-9A-Z]\d5", 12, None, _AMD),
 )
-"""In the order in which they are tried: the first that matches counts."""
+"""Processor families in matching order; the first match applies."""
 
 _COMPILED = tuple((re.compile(family.pattern), family) for family in FAMILIES)
 _MARKS = re.compile(r"\((?:R|TM|r|tm)\)|\s+")
 
 
 def family(model: str | None) -> Family | None:
-    """Return what is known of a processor by its name, `Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz`; else None."""
+    """Return the family of a processor name, `Intel(R) Xeon(R) CPU E5-2620 v4 @ 2.10GHz`; None if not listed."""
     plain = " ".join(_MARKS.sub(" ", (model or "")[:200]).split())
     return next((family for pattern, family in _COMPILED if pattern.search(plain)), None)

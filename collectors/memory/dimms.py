@@ -1,4 +1,4 @@
-"""Memory modules, slot by slot, and what of a socket's memory channels they fill, from the firmware's SMBIOS table."""
+"""Memory modules by slot and the memory channels they populate, from the firmware's SMBIOS table."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ TABLE = "/sys/firmware/dmi/tables/DMI"
 CPUINFO = "/proc/cpuinfo"
 _TRANSFERS = 1e6
 _BUS = 8
-"""Bytes of one transfer of a module; the two halves of DDR5's make as many."""
+"""Bytes per transfer of a module; the same for both DDR5 subchannels together."""
 
 
 class Dimm(Reading, frozen=True, kw_only=True):
-    """A slot for a memory module, one row each, empty ones as well; read once, as a module changes with the power off.
+    """A memory slot, populated or empty; read once, because modules change only with the power off.
 
-    Speeds are in transfers a second, of 8 bytes each.
+    Speeds are in transfers per second, of 8 bytes each.
     """
 
     family: ClassVar[str] = "dimm"
@@ -68,10 +68,10 @@ class Dimm(Reading, frozen=True, kw_only=True):
 
 
 class MemorySocket(Reading, frozen=True, kw_only=True):
-    """A populated processor socket and its memory, one row each.
+    """A populated processor socket and its memory.
 
-    What is not known of the slots (whose they are) is None. `used` counts channels with a module; with `at_most` it is
-    an upper bound: as many modules cannot fill more.
+    Fields are None if it is unknown which slots belong to the socket. `used` counts channels with a module; if
+    `at_most` is set it is an upper bound derived from the number of modules.
     """
 
     family: ClassVar[str] = "memory_socket"
@@ -108,10 +108,10 @@ class MemorySocket(Reading, frozen=True, kw_only=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return a Dimm of each slot and a MemorySocket of each processor, from the raw table, else recorded dmidecode.
+    """Return a Dimm per slot and a MemorySocket per processor, from the raw table or recorded dmidecode output.
 
-    dmidecode is never run. Raises Denied for whoever is not root, Absent on machines without the table, Malformed for
-    a table that is damaged.
+    dmidecode is never run. Raises Denied without root, Absent on machines without the table, Malformed for a damaged
+    table.
     """
     where, table = _table(host)
     models = [] if all(p.version for p in table.processors) else _models(host)
@@ -135,12 +135,12 @@ def _table(host: Host) -> tuple[str, Table]:
 
 
 def _models(host: Host) -> list[str]:
-    """Return the processors' models, each once."""
+    """Return the distinct processor models."""
     return sorted(set(re.findall(r"^model name\s*: (.{1,200})$", host.maybe(CPUINFO) or "", re.MULTILINE)))
 
 
 def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Reading]:
-    """Yield the rows of a table; `models` are the processors' names, for firmware that has none."""
+    """Yield the rows of a table; `models` are processor names for firmware that has none."""
     system = [array.handle for array in table.arrays if array.system]
     devices = [d for d in table.devices if d.dram and (d.array is None or not system or d.array in system)]
     only = models[0] if len(models) == 1 else None
@@ -169,7 +169,7 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
             where=where,
             needle=device.locator or device.bank or "",
         )
-    # Of a slot whose socket is unknown it matters whether a module is in it.
+    # Slots of unknown socket are acceptable only if they are empty.
     certain = all(p.socket is not None for p, d in zip(found, devices, strict=True) if d.size != 0)
     whole = all(place.socket is not None for place in found)
     for n, processor in populated:
@@ -178,7 +178,7 @@ def rows(table: Table, where: str, models: Sequence[str] = ()) -> Iterator[Readi
 
 
 def _names(devices: Sequence[MemoryDevice]) -> list[str]:
-    """Return a name for each slot: its locator, with the bank's where this is not unique, else with a number."""
+    """Return a unique name per slot: its locator, prefixed by the bank or followed by a number if necessary."""
     short = [d.locator or d.bank or "slot" for d in devices]
     often = Counter(short)
     long = [
@@ -202,9 +202,9 @@ def _socket(
     whole: bool,
     virtual: bool,
 ) -> MemorySocket:
-    """Return the row of a socket. `own` are its slots and their channels, None if nobody knows which are its own.
+    """Return the row of a socket. `own` lists its slots and their channels, None if unknown.
 
-    `whole` if of every slot of the machine it is known whose it is: else empty ones may be missing.
+    `whole` is set if the socket of every slot in the machine is known; otherwise empty slots may be missing.
     """
     kind = None if virtual else family(model)
     channels, basis = (kind.channels, "cpu") if kind else (None, None)
@@ -214,17 +214,17 @@ def _socket(
         filled = [(d, channel) for d, channel in own if d.size]
         named = {channel for _, channel in own}
         slots = len(own) if whole else None
-        if all(d.size is not None for d, _ in own):  # else of one nobody knows whether it is filled
+        if all(d.size is not None for d, _ in own):  # otherwise a slot may or may not be populated
             dimms, capacity = len(filled), sum(d.size or 0 for d, _ in filled)
         if own and None not in named:
             if channels is None and whole:
                 channels, basis = len(named), "slots"
-            at_most = channels is None or len(named) > channels  # more: the names mean something else
+            at_most = channels is None or len(named) > channels  # more names than channels: they do not name channels
         if channels and slots:
             channels = min(channels, slots)  # small boards have fewer slots than the processor has channels
         if dimms is not None and channels:
             used = min(dimms if at_most else len({channel for _, channel in filled}), channels)
-            # So many modules do not fit into fewer channels.
+            # The modules need at least this many channels.
             fewest = math.ceil(dimms / math.ceil(slots / channels)) if slots else min(dimms, 1)
             at_most = at_most and fewest < used
     speeds = [d.configured or d.speed for d in devices if d.size]

@@ -1,4 +1,4 @@
-"""dmidecode's text: the second way in which SMBIOS structures reach us, in captures and pasted reports."""
+"""Parser for dmidecode text: SMBIOS structures in captures and pasted reports."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _Block = tuple[int, int | None, Mapping[str, str]]
 
 
 def parse(text: str) -> Table:
-    """Return what dmidecode printed (2.12 to 3.6; `-q` leaves the handles out).
+    """Parse dmidecode output (2.12 to 3.6; `-q` omits the handles).
 
         Handle 0x1100, DMI type 17, 40 bytes
         Memory Device
@@ -41,9 +41,9 @@ def parse(text: str) -> Table:
                 Rank: 2
                 Configured Memory Speed: 2666 MT/s
 
-    Speeds are in MHz before 3.1 and in MT/s since, and mean the same; `Configured Clock Speed` became `Configured
-    Memory Speed` in 3.2. Raises Malformed for text without any structure, or that lists fewer slots than its arrays
-    have and lacks its end.
+    Speeds are labeled MHz before 3.1 and MT/s since, with the same meaning; `Configured Clock Speed` became
+    `Configured Memory Speed` in 3.2. Raises Malformed for text without any structure, and for text without an end
+    marker that lists fewer slots than its arrays declare.
     """
     blocks = list(_blocks(text))
     if not blocks:
@@ -67,12 +67,12 @@ _SERIAL = re.compile(rb"^([ \t]*(?:Serial Number|Asset Tag|Service Tag|UUID|Stri
 
 
 def without_serials(data: bytes) -> bytes:
-    """Return what dmidecode printed without serial numbers, asset tags, UUIDs and the vendor's own strings."""
+    """Return dmidecode output without serial numbers, asset tags, UUIDs and vendor-specific strings."""
     return _SERIAL.sub(rb"\1 Not Specified", data)
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Yield type, handle and fields of each structure that matters."""
+    """Yield type, handle and fields of each relevant structure."""
     kind: int | None = None
     handle: int | None = None
     fields: dict[str, str] = {}

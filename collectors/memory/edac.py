@@ -1,4 +1,4 @@
-"""Memory errors that the hardware corrected, or could not, as the kernel's EDAC drivers count them."""
+"""Corrected and uncorrected memory errors, as counted by the kernel's EDAC drivers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _CONTROLLER = {
 
 
 class MemoryController(Reading, frozen=True):
-    """A memory controller, one row each (kernel drivers/edac/edac_mc_sysfs.c). Counts begin with its driver.
+    """A memory controller (kernel drivers/edac/edac_mc_sysfs.c). Counters start when its driver is loaded.
 
-    `unplaced` errors are those of which the hardware does not say which module it was; they are in the others, too.
+    `unplaced` errors are not attributed to a module by the hardware; they are also included in the other counters.
     """
 
     family: ClassVar[str] = "memory_controller"
@@ -50,7 +50,7 @@ class MemoryController(Reading, frozen=True):
 
 
 class MemoryErrors(Reading, frozen=True):
-    """A module (dimm), rank, or row and channel of one, as far as the controller can tell them apart, one row each."""
+    """Errors of a module (dimm), a rank, or a row and channel, as far as the controller distinguishes them."""
 
     family: ClassVar[str] = "memory_errors"
     title: ClassVar[str] = "Memory errors"
@@ -71,9 +71,9 @@ class MemoryErrors(Reading, frozen=True):
     uncorrected: Annotated[int | None, Metric("Uncorrected", "Errors that were not", kind=Kind.COUNTER)]
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field (the corrected errors, if not named)."""
+        """Return the attribute of a field (by default the corrected errors)."""
         head, _, last = self.place.rpartition("/")
-        if last.startswith("ch"):  # csrow3/ch0: ch0_ce_count; uncorrected ones are counted for the row alone
+        if last.startswith("ch"):  # csrow3/ch0: ch0_ce_count; uncorrected errors are counted only per row
             names = {"label": f"{last}_dimm_label", "uncorrected": "ue_count", "size": "size_mb"}
             return Source(f"{MC}/{head}/{names.get(field, f'{last}_ce_count')}")
         names = {
@@ -83,7 +83,7 @@ class MemoryErrors(Reading, frozen=True):
 
 
 class MemoryErrorActivity(Reading, frozen=True):
-    """Errors of a place, or of a controller, between two readings, one row each."""
+    """Memory errors of a module, rank or channel between two samples."""
 
     family: ClassVar[str] = "memory_error_activity"
     title: ClassVar[str] = "New memory errors"
@@ -100,7 +100,7 @@ class MemoryErrorActivity(Reading, frozen=True):
 
 
 class MemoryControllerActivity(MemoryErrorActivity, frozen=True):
-    """The same of a whole controller."""
+    """Memory errors of a whole controller between two samples."""
 
     family: ClassVar[str] = "memory_controller_activity"
     title: ClassVar[str] = "New errors of memory controllers"
@@ -111,7 +111,7 @@ class MemoryControllerActivity(MemoryErrorActivity, frozen=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return controllers, and what they tell apart. Absent where no driver counts: without ECC, or in a guest."""
+    """Return controllers and their modules. Raise Absent if no driver counts errors: no ECC, or a guest."""
     names = [name for name in host.entries(MC) if re.fullmatch(r"mc\d{1,4}", name)]
     if not names:
         raise Absent(MC, "no driver counts memory errors here: no ECC memory, a guest, or firmware that keeps them")
@@ -156,7 +156,7 @@ def _module(host: Host, controller: str, entry: str) -> MemoryErrors:
 
 
 def _row(host: Host, controller: str, entry: str) -> Iterator[MemoryErrors]:
-    """Yield the channels of a row, as kernels before 3.6 have them alone."""
+    """Yield the channels of a row; kernels before 3.6 have nothing else."""
     base = f"{MC}/{controller}/{entry}"
     channels = sorted({int(n[1]) for name in host.names(base) if (n := re.fullmatch(r"ch(\d{1,3})_ce_count", name))})
     uncorrected = host.number(f"{base}/ue_count")
@@ -168,7 +168,7 @@ def _row(host: Host, controller: str, entry: str) -> Iterator[MemoryErrors]:
             None,
             None,
             host.number(f"{base}/ch{number}_ce_count"),
-            uncorrected if len(channels) == 1 else None,  # the row's, which may be of either channel
+            uncorrected if len(channels) == 1 else None,  # counted per row, so the channel is unknown
         )
 
 
@@ -177,7 +177,7 @@ def _step(before: int | None, after: int | None) -> int | None:
 
 
 def activity(before: MemoryErrors, after: MemoryErrors, seconds: float) -> MemoryErrorActivity | None:
-    """Return the new errors of a place; None where a count is unknown or began anew."""
+    """Return the new errors of a module, rank or channel; None if a counter is unknown or was reset."""
     corrected, uncorrected = _step(before.corrected, after.corrected), _step(before.uncorrected, after.uncorrected)
     if seconds <= 0 or corrected is None or corrected < 0 or (uncorrected or 0) < 0:
         return None
@@ -187,7 +187,7 @@ def activity(before: MemoryErrors, after: MemoryErrors, seconds: float) -> Memor
 def controller_activity(
     before: MemoryController, after: MemoryController, seconds: float
 ) -> MemoryControllerActivity | None:
-    """Return the new errors of a controller; None where a count is unknown or began anew."""
+    """Return the new errors of a controller; None if a counter is unknown or was reset."""
     corrected, uncorrected = _step(before.corrected, after.corrected), _step(before.uncorrected, after.uncorrected)
     if seconds <= 0 or corrected is None or uncorrected is None or corrected < 0 or uncorrected < 0:
         return None

@@ -1,7 +1,7 @@
-"""Locators: what the names of memory slots prove of the socket and channel that a slot belongs to.
+"""Slot locators: socket and channel of memory slots, derived from the slot names.
 
-There is no convention among vendors, so one way of reading must fit every slot of the machine, or at least every one
-that is filled; of what does not fit the socket is unknown.
+Vendors follow no common convention, so one pattern must match every slot of the machine, or at least every populated
+one; the socket of slots that do not match is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _Read = Callable[["Slot"], tuple[str, str | None] | None]
 
 
 class Slot(Struct, frozen=True):
-    """A slot's names, the number of its array among those of system memory, and whether a module is in it."""
+    """A slot's names, the index of its array among the system memory arrays, and whether it is populated."""
 
     locator: str
     bank: str
@@ -24,12 +24,12 @@ class Slot(Struct, frozen=True):
 
     @property
     def both(self) -> str:
-        """The locator and the bank's."""
+        """Locator and bank locator, joined by `|`."""
         return f"{self.locator}|{self.bank}"
 
 
 class SlotPlace(Struct, frozen=True):
-    """Where a slot is: the number of its socket, from 0, and a name of the channel, unique within the socket."""
+    """Position of a slot: socket number, from 0, and a channel name that is unique within the socket."""
 
     socket: int | None = None
     channel: str | None = None
@@ -54,28 +54,28 @@ _LOCATORS = (
     r"P(?P<socket>\d{1,2})_MC\d{1,2}_DIM_CH_(?P<channel>[A-Z])\d{0,2}",
 )
 _BOTH = (
-    # Three digits alone could be a number; the bank's name says that they are socket, channel and slot.
+    # Three digits alone are ambiguous; the bank name confirms that they are socket, channel and slot.
     r"DIMM(?P<socket>\d)(?P<channel>\d)(?P<slot>\d)(?: J\d+)?\|_Node(?P=socket)_Channel(?P=channel)_Dimm(?P=slot)",
 )
 _LETTER = re.compile(r"(?:DIMM[ _]?)?([A-Z])\d{1,2}")
 
 
 def places(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[SlotPlace]:
-    """Return where each slot is. `sockets` are there, filled or not; `channels` is a socket's number, if known."""
+    """Return each slot's position. `sockets` counts all sockets, populated or not; `channels` is per socket."""
     for wanted in (slots, [slot for slot in slots if slot.filled]):
         for read in _readings(slots, sockets, channels):
             found = [read(slot) for slot in slots]
             if not wanted or any(said is None for slot, said in zip(slots, found, strict=True) if slot in wanted):
                 continue
             names = sorted({said[0] for said in found if said is not None}, key=lambda name: (len(name), name))
-            # Counted from 0 or from 1: which, is certain only when every socket is seen.
+            # Numbering may start at 0 or 1; this is certain only if every socket is present.
             if len(names) == sockets:
                 return [SlotPlace() if said is None else SlotPlace(names.index(said[0]), said[1]) for said in found]
     return [SlotPlace(0) for _ in slots] if sockets == 1 else [SlotPlace() for _ in slots]
 
 
 def _readings(slots: Sequence[Slot], sockets: int, channels: int | None) -> list[_Read]:
-    """Return the ways of reading, the most certain first."""
+    """Return the slot name readers, most reliable first."""
     ways = [_way(pattern, "bank") for pattern in _BANKS] + [_way(pattern, "locator") for pattern in _LOCATORS]
     ways += [_way(pattern, "both") for pattern in _BOTH]
     arrays = {slot.array for slot in slots}
@@ -104,7 +104,7 @@ def _way(pattern: str, attribute: str) -> _Read:
             return None
         parts = found.groupdict()
         channel = parts.get("channel")
-        # A memory controller of its own counts its channels from 0 again.
+        # Each memory controller numbers its channels from 0.
         imc = parts.get("imc") or "0"
         return str(int(parts["socket"])), channel if channel is None or imc == "0" else f"{imc}.{channel}"
 

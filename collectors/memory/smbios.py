@@ -1,4 +1,4 @@
-"""SMBIOS: the structures of a machine's firmware that tell its processors and memory modules, from the raw table."""
+"""Parser for the raw SMBIOS table: processors and memory modules reported by the firmware."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 from sdstop.core.host import Malformed
 
 MOST = 4096
-"""Structures that are read of one table; the largest machines have some hundreds."""
+"""Maximum number of structures read from a table; the largest machines have several hundred."""
 
 _MB = 1 << 20
 _TYPES = {
@@ -19,9 +19,9 @@ _TYPES = {
     0x22: "DDR5", 0x23: "LPDDR5", 0x24: "HBM3",
 }  # fmt: skip
 _FLASH = frozenset({0x08, 0x09, 0x0A, 0x0B, 0x0C})
-"""ROM, flash, EEPROM, FEPROM, EPROM: what firmware lives in."""
+"""Firmware memory: ROM, flash, EEPROM, FEPROM, EPROM."""
 _PERSISTENT = frozenset({5, 6, 7})
-"""NVDIMM-F, NVDIMM-P and Optane: they are in a slot, but are no DRAM."""
+"""NVDIMM-F, NVDIMM-P and Optane: modules in a slot that are not DRAM."""
 _ECC = {3: "none", 4: "parity", 5: "single-bit ECC", 6: "multi-bit ECC", 7: "CRC"}
 _VIRTUAL = ("QEMU", "VMware", "Xen", "Microsoft Corporation Virtual", "Amazon EC2", "Google Compute", "innotek",
             "Bochs", "KVM", "Parallels", "OpenStack", "Red Hat KVM", "BHYVE")  # fmt: skip
@@ -31,7 +31,7 @@ _NOTHING = frozenset({
 
 
 class Processor(Struct, frozen=True):
-    """A socket for a processor (type 4). `populated` None where the firmware does not say."""
+    """A processor socket (type 4). `populated` is None if the firmware does not report it."""
 
     designation: str | None
     version: str | None
@@ -39,7 +39,7 @@ class Processor(Struct, frozen=True):
 
 
 class MemoryArray(Struct, frozen=True):
-    """A set of slots (type 16). `capacity` in bytes, `devices` the slots that it says it has."""
+    """A set of slots (type 16). `capacity` in bytes; `devices` is the declared number of slots."""
 
     handle: int
     system: bool
@@ -49,10 +49,10 @@ class MemoryArray(Struct, frozen=True):
 
 
 class MemoryDevice(Struct, frozen=True, kw_only=True):
-    """A slot and what is in it (type 17).
+    """A memory slot and its module (type 17).
 
-    `size` in bytes, 0 of an empty slot, None if the firmware does not know; speeds in MT/s; `dram` is false of
-    persistent modules and of the firmware's flash.
+    `size` in bytes, 0 for an empty slot, None if unknown to the firmware; speeds in MT/s; `dram` is false for
+    persistent modules and for firmware flash.
     """
 
     handle: int | None
@@ -70,7 +70,7 @@ class MemoryDevice(Struct, frozen=True, kw_only=True):
 
 
 class MappedAddresses(Struct, frozen=True):
-    """Addresses, `start` to `end` in bytes, the end not included, of an array (type 19) or device (type 20)."""
+    """Address range of an array (type 19) or device (type 20): `start` to `end` in bytes, `end` exclusive."""
 
     owner: int
     start: int
@@ -79,7 +79,7 @@ class MappedAddresses(Struct, frozen=True):
 
 
 class Table(Struct, frozen=True):
-    """What the firmware tells of processors and memory. `virtual`: the machine says it is a virtual one."""
+    """Processors and memory reported by the firmware. `virtual` is set if it identifies a virtual machine."""
 
     processors: tuple[Processor, ...] = ()
     arrays: tuple[MemoryArray, ...] = ()
@@ -89,7 +89,7 @@ class Table(Struct, frozen=True):
 
 
 class Structure(Struct, frozen=True):
-    """One structure: its formatted area, header included, and its strings."""
+    """An SMBIOS structure: its formatted area, including the header, and its strings."""
 
     type: int
     handle: int
@@ -97,29 +97,29 @@ class Structure(Struct, frozen=True):
     strings: tuple[str, ...]
 
     def number(self, offset: int, size: int) -> int | None:
-        """Return the little-endian number at an offset, None where the structure ends before it."""
+        """Return the little-endian number at an offset; None if the structure is too short."""
         part = self.data[offset : offset + size]
         return int.from_bytes(part, "little") if len(part) == size else None
 
     def string(self, offset: int) -> str | None:
-        """Return the text that the byte at an offset points to; None if there is none, or nothing in it."""
+        """Return the string referenced by the byte at an offset; None if it is missing or a placeholder."""
         index = self.number(offset, 1)
         return said(self.strings[index - 1]) if index and index <= len(self.strings) else None
 
 
 def said(text: str) -> str | None:
-    """Return a text of the firmware without space around it, None for the ways in which vendors say nothing."""
+    """Return a firmware string without surrounding whitespace; None for vendors' placeholders."""
     text = text.strip()
     return None if text.lower() in _NOTHING else text
 
 
 def virtual(maker: str, product: str) -> bool:
-    """Whether a system of this maker and product is a virtual machine."""
+    """Return whether manufacturer and product name identify a virtual machine."""
     return f"{maker} {product}".startswith(_VIRTUAL) or product.startswith(("KVM", "HVM domU", "VirtualBox"))
 
 
 def parse(data: bytes) -> Table:
-    r"""Return what /sys/firmware/dmi/tables/DMI tells (DMTF DSP0134, sections 7.5, 7.17, 7.18, 7.20, 7.21).
+    r"""Parse /sys/firmware/dmi/tables/DMI (DMTF DSP0134, sections 7.5, 7.17, 7.18, 7.20, 7.21).
 
     Structures follow each other: type, length of the formatted area, a handle of two bytes, the rest of that area
     (numbers are little-endian), then strings, each ended by NUL, and one NUL more (two if there are no strings):
@@ -128,14 +128,14 @@ def parse(data: bytes) -> Table:
         11 28 00 11 00 10 fe ff 48 00 40 00 ff 7f ...  "P1-DIMMA1\0"...  type 17, 40 bytes, handle 0x1100
         7f 04 00 7f 00 00                                               the end
 
-    What a field means is decided by the length of its structure, never by a version. Raises Malformed for a table
-    that is broken or cut off before its end: half of it would be another machine.
+    The available fields depend on the length of a structure, never on a version. Raises Malformed for a table that is
+    broken or truncated, because a partial table would describe a different machine.
     """
     return table(list(structures(data)))
 
 
 def structures(data: bytes) -> Iterator[Structure]:
-    """Yield the structures of a raw table up to its end marker; raise Malformed where it breaks off."""
+    """Yield the structures of a raw table up to its end marker; raise Malformed if it is broken or truncated."""
     at, count = 0, 0
     while at < len(data):
         if at + 4 > len(data) or count == MOST:
@@ -160,15 +160,15 @@ _READ: Mapping[int, frozenset[int]] = {
     0: frozenset({0x04, 0x05}), 1: frozenset({0x04, 0x05}), 4: frozenset({0x04, 0x07, 0x10}), 16: frozenset(),
     17: frozenset({0x10, 0x11, 0x17, 0x1A}), 19: frozenset(), 20: frozenset(),
 }  # fmt: skip
-"""Where the numbers of strings stand that are read, by the structure's type."""
+"""Offsets of the string indexes that are read, by structure type."""
 _UUID = slice(0x08, 0x18)
 """The system's UUID in a structure of type 1 (DSP0134 7.2.1)."""
 
 
 def without_serials(data: bytes) -> bytes:
-    """Return a table of the same length with `x` for all strings that are not read: serial numbers, asset tags, names.
+    """Return a table of equal length with all unread strings (serial numbers, asset tags, names) replaced by `x`.
 
-    The system's UUID is all zeros then. What stands behind the end of the table is zeros, too.
+    The system UUID and everything after the end of the table are zeroed.
     """
     made = bytearray(data)
     at = 0
@@ -196,7 +196,7 @@ def without_serials(data: bytes) -> bytes:
 
 
 def table(found: Sequence[Structure]) -> Table:
-    """Return what structures tell of processors and memory."""
+    """Return the processors and memory described by structures."""
     return Table(
         tuple(_processor(s) for s in found if s.type == 4 and s.number(0x05, 1) == 3),
         tuple(_array(s) for s in found if s.type == 16),

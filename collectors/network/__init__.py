@@ -1,1 +1,1 @@
-"""Collectors of interfaces, links, TCP connections, path MTUs, and the sessions and clients of network storage."""
+"""Collectors for interfaces, links, TCP connections, path MTUs, and sessions and clients of network storage."""

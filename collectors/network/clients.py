@@ -1,4 +1,4 @@
-"""Clients of the storage that this node serves over TCP, and what each of them moves."""
+"""Clients of the storage that this node serves over TCP, and their throughput."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _ESTABLISHED = "01"
 
 
 class StorageClient(Reading, frozen=True):
-    """A client of a service, one row each: all its connections to one address of this node together.
+    """A client of a storage service: all of its connections to one address of this node.
 
-    Bytes are those of its connections that are there now (tcp_info, Linux 4.1 and later), so they go back when one is
-    closed. `interface` is the one by which answers leave, None where the routes do not tell.
+    Byte counters cover the current connections (tcp_info, Linux 4.1 and later), so they decrease when a connection is
+    closed. `interface` is the outgoing interface of responses, None if the routes do not determine it.
     """
 
     family: ClassVar[str] = "storage_client"
@@ -50,13 +50,13 @@ class StorageClient(Reading, frozen=True):
     sent: Annotated[int | None, Metric("Sent", "Bytes that it took from here", "bytes", Kind.COUNTER)]
 
     def source(self, field: str = "") -> Source | None:
-        """Return the line of one of its connections."""
+        """Return the output line of one of the client's connections."""
         del field
         return Source(_KEY, f"{_bracketed(self.client)}:")
 
 
 class StorageClientActivity(Reading, frozen=True):
-    """What a client moved between two readings, one row each."""
+    """Throughput of a client between two samples."""
 
     family: ClassVar[str] = "storage_client_activity"
     title: ClassVar[str] = "What clients move"
@@ -71,7 +71,7 @@ class StorageClientActivity(Reading, frozen=True):
 
 
 class ClientConnection(Struct, frozen=True):
-    """A connection as ss tells it: addresses, port of this node, bytes received and acknowledged by the client."""
+    """A connection from ss: addresses, local port, bytes received and bytes acknowledged by the client."""
 
     address: str
     port: int
@@ -84,7 +84,7 @@ _LINE = re.compile(r"\s*\d{1,12}\s+\d{1,12}\s+(\S{3,60}):(\d{1,5})\s+(\S{3,60}):
 
 
 def served(text: str) -> bool:
-    """Whether a /proc/net/tcp (net/ipv4/tcp_ipv4.c: get_tcp4_sock) has a client of one of PORTS.
+    """Return whether /proc/net/tcp (net/ipv4/tcp_ipv4.c: get_tcp4_sock) lists a client of one of PORTS.
 
     sl  local_address rem_address   st tx_queue rx_queue ...
      0: 0100007F:0801 0200007F:9C40 01 00000000:00000000 ...
@@ -99,12 +99,12 @@ def served(text: str) -> bool:
 
 
 def parse_connections(text: str) -> list[ClientConnection]:
-    """Return the connections of `ss -tinO state established` (iproute2 5.x and 6.x), one a line.
+    """Parse the output of `ss -tinO state established` (iproute2 5.x and 6.x), one connection per line.
 
     Recv-Q Send-Q  Local Address:Port   Peer Address:Port Process
     0      0           192.0.2.1:2049     192.0.2.31:812  cubic wscale:7,7 ... bytes_acked:123 bytes_received:456 ...
 
-    `bytes_acked` is left out while it is 0. Lines that are none are passed over.
+    `bytes_acked` is omitted while it is 0. Other lines are skipped.
     """
     found = []
     for line in text.splitlines():
@@ -133,7 +133,7 @@ def _count(text: str, name: str, *, told: bool) -> int | None:
 
 
 def _plain(text: str) -> str | None:
-    """Return an address without brackets, scope, and the prefix of one of IPv4 in IPv6; None if it is none."""
+    """Return an address without brackets, scope and IPv4-mapped prefix; None if it is invalid."""
     try:
         address = ipaddress.ip_address(text.strip("[]").partition("%")[0])
     except ValueError:
@@ -147,7 +147,7 @@ def _bracketed(address: str) -> str:
 
 
 def parse_routes(text: str) -> list[tuple[ipaddress.IPv4Network, str]]:
-    """Return networks and interfaces of /proc/net/route (net/ipv4/fib_trie.c), the narrowest first.
+    """Parse /proc/net/route (net/ipv4/fib_trie.c) into networks and interfaces, longest prefix first.
 
     Iface   Destination     Gateway         Flags   RefCnt  Use     Metric  Mask            MTU     Window  IRTT
     eth0    000200C0        00000000        0001    0       0       0       00FFFFFF        0       0       0
@@ -165,7 +165,7 @@ def parse_routes(text: str) -> list[tuple[ipaddress.IPv4Network, str]]:
 
 
 def parse_addresses(text: str) -> dict[str, str]:
-    """Return interfaces by address of /proc/net/if_inet6.
+    """Parse /proc/net/if_inet6 into interfaces by address.
 
     20010db8000000000000000000000001 03 40 00 80     eth0
     """
@@ -178,7 +178,7 @@ def parse_addresses(text: str) -> dict[str, str]:
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Return a row of each client. Absent where nobody is connected to a port of storage: then ss is not asked."""
+    """Return a row for each client. Raise Absent, without running ss, if no storage port has a connection."""
     if not any(served(host.maybe(path) or "") for path in SOCKETS) and not host.recorded("ss"):
         host.read(SOCKETS[0])
         raise Absent(SOCKETS[0], "nobody is connected to a port of NFS, SMB, iSCSI, NBD or NVMe/TCP here")
@@ -213,7 +213,7 @@ def _interface(
 
 
 def activity(before: StorageClient, after: StorageClient, seconds: float) -> StorageClientActivity | None:
-    """Return what a client moved; None where that is not known, or connections of it were opened or closed."""
+    """Return a client's throughput; None if it is unknown or connections were opened or closed."""
     if seconds <= 0 or before.connections != after.connections:
         return None
     if before.received is None or after.received is None or before.sent is None or after.sent is None:

@@ -1,4 +1,4 @@
-"""Network interfaces: traffic every second from /proc/net/dev, the state of the links more slowly from sysfs."""
+"""Network interfaces: traffic from /proc/net/dev every second, link state from sysfs less often."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ STATISTICS = {
     "tx_errors": "tx_errors", "tx_dropped": "tx_dropped", "tx_carrier": "tx_carrier_errors",
     "tx_fifo": "tx_fifo_errors", "collisions": "collisions",
 }  # fmt: skip
-"""Fields of Interface that are counters, and their files in /sys/class/net/X/statistics."""
+"""Counter fields of Interface and their files in /sys/class/net/X/statistics."""
 
 
 class Interface(Reading, frozen=True):
-    """A network interface, one row each: what it is, its link, and its error counters one by one.
+    """A network interface: its kind, its link and its individual error counters.
 
-    From /sys/class/net/X (kernel net/core/net-sysfs.c) every 10 s, at once when an interface comes, goes, or
-    changes state. `speed` None where nothing is measured or negotiated: virtual interfaces invent one.
+    Read from /sys/class/net/X (kernel net/core/net-sysfs.c) every 10 s, and at once when an interface appears,
+    disappears or changes state. `speed` is None unless measured or negotiated: virtual interfaces report a made-up one.
     """
 
     family: ClassVar[str] = "interface"
@@ -101,7 +101,7 @@ class Interface(Reading, frozen=True):
 
     @property
     def active(self) -> bool:
-        """Whether it can carry traffic now: up and not known to lack a link."""
+        """Whether the interface can carry traffic: up, and not known to lack a link."""
         return self.up is not False and self.carrier is not False and self.operstate not in _AWAY
 
 
@@ -109,10 +109,10 @@ _AWAY = frozenset({"down", "notpresent", "lowerlayerdown"})
 
 
 class Traffic(Reading, frozen=True):
-    """What went through an interface since it was made, one row each, from /proc/net/dev every second.
+    """Traffic counters of an interface since its creation, from /proc/net/dev every second.
 
-    The kernel adds up here: `rx_dropped` counts frames that the card missed too, `rx_frame` those of a wrong
-    length, with a bad checksum or overrun; Interface has them one by one.
+    The kernel combines counters here: `rx_dropped` includes frames missed by the card, `rx_frame` frames with a wrong
+    length, a bad checksum or an overrun; Interface has them separately.
     """
 
     family: ClassVar[str] = "interface_traffic"
@@ -150,7 +150,7 @@ class Traffic(Reading, frozen=True):
 
 
 class InterfaceActivity(Reading, frozen=True):
-    """What goes through an interface per second, one row each, between two reads of /proc/net/dev."""
+    """Traffic rates of an interface between two samples of /proc/net/dev."""
 
     family: ClassVar[str] = "interface_activity"
     title: ClassVar[str] = "Interface activity"
@@ -182,13 +182,13 @@ def read_traffic(host: Host) -> Iterable[Reading]:
 
 
 def parse_dev(text: str) -> list[Traffic]:
-    """Return the interfaces of /proc/net/dev (net/core/net-procfs.c).
+    """Parse /proc/net/dev (net/core/net-procfs.c).
 
         Inter-|   Receive                                                |  Transmit
          face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls ...
           eth0: 1296582117 1021387    0   12    0     0          0      3140 88120340  611202    0    0    0 ...
 
-    Lines without 16 numbers are passed over. Raises Malformed for text without the heading.
+    Lines without 16 numbers are skipped. Raises Malformed for text without the heading.
     """
     if "Receive" not in text[:200]:
         raise Malformed(f"{PROC_DEV}: no heading in {text[:60]!r}")
@@ -210,7 +210,7 @@ def _traffic(line: str) -> Traffic | None:
 
 
 def activity(before: Traffic, after: Traffic, seconds: float) -> InterfaceActivity | None:
-    """Return what went through between two reads; None when a counter went back (the interface is a new one)."""
+    """Return the rates between two samples; None if a counter decreased (the interface was recreated)."""
     if seconds <= 0:
         return None
     counters = [
@@ -239,13 +239,13 @@ def activity(before: Traffic, after: Traffic, seconds: float) -> InterfaceActivi
 
 
 _MEGABIT = 125_000
-"""Bytes a second of 1 Mb/s, the unit of `speed`."""
+"""Bytes per second in 1 Mb/s, the unit of `speed`."""
 _UP = 1
 """IFF_UP in `flags`."""
 
 
 def read_interfaces(host: Host) -> Iterable[Reading]:
-    """Yield an Interface for each folder of /sys/class/net."""
+    """Return an Interface for each directory in /sys/class/net."""
     known = netclass.folders(host)
     return [_interface(host, folder, measured=netclass.measured(folder, known)) for folder in known.values()]
 
@@ -265,7 +265,7 @@ def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interf
         carrier=carrier == "1" if carrier in {"0", "1"} else None,
         carrier_changes=host.number(f"{base}/carrier_changes"),
         mtu=host.number(f"{base}/mtu"),
-        # -1, 0 and 4294967295 all mean that nobody knows.
+        # -1, 0 and 4294967295 all mean unknown.
         speed=speed * _MEGABIT if speed is not None and 0 < speed < 0xFFFFFFFF else None,
         duplex=duplex if duplex in {"full", "half"} else None,
         master=host.target(f"{base}/master"),
@@ -278,7 +278,7 @@ def _interface(host: Host, folder: netclass.Folder, *, measured: bool) -> Interf
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return each interface, its state and its MTU: what must be seen at once."""
+    """Return each interface with its state and MTU, the changes of which trigger an immediate sample."""
     return tuple(
         (name, host.maybe(f"{CLASS}/{name}/operstate"), host.maybe(f"{CLASS}/{name}/mtu")) for name in host.names(CLASS)
     )

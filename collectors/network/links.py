@@ -1,4 +1,4 @@
-"""How interfaces are built upon each other: bonds and their slaves, bridges, VLANs, veth pairs."""
+"""Relations between network interfaces: bonds and their slaves, bridges, VLANs, veth pairs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ CLASS = netclass.CLASS
 
 
 class InterfaceLink(Reading, frozen=True):
-    """Which interface carries which, one row a pair: frames of `upper` go through `interface`.
+    """A pair of stacked interfaces: frames of `upper` pass through `interface`.
 
-    `relation` is what `upper` is: bond, bridge, team, vlan, macvlan ...; for a pair of veth, "veth": the two
-    are ends of one cable, and the pair stands once, in the order of their names.
+    `relation` is the kind of `upper`: bond, bridge, team, vlan, macvlan ... For the two ends of a veth pair it is
+    "veth", and the pair is listed once, ordered by name.
     """
 
     family: ClassVar[str] = "interface_link"
@@ -48,7 +48,7 @@ class InterfaceLink(Reading, frozen=True):
     relation: Annotated[str, Label("Relation", "bond, bridge, team, vlan, macvlan, ipvlan, veth ...", plain=True)]
 
     def source(self, field: str = "") -> Source | None:
-        """Return the entry in the lower interface's folder."""
+        """Return the entry in the lower interface's directory."""
         del field
         if self.relation == "veth":
             return Source(f"{CLASS}/{self.interface}/iflink")
@@ -56,7 +56,7 @@ class InterfaceLink(Reading, frozen=True):
 
 
 class Bond(Reading, frozen=True):
-    """A bond, one row each, from /sys/class/net/X/bonding (kernel drivers/net/bonding/bond_sysfs.c)."""
+    """A bond, from /sys/class/net/X/bonding (kernel drivers/net/bonding/bond_sysfs.c)."""
 
     family: ClassVar[str] = "bond"
     title: ClassVar[str] = "Bonds"
@@ -87,7 +87,7 @@ class Bond(Reading, frozen=True):
 
 
 class BondSlave(Reading, frozen=True):
-    """An interface of a bond, one row each, from /sys/class/net/X/bonding_slave."""
+    """A slave interface of a bond, from /sys/class/net/X/bonding_slave."""
 
     family: ClassVar[str] = "bond_slave"
     title: ClassVar[str] = "Bond slaves"
@@ -117,7 +117,7 @@ LINK_COMMAND = ("ip", "-j", "-d", "link", "show")
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield the relations of every interface, the bonds and their slaves."""
+    """Yield the relations of all interfaces, the bonds and their slaves."""
     known = netclass.folders(host)
     for folder in known.values():
         for upper in folder.upper:
@@ -131,10 +131,10 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _veth_pairs(host: Host, known: dict[str, netclass.Folder]) -> list[tuple[str, str]]:
-    """Return the pairs both of whose ends are in this network namespace, in the order of their names.
+    """Return the veth pairs with both ends in this network namespace, ordered by name.
 
-    `ip` knows. Without it, two ends that name each other's number are taken for a pair: a number is only unique
-    within a namespace, and of an end whose peer is elsewhere sysfs does not tell where.
+    `ip` reports the pairs. Without it, two ends that refer to each other's ifindex are assumed to be a pair: an ifindex
+    is unique only within a namespace, and sysfs does not report the namespace of a peer.
     """
     ends = {name for name, folder in known.items() if folder.kind in {"veth", "virtual"}}
     if not ends:
@@ -151,7 +151,7 @@ def _veth_pairs(host: Host, known: dict[str, netclass.Folder]) -> list[tuple[str
 
 
 def _peers(host: Host) -> dict[str, str] | None:
-    """Return the peer of each veth whose peer is in this namespace, None if `ip` cannot be asked."""
+    """Return the peer of each veth with a peer in this namespace; None if `ip` cannot be run or fails."""
     try:
         output = host.run(LINK_COMMAND)
     except TimedOut:
@@ -164,11 +164,11 @@ def _peers(host: Host) -> dict[str, str] | None:
 
 
 def parse_peers(text: str) -> dict[str, str] | None:
-    """Return `{veth: its peer}` of `ip -j -d link show` (iproute2 4.16 or later), None if that is no such list.
+    """Parse `ip -j -d link show` (iproute2 4.16 or later) into `{veth: its peer}`; None for invalid output.
 
         [{"ifindex": 3, "link": "v0", "ifname": "v1", "mtu": 1500, ..., "linkinfo": {"info_kind": "veth"}}, ...]
 
-    A peer in another namespace is given as `link_index` and `link_netnsid`.
+    A peer in another namespace is reported as `link_index` and `link_netnsid`.
     """
     try:
         rows = json.loads(text or "[]")
@@ -213,7 +213,7 @@ def _bond(host: Host, name: str) -> Iterable[Reading]:
 
 
 def _word(said: str | None) -> str | None:
-    """Return `802.3ad` of `802.3ad 4`: bonding prints its options with their number."""
+    """Return `802.3ad` for `802.3ad 4`: bonding appends the number of an option."""
     return said.split()[0] if said else None
 
 

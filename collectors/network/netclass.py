@@ -1,4 +1,4 @@
-"""What a network interface is, told from its folder in /sys/class/net (net/core/net-sysfs.c)."""
+"""Kind of a network interface, from its directory in /sys/class/net (net/core/net-sysfs.c)."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _LOOPBACK = 772
 """ARPHRD_LOOPBACK in `type`."""
 
 MEASURED = frozenset({"physical", "wlan", "wwan"})
-"""Kinds whose speed is measured or negotiated. Others answer too: a veth says 10 Gb/s, a tun 10 Mb/s."""
+"""Kinds with a measured or negotiated speed. Other kinds report made-up ones: a veth 10 Gb/s, a tun 10 Mb/s."""
 INHERITED = frozenset({"bond", "team", "vlan", "macvlan"})
-"""Kinds whose speed is that of what they are built upon."""
+"""Kinds that take their speed from the interfaces they are built on."""
 
 
 class Folder(Struct, frozen=True):
-    """An interface's folder: its kind, and the interfaces it is built upon and that are built upon it."""
+    """An interface's directory: its kind, and the interfaces below and above it."""
 
     name: str
     kind: str
@@ -29,9 +29,9 @@ class Folder(Struct, frozen=True):
 
 
 def folders(host: Host) -> dict[str, Folder]:
-    """Return every interface of the node by name.
+    """Return all interfaces of the node by name.
 
-    Raises what listing /sys/class/net raises.
+    Raises the errors of listing /sys/class/net.
     """
     found = {}
     for name in host.entries(CLASS):
@@ -48,7 +48,7 @@ def _folder(host: Host, name: str, entries: Sequence[str]) -> Folder:
 
 
 def _kind(host: Host, name: str, entries: Sequence[str], *, stacked: bool) -> str:
-    """Return the kind: DEVTYPE of uevent where a driver sets it, else by what only that kind has."""
+    """Return the kind: DEVTYPE in uevent if the driver sets it, else by entries that only that kind has."""
     base = f"{CLASS}/{name}"
     said = dict(line.partition("=")[::2] for line in (host.maybe(f"{base}/uevent") or "").splitlines())
     devtype = said.get("DEVTYPE", "")
@@ -66,7 +66,7 @@ def _kind(host: Host, name: str, entries: Sequence[str], *, stacked: bool) -> st
 
 
 def measured(folder: Folder, all_: dict[str, Folder]) -> bool:
-    """Whether the speed that the kernel gives for an interface is one of a wire."""
+    """Return whether the kernel's speed of an interface is that of a physical link."""
     if folder.kind in MEASURED:
         return True
     below = [all_[name] for name in folder.lower if name in all_ and name != folder.name]

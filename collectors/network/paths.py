@@ -1,4 +1,4 @@
-"""What the IP stack learnt and lost: path MTUs, TCP retransmission, fragments, the CPUs' receive queues."""
+"""State of the IP stack: learned path MTUs, TCP retransmissions, fragments, and per-CPU receive queues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOFTNET = "/proc/net/softnet_stat"
 
 
 class Tcp(Reading, frozen=True):
-    """Counters of the node's IP stack since boot, one row, from /proc/net/snmp and /proc/net/netstat."""
+    """Counters of the node's IP stack since boot, from /proc/net/snmp and /proc/net/netstat."""
 
     family: ClassVar[str] = "tcp"
     title: ClassVar[str] = "TCP and IP"
@@ -69,7 +69,7 @@ class Tcp(Reading, frozen=True):
 
 
 class TcpActivity(Reading, frozen=True):
-    """The same per second, between two reads."""
+    """TCP counter rates between two samples."""
 
     family: ClassVar[str] = "tcp_activity"
     title: ClassVar[str] = "TCP activity"
@@ -89,7 +89,7 @@ class TcpActivity(Reading, frozen=True):
 
 
 class Softnet(Reading, frozen=True):
-    """A CPU's receive queue since boot, one row each, from /proc/net/softnet_stat."""
+    """Receive queue counters of a CPU since boot, from /proc/net/softnet_stat."""
 
     family: ClassVar[str] = "softnet"
     title: ClassVar[str] = "Receive queues of the CPUs"
@@ -102,10 +102,10 @@ class Softnet(Reading, frozen=True):
 
 
 class PathMtu(Reading, frozen=True):
-    """A destination for which the kernel learnt a smaller MTU than its interface has, one row each.
+    """A destination with a learned path MTU below the MTU of its interface.
 
-    From `ip -j -s route show cache` and the same with -6. The kernel keeps such an exception for ten minutes
-    unless traffic renews it.
+    From `ip -j -s route show cache`, without and with -6. The kernel keeps such an exception for ten minutes unless
+    traffic renews it.
     """
 
     family: ClassVar[str] = "path_mtu"
@@ -151,12 +151,12 @@ _TCP_FIELDS = {
 
 
 def parse_tables(text: str) -> dict[tuple[str, str], int]:
-    """Return the counters of /proc/net/snmp or /proc/net/netstat (net/ipv4/proc.c), by table and name.
+    """Parse /proc/net/snmp or /proc/net/netstat (net/ipv4/proc.c) into counters by table and name.
 
         Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens ...
         Tcp: 1 200 120000 -1 4127 ...
 
-    Tables whose two lines do not match are left out. Raises Malformed if there is no table at all.
+    Tables whose two lines do not match are skipped. Raises Malformed if there is no table.
     """
     found: dict[tuple[str, str], int] = {}
     lines = text.splitlines()
@@ -177,12 +177,12 @@ def parse_tables(text: str) -> dict[tuple[str, str], int]:
 
 
 def parse_softnet(text: str) -> list[Softnet]:
-    """Return the CPUs of /proc/net/softnet_stat (net/core/net-procfs.c): a line of hexadecimal columns each.
+    """Parse /proc/net/softnet_stat (net/core/net-procfs.c): one line of hexadecimal columns per CPU.
 
         0004e5e3 00000000 00000003 00000000 ... 00000000 00000000
 
-    Processed, dropped, squeezed; kernels since 5.14 have the CPU's number in the 13th column (offline CPUs have no
-    line). Lines that are not of that kind are passed over.
+    The columns are processed, dropped, squeezed; since Linux 5.14 the 13th column is the CPU number (offline CPUs have
+    no line). Other lines are skipped.
     """
     rows: list[Softnet] = []
     for line in text.splitlines():
@@ -206,7 +206,7 @@ def _tcp(snmp: str, netstat: str, softnet: str) -> Iterator[Reading]:
     counters = parse_tables(snmp)
     if netstat:
         counters |= parse_tables(netstat)
-    # IcmpMsg lists only the types that came; Icmp counts this one by name.
+    # IcmpMsg lists only received types; Icmp counts this one by name.
     unreachable = counters.get(("Icmp", "InDestUnreachs"))
     if unreachable is not None:
         counters.setdefault(("IcmpMsg", "InType3"), unreachable)
@@ -215,7 +215,7 @@ def _tcp(snmp: str, netstat: str, softnet: str) -> Iterator[Reading]:
 
 
 def tcp_activity(before: Tcp, after: Tcp, seconds: float) -> TcpActivity | None:
-    """Return the rates between two reads, None if a counter went back."""
+    """Return the rates between two samples; a rate is None if its counter decreased."""
     if seconds <= 0:
         return None
     received = _step(before.in_segments, after.in_segments)
@@ -240,10 +240,10 @@ ROUTES = (("ip", "-j", "-s", "route", "show", "cache"), ("ip", "-j", "-s", "-6",
 
 
 def read_paths(host: Host) -> Iterable[Reading]:
-    """Yield a PathMtu for each destination whose MTU the kernel learnt.
+    """Yield a PathMtu for each destination with a learned MTU.
 
-    IPv6 may be switched off; then its command fails, and IPv4 alone is told. Raises Failed if IPv4's fails: an `ip`
-    older than 4.16, or of another make, does not know -j.
+    If IPv6 is disabled, its command fails and only IPv4 is reported. Raises Failed if the IPv4 command fails: `ip`
+    before 4.16 and other implementations do not support -j.
     """
     found: dict[str, Route] = {}
     for argv in ROUTES:
@@ -270,7 +270,7 @@ def read_paths(host: Host) -> Iterable[Reading]:
 
 
 class Route(Struct, frozen=True):
-    """An exception to a route: the path's MTU, and seconds until it is forgotten."""
+    """A route exception: the path MTU, and the seconds until it expires."""
 
     mtu: int
     interface: str | None
@@ -279,13 +279,13 @@ class Route(Struct, frozen=True):
 
 
 def parse_routes(text: str) -> dict[str, Route]:
-    """Return the learnt path MTUs of `ip -j -s route show cache` (iproute2 6.1) by destination.
+    """Parse `ip -j -s route show cache` (iproute2 6.1) into learned path MTUs by destination.
 
         [{"dst":"10.99.2.1","gateway":"10.99.1.2","dev":"a0","flags":[],"cache":[],"expires":599,"users":1,
           "age":0,"metrics":[{"mtu":1500}]}]
 
-    The kernel (since 5.3) tells an exception once for every route that shares its next hop, so it comes several
-    times. Exceptions without an MTU are redirects. Raises Malformed for what is no such list.
+    Since Linux 5.3 an exception is listed once for every route that shares its next hop. Exceptions without an MTU are
+    redirects. Raises Malformed for invalid output.
     """
     try:
         rows = json.loads(text.strip() or "[]")

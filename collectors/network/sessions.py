@@ -1,4 +1,4 @@
-"""Storage that comes over TCP and the like: iSCSI, NVMe over fabrics and NBD, with what matters for them."""
+"""Network storage sessions: iSCSI, NVMe over fabrics and NBD, with their parameters."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NBD = re.compile(r"nbd[0-9]+")
 
 
 class StorageSession(Reading, frozen=True):
-    """A session with storage elsewhere, one row each.
+    """A session with remote storage.
 
-    A stream of bytes is cut by what TCP likes, and put together again before anybody stores it: unlike AoE's frames
-    the MTU does not decide about the size of requests at the target.
+    TCP segments a byte stream, and the target reassembles it before storing it. Unlike with AoE frames, the MTU
+    therefore does not affect the request size at the target.
     """
 
     family: ClassVar[str] = "storage_session"
@@ -66,7 +66,7 @@ class StorageSession(Reading, frozen=True):
     max_burst: Annotated[int | None, Metric("Burst", "iSCSI: data of one burst", "bytes", exact=True)] = None
 
     def source(self, field: str = "") -> Source | None:
-        """Return the attribute that holds the field, or the state."""
+        """Return the attribute of a field (by default the state)."""
         match self.transport:
             case "iscsi":
                 names = {"target": "targetname", "first_burst": "first_burst_len", "max_burst": "max_burst_len"}
@@ -78,7 +78,7 @@ class StorageSession(Reading, frozen=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield every session of the three kinds."""
+    """Yield all iSCSI, NVMe and NBD sessions."""
     connections = host.names(CONNECTIONS)
     for name in host.names(ISCSI):
         yield _iscsi(host, name, connections)
@@ -87,7 +87,7 @@ def read(host: Host) -> Iterable[Reading]:
         if transport and transport != "pcie":
             yield _nvme(host, name, transport)
     for name in _nbds(host):
-        # The kernel makes sixteen of them; only one that somebody serves has the file.
+        # The kernel creates sixteen of them; only connected ones have the file.
         if host.number(f"{BLOCK}/{name}/pid") is not None:
             biggest = _largest(host, [name])
             yield StorageSession(name, "nbd", name, None, host.maybe(f"{BLOCK}/{name}/backend"), "connected", biggest)
@@ -121,7 +121,7 @@ def _nvme(host: Host, name: str, transport: str) -> StorageSession:
     base = f"{NVME}/{name}"
     address = parse_address(host.maybe(f"{base}/address") or "")
     matches = (_NAMESPACE.fullmatch(entry) for entry in host.names(base))
-    # nvme0c1n1 is the path of the controller to nvme0n1, which the kernel shows.
+    # nvme0c1n1 is the controller's path to nvme0n1, the device that the kernel exposes.
     devices = sorted({match[1] + match[2] for match in matches if match})
     return StorageSession(
         session=name,
@@ -135,7 +135,7 @@ def _nvme(host: Host, name: str, transport: str) -> StorageSession:
 
 
 def parse_address(text: str) -> dict[str, str]:
-    """Return the parts of an NVMe controller's address (kernel drivers/nvme/host/fabrics.c: nvmf_get_address).
+    """Parse an NVMe controller's address (kernel drivers/nvme/host/fabrics.c: nvmf_get_address).
 
     traddr=192.0.2.7,trsvcid=4420,src_addr=192.0.2.1
     """
@@ -151,7 +151,7 @@ def _peer(address: str | None, port: str | None) -> str | None:
 
 
 def _largest(host: Host, devices: Sequence[str]) -> int | None:
-    """Return the largest request of the device that takes least, in bytes."""
+    """Return the smallest of the devices' maximum request sizes, in bytes."""
     limits = [host.number(f"{BLOCK}/{sysfs_name(device)}/queue/max_sectors_kb") for device in devices]
     known = [limit for limit in limits if limit is not None]
     return min(known) * 1024 if known else None
@@ -162,7 +162,7 @@ def _nbds(host: Host) -> list[str]:
 
 
 def fingerprint(host: Host) -> Hashable:
-    """Return the sessions, and which NBDs there are."""
+    """Return the sessions and the NBD devices."""
     return tuple(tuple(host.names(folder)) for folder in (ISCSI, NVME)), tuple(_nbds(host))
 
 

@@ -1,1 +1,1 @@
-"""Collectors of Pacemaker clusters: nodes, quorum and resources."""
+"""Collectors for Pacemaker clusters: nodes, quorum and resources."""

@@ -1,4 +1,4 @@
-"""Pacemaker: the nodes of a high-availability cluster, and the resources that it starts, moves and fences."""
+"""Pacemaker: nodes and resources of a high-availability cluster."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from sdstop.readings.cluster import Cluster, ClusterNode
 KIND = "pacemaker"
 COROSYNC = "/etc/corosync/corosync.conf"
 _DISCONNECTED = frozenset({102, 107})
-"""Exit codes of crm_mon where Pacemaker does not run: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
+"""Exit codes of crm_mon if Pacemaker is not running: CRM_EX_DISCONNECT, and ENOTCONN before 2.0."""
 
 
 class ClusterResource(Reading, frozen=True, kw_only=True):
-    """What a high-availability cluster starts and moves, one row each; a clone's instances are one."""
+    """A resource managed by a high-availability cluster; the instances of a clone share a row."""
 
     family: ClassVar[str] = "cluster_resource"
     title: ClassVar[str] = "Cluster resources"
@@ -52,7 +52,7 @@ class ClusterResource(Reading, frozen=True, kw_only=True):
 
 
 def read(host: Host) -> Iterable[Reading]:
-    """Yield the cluster, its nodes and its resources. Absent where Pacemaker is not installed, or does not run."""
+    """Return the cluster, its nodes and resources. Raise Absent if Pacemaker is not installed or not running."""
     key, text = _asked(host)
     said = parse_status(text)
     name = parse_name(host.maybe(COROSYNC) or "") or KIND
@@ -65,7 +65,7 @@ def read(host: Host) -> Iterable[Reading]:
 
 
 def _asked(host: Host) -> tuple[str, str]:
-    """Return the evidence's key and the text, as somebody recorded it or as crm_mon says it now."""
+    """Return the evidence key and the crm_mon output, recorded or current."""
     recorded = [
         name for name in host.recorded("crm_mon")
         if any(word in name for word in ("--output-as=xml", "--as-xml", "-X"))
@@ -137,7 +137,7 @@ def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> Cl
     up = member.online and not member.unclean
     state = "UNCLEAN" if member.unclean else "pending" if member.pending else "online" if member.online else "offline"
     away = "maintenance" if member.maintenance else "standby" if member.standby else None
-    # A remote node may be a container that is stopped as it should be.
+    # A remote node may be a container that is stopped on purpose.
     healthy = int(up and not member.pending) if member.kind == "member" or up else None
     return ClusterNode(
         cluster=cluster,

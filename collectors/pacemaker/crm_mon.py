@@ -1,7 +1,7 @@
-"""Pacemaker: the state of a cluster's nodes and resources, as `crm_mon` prints it in XML.
+"""Parser for the XML output of `crm_mon`: state of Pacemaker nodes and resources.
 
-Formats: xml/api/crm_mon-*.rng, nodes-*.rng, resources-*.rng and failure-*.rng of Pacemaker. Below `<pacemaker-result>`
-since 2.0.3, and before, with `-X`, below `<crm_mon>` with the same elements.
+Formats: xml/api/crm_mon-*.rng, nodes-*.rng, resources-*.rng and failure-*.rng of Pacemaker. The root element is
+`<pacemaker-result>` since 2.0.3; before, with `-X`, it is `<crm_mon>` with the same elements.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STOPPED = frozenset({"Stopped", "stopped"})
 
 
 class PacemakerNode(Struct, frozen=True):
-    """A node of the cluster; `kind` member, or remote: it runs resources and has no vote."""
+    """A cluster node; `kind` is member, or remote for a node that runs resources without a vote."""
 
     name: str
     kind: str
@@ -36,9 +36,9 @@ class PacemakerNode(Struct, frozen=True):
 
 
 class Managed(Struct, frozen=True):
-    """A resource, all its instances together: `running` are the nodes of those that are active, by role.
+    """A resource with all its instances: `running` lists the nodes and roles of the active ones.
 
-    `expected` is whether it should run: neither it nor what it is in (clone, group, bundle) is disabled.
+    `expected` is set if it should run: neither the resource nor its container (clone, group, bundle) is disabled.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Managed(Struct, frozen=True):
 
 
 class Failure(Struct, frozen=True):
-    """An action that failed and was not cleaned up: `monitor of r0 on san1: error (timed out)`, and when, if told."""
+    """A failed action that was not cleaned up: `monitor of r0 on san1: error (timed out)`, with its time if known."""
 
     resource: str
     task: str
@@ -63,7 +63,7 @@ class Failure(Struct, frozen=True):
 
 
 class PacemakerStatus(Struct, frozen=True, kw_only=True):
-    """A cluster; None where it does not say. `fencing` is whether nodes that are lost can be fenced."""
+    """A cluster; unknown fields are None. `fencing` is set if lost nodes can be fenced."""
 
     version: str | None
     leader: str | None
@@ -77,7 +77,7 @@ class PacemakerStatus(Struct, frozen=True, kw_only=True):
 
 
 def parse_status(text: str) -> PacemakerStatus:
-    """Read what crm_mon prints.
+    """Parse the XML output of crm_mon.
 
         <pacemaker-result api-version="2.25" request="crm_mon --output-as=xml -1">
           <summary>
@@ -98,7 +98,7 @@ def parse_status(text: str) -> PacemakerStatus:
 
     Raises Malformed.
     """
-    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # it prints none; entities could grow without bound
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:  # crm_mon never prints them; entities could expand without bound
         raise Malformed("crm_mon: a document type")
     import xml.etree.ElementTree as ET  # noqa: PLC0415  # few nodes have any, and it takes time to import
 
@@ -131,11 +131,11 @@ _READ = frozenset({
     "online", "op_key", "pending", "present", "resource_agent", "role", "standby", "standby_onfail", "stonith-enabled",
     "target_role", "task", "type", "unclean", "version", "with_quorum",
 })  # fmt: skip
-"""Attributes that are read, and `id` of resources and failures."""
+"""Attributes that are read, besides `id` of resources and failures."""
 
 
 def without_reasons(data: bytes) -> bytes:
-    """Return what `parse_status` reads of a status, without what failed actions said; b"" for text in another form."""
+    """Return the parts of a status that `parse_status` reads, without reasons of failures; b"" if malformed."""
     text = data.decode("utf-8", "surrogateescape")
     try:
         parse_status(text)
@@ -157,7 +157,7 @@ def without_reasons(data: bytes) -> bytes:
 
 
 def parse_name(text: str) -> str | None:
-    """Return the cluster's name in corosync.conf(5): `cluster_name: san`."""
+    """Return the cluster's name from corosync.conf(5): `cluster_name: san`."""
     found = re.search(r"^\s*cluster_name\s*:\s*(\S+)", text, re.MULTILINE)
     return found[1] if found else None
 
@@ -184,7 +184,7 @@ def _member(node: ET.Element) -> PacemakerNode:
 
 
 class _Instance(Struct, frozen=True):
-    """An instance of a resource, and whether what it is in (clone, group, bundle) is disabled."""
+    """An instance of a resource, and whether its container (clone, group, bundle) is disabled."""
 
     item: ET.Element
     disabled: bool
@@ -192,7 +192,7 @@ class _Instance(Struct, frozen=True):
 
 def _instances(parent: ET.Element, *, disabled: bool) -> Iterator[_Instance]:
     todo = [(child, disabled) for child in reversed(parent)]
-    while todo:  # groups lie in clones and replicas in bundles, as deep as a hostile capture wants
+    while todo:  # clones contain groups and bundles replicas; a hostile capture may nest them to any depth
         item, off = todo.pop()
         off = off or _told(item, "disabled") is True or item.get("target_role", "") in _STOPPED
         if item.tag == "resource":
@@ -241,5 +241,5 @@ def _failure(item: ET.Element) -> Failure:
 
 
 def nodes_of(running: Iterable[tuple[str, str]]) -> str:
-    """Return where a resource runs: `san1 (Promoted), san2 (Unpromoted)`; a role that says nothing is left out."""
+    """Return the nodes of a resource: `san1 (Promoted), san2 (Unpromoted)`; the role Started is omitted."""
     return ", ".join(node if role == "Started" else f"{node} ({role})" for node, role in running)

@@ -1,1 +1,1 @@
-"""Collectors of PowerFlex (ScaleIO) clusters."""
+"""Collectors for PowerFlex (ScaleIO) clusters."""

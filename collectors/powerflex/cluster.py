@@ -1,4 +1,4 @@
-"""ScaleIO/PowerFlex: its gateway's answers, or recorded scli text, as a cluster's readings."""
+"""ScaleIO/PowerFlex: cluster readings from gateway responses or recorded scli text."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ BY_ID = "/dev/disk/by-id"
 ADDRESSES = "/proc/net/fib_trie"
 DRIVER = "/bin/emc/scaleio/drv_cfg.txt"
 PACE = 10.0
-"""Seconds between samples: as often as the maker's own tool asks."""
+"""Seconds between samples, as in the vendor's own tool."""
 _LINK = re.compile(r"emc-vol-([0-9a-fA-F]{1,32})-([0-9a-fA-F]{1,32})")
 _LEAF = re.compile(r"\|-- ([0-9.]{7,15})\s+/32 host LOCAL")
 _GUID = re.compile(r"^ini_guid\s+([0-9A-Fa-f-]{36})\s*$", re.MULTILINE)
 
 
 def read(host: Host) -> Iterator[Reading]:
-    """Yield a system's rows. Absent where no gateway is configured, and nothing of scli was recorded."""
+    """Yield a system's rows. Raise Absent without a configured gateway and recorded scli output."""
     said, origin, numbers, counted = _ask(host)
     known = objects(said)
     gateway = _gateway(host)
@@ -75,12 +75,12 @@ def read(host: Host) -> Iterator[Reading]:
 
 
 def _ask(host: Host) -> tuple[Any, str, Any, str]:
-    """Return objects and numbers as they were said, each with the key of its evidence."""
+    """Return the raw objects and statistics, each with its evidence key."""
     asked, posed = http_key("GET", INSTANCES), http_key("POST", STATISTICS, QUERY)
     try:
         reply = host.get(INSTANCES)
     except Absent as absent:
-        if absent.recorded:  # by a node without a gateway
+        if absent.recorded:  # recorded on a node without a gateway
             raise
         return _recorded(host, absent, asked, posed)
     said = _objects(_good(reply, asked))
@@ -97,7 +97,7 @@ def _ask(host: Host) -> tuple[Any, str, Any, str]:
 
 @lru_cache(maxsize=2)
 def _objects(data: bytes) -> Any:
-    """Decode the objects, which hardly ever change, once."""
+    """Decode the objects; cached, because they rarely change."""
     return decode(data)
 
 
@@ -108,7 +108,7 @@ def _good(reply: Reply, key: str) -> bytes:
 
 
 def _recorded(host: Host, absent: Absent, asked: str, posed: str) -> tuple[Any, str, Any, str]:
-    """Return what was recorded without all objects in one: some types of them, or scli's text."""
+    """Return the recorded objects from captures without /api/instances: lists by type, or scli text."""
     found: dict[str, Any] = {}
     origin = ""
     for kind, name in {"System": "System", **LISTS}.items():
@@ -220,7 +220,7 @@ def _devices(host: Host, system: System, here: Here) -> Iterator[ClusterDevice |
 
 
 def _kernel_name(host: Host, path: str) -> str | None:
-    """Return the kernel's name of a path in /dev of this node."""
+    """Return the kernel name of a /dev path of this node."""
     if path.startswith("/dev/disk/"):
         name = host.target(path)
         return device_name(name) if name else None

@@ -1,4 +1,4 @@
-"""Managers and nodes of a ScaleIO/PowerFlex system, and whether the cluster is led and whole."""
+"""Managers, nodes and cluster health of a ScaleIO/PowerFlex system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MODES = {
     "singlenode": (1, 1), "threenodes": (3, 2), "fivenodes": (5, 3), "1_node": (1, 1), "3_node": (3, 2),
     "5_node": (5, 3), "single": (1, 1), "cluster": (3, 2),
 }  # fmt: skip
-"""Managers and copies of their records by mode; Single and Cluster are 1.x's, whose third manager has no records."""
+"""Managers and copies of their records by mode; Single and Cluster are of 1.x, whose third manager has no records."""
 _OF_1X = {
     "clusterednormal": (3, 2), "clustereddegraded": (2, 1), "clusteredtiebreakerdown": (2, 2),
     "clustereddegradedtiebreakerdown": (1, 1),
@@ -20,7 +20,7 @@ _OF_1X = {
 
 
 def cluster_row(system: System) -> Cluster:
-    """Return the system as a cluster: who leads it, how many managers and nodes are there, how much is degraded."""
+    """Return the cluster row of a system: leader, managers and nodes that are up, capacity, degraded data."""
     row, numbers = system.objects.system, system.of("System", "")
     said = row.get("mdmCluster")
     mdms: Object = said if isinstance(said, dict) else {}
@@ -74,7 +74,7 @@ def _added(row: Object, *names: str) -> int | None:
 
 
 def _version(name: str | None) -> str | None:
-    """Return `ScaleIO R2_6.11000.113` of `DellEMC ScaleIO Version: R2_6.11000.113`."""
+    """Return `ScaleIO R2_6.11000.113` for `DellEMC ScaleIO Version: R2_6.11000.113`."""
     if name is None:
         return None
     product, _, version = name.partition(" Version: ")
@@ -89,7 +89,7 @@ def _healthy(state: str | None, mode: str, up: int | None, expected: int | None)
 
 
 def _tolerates(expected: int | None, up: int | None, copies_up: int | None) -> int | None:
-    """Return how many managers may still go: a majority must be left, and one with the records."""
+    """Return how many more managers may fail: a majority must remain, including one with the records."""
     if expected is None or up is None:
         return None
     bounds = [up - (expected // 2 + 1), *([] if copies_up is None else [copies_up - 1])]
@@ -97,7 +97,7 @@ def _tolerates(expected: int | None, up: int | None, copies_up: int | None) -> i
 
 
 def _members(mdms: Object) -> list[tuple[str, Object]]:
-    """Return the managers with their role."""
+    """Return the managers with their roles."""
     master = mdms.get("master")
     found: list[tuple[str, Object]] = [("mdm", master)] if isinstance(master, dict) else []
     for role, name in (("mdm", "slaves"), ("tiebreaker", "tieBreakers")):
@@ -107,7 +107,7 @@ def _members(mdms: Object) -> list[tuple[str, Object]]:
 
 
 def manager_rows(system: System) -> Iterator[ClusterNode]:
-    """Yield the managers: MDMs, tie-breakers, and those that stand by."""
+    """Yield the managers: MDMs, tie-breakers and standby managers."""
     said = system.objects.system.get("mdmCluster")
     mdms: Object = said if isinstance(said, dict) else {}
     standby = mdms.get("standbyMDMs")
@@ -115,7 +115,7 @@ def manager_rows(system: System) -> Iterator[ClusterNode]:
     for role, row in [*_members(mdms), *spare]:
         ident = text(row.get("id"))
         leads = row is mdms.get("master")
-        state = text(row.get("status")) or ("Normal" if leads else None)  # 2.6 says none of the master
+        state = text(row.get("status")) or ("Normal" if leads else None)  # 2.6 reports no status for the master
         addresses = row.get("ips")
         yield ClusterNode(
             cluster=system.cluster,
@@ -138,7 +138,7 @@ def manager_rows(system: System) -> Iterator[ClusterNode]:
 
 
 def node_rows(system: System, here: Here) -> Iterator[ClusterNode]:
-    """Yield the nodes that hold data, the SDSs."""
+    """Yield the data nodes (SDSs)."""
     counts: dict[str, int] = {}
     capacity: dict[str, int] = {}
     for device in system.objects.of("Device").values():

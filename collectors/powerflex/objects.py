@@ -1,8 +1,8 @@
-"""A ScaleIO/PowerFlex system as its gateway tells it: objects in one answer, numbers in another.
+"""Parsers for the two gateway responses of a ScaleIO/PowerFlex system: objects and statistics.
 
 `GET /api/instances` is `{"System": {...}, "sdsList": [{...}], "volumeList": ...}`, lists may be null; the statistics
-are `{"System": {...}, "StoragePool": {"<id>": {...}}, ...}`. Fields come and go with versions 1.32 to 4.5, numbers may
-be text ("Unlimited", "Infinity"), names may be null: nothing is taken for granted. KB are of 1024 bytes.
+are `{"System": {...}, "StoragePool": {"<id>": {...}}, ...}`. Fields vary between versions 1.32 and 4.5, numbers may be
+text ("Unlimited", "Infinity"), and names may be null, so every field is optional. 1 KB is 1024 bytes.
 
 Sources: dell/goscaleio types/v1/types.go, dell/powerflex-gen1-monitoring querySelectedStatistics.json, netdata
 modules/scaleio (client.go, queries.go), and answers of 2.6 and 4.5 systems.
@@ -24,7 +24,7 @@ LISTS: Mapping[str, str] = {
     "ProtectionDomain": "protectionDomainList", "FaultSet": "faultSetList", "Sds": "sdsList", "Device": "deviceList",
     "StoragePool": "storagePoolList", "Volume": "volumeList", "Sdc": "sdcList",
 }  # fmt: skip
-"""Types of objects, and the list that has them."""
+"""Object types and the name of their list."""
 
 _KINDS = ("Fwd", "Bck", "Norm")
 _CAPACITY = (
@@ -57,7 +57,7 @@ QUERY: Mapping[str, Any] = {
         for kind, names in _WANTED.items()
     ]
 }
-"""What is asked for in every sample, of a version that knows it all."""
+"""Statistics requested in every sample, for versions that support all of them."""
 
 without_texts = json_texts(
     "autoDetectMediaType", "clusterMode", "clusterState", "deviceCurrentPathName", "deviceIdList",
@@ -68,12 +68,12 @@ without_texts = json_texts(
     "softwareVersionInfo", "status",
     "storagePoolId", "systemVersionName", "vendorName", "versionInfo", "volumeType",
 )  # fmt: skip
-"""What redaction leaves of the objects: the texts that are read."""
+"""Redaction of the objects; only the texts that are read remain."""
 Object = Mapping[str, Any]
 
 
 class Objects(Struct, frozen=True):
-    """The objects of a system; each type's by id, in the order of the answer."""
+    """The objects of a system by type and id, in the order of the response."""
 
     system: Object
     session: int | None
@@ -84,14 +84,14 @@ class Objects(Struct, frozen=True):
         return self.types.get(kind, {})
 
     def name(self, kind: str, ident: str | None) -> str | None:
-        """Return an object's name, or its id where it has none."""
+        """Return an object's name, or its id if it has no name."""
         if ident is None:
             return None
         return text(self.of(kind).get(ident, {}).get("name")) or ident
 
 
 def decode(data: bytes) -> Any:
-    """Return JSON data. Raises Malformed."""
+    """Decode JSON. Raises Malformed."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -99,7 +99,7 @@ def decode(data: bytes) -> Any:
 
 
 def objects(said: Any) -> Objects:
-    """Read the answer to GET /api/instances. Raises Malformed if it is none."""
+    """Parse the response to GET /api/instances. Raises Malformed."""
     if not isinstance(said, dict) or not (isinstance(said.get("System"), dict) or said.keys() & set(LISTS.values())):
         raise Malformed("the gateway's answer has no objects of a ScaleIO system")
     system = said["System"] if isinstance(said.get("System"), dict) else {}
@@ -116,7 +116,7 @@ def objects(said: Any) -> Objects:
 
 
 def statistics(said: Any) -> Mapping[str, Mapping[str, Object]]:
-    """Return numbers by type and id, the system's under "". Raises Malformed."""
+    """Parse statistics into numbers by type and id, with the system under "". Raises Malformed."""
     if not isinstance(said, dict):
         raise Malformed("the gateway's answer has no statistics")
     found: dict[str, Mapping[str, Object]] = {}
@@ -129,7 +129,7 @@ def statistics(said: Any) -> Mapping[str, Mapping[str, Object]]:
 
 
 def number(value: Any) -> float | None:
-    """Return a number that may come as text; None for "Infinity", "Unlimited" and what is none."""
+    """Return a number, which may be given as text; None for "Infinity", "Unlimited" and invalid values."""
     if isinstance(value, bool) or value is None:
         return None
     if isinstance(value, str):
@@ -146,13 +146,13 @@ def number(value: Any) -> float | None:
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole number that may come as text."""
+    """Return a whole number, which may be given as text."""
     found = number(value)
     return None if found is None or found != found // 1 else int(found)
 
 
 def size(row: Object, *names: str) -> int | None:
-    """Return the first of some fields in KB as bytes."""
+    """Return the first available of several fields in KB, converted to bytes."""
     for name in names:
         found = number(row.get(name))
         if found is not None and found >= 0:
@@ -161,12 +161,12 @@ def size(row: Object, *names: str) -> int | None:
 
 
 def text(value: Any) -> str | None:
-    """Return a text that says something."""
+    """Return a text without surrounding whitespace; None if it is empty."""
     return value.strip() or None if isinstance(value, str) else None
 
 
 def flag(value: Any) -> bool | None:
-    """Return a truth value, also as scli writes it."""
+    """Return a boolean, also from scli's notation."""
     if isinstance(value, str):
         return {"yes": True, "true": True, "enabled": True, "no": False, "false": False, "disabled": False}.get(
             value.strip().lower()
@@ -175,10 +175,10 @@ def flag(value: Any) -> bool | None:
 
 
 def rates(row: Object, name: str) -> tuple[float | None, float | None]:
-    """Return the operations and bytes a second of a `...Bwc`, each over its own seconds.
+    """Return operations and bytes per second of a `...Bwc` field, which has its own interval.
 
-    `{"numSeconds": 5, "totalWeightInKb": 20480, "numOccured": 160}` is 32 a second and 4 MiB/s; 0 seconds: nothing
-    happened lately.
+    `{"numSeconds": 5, "totalWeightInKb": 20480, "numOccured": 160}` is 32 per second and 4 MiB/s; 0 seconds means no
+    recent activity.
     """
     bwc = row.get(name)
     if not isinstance(bwc, dict):
@@ -190,7 +190,7 @@ def rates(row: Object, name: str) -> tuple[float | None, float | None]:
 
 
 def latency(row: Object, name: str) -> float | None:
-    """Return the mean seconds of a `...Latency`: of the same shape, its weight are microseconds."""
+    """Return the mean in seconds of a `...Latency` field, shaped like `...Bwc` with microseconds as its weight."""
     bwc = row.get(name)
     if not isinstance(bwc, dict):
         return None
@@ -199,13 +199,13 @@ def latency(row: Object, name: str) -> float | None:
 
 
 def microseconds(row: Object, name: str) -> float | None:
-    """Return a mean in microseconds as seconds; 0 is said where there was none."""
+    """Return a mean in microseconds as seconds; None for 0, which is reported without any requests."""
     found = number(row.get(name))
     return found / 1e6 if found is not None and found > 0 else None
 
 
 def remaining(row: Object, operation: str) -> int | None:
-    """Return the bytes that wait to be moved, `Fwd`, `Bck`, `Norm` rebuilds or "" for rebalance; None: not told."""
+    """Return the bytes left to move by a `Fwd`, `Bck` or `Norm` rebuild or ("") a rebalance; None if unknown."""
     names = (
         ("pendingRebalanceCapacityInKb", "activeRebalanceCapacityInKb") if not operation
         else (f"pending{operation}RebuildCapacityInKb", f"active{operation}RebuildCapacityInKb")

@@ -1,4 +1,4 @@
-"""Storage pools of a ScaleIO/PowerFlex system: capacity, failure domains, settings, and what is moved in them."""
+"""Storage pools of a ScaleIO/PowerFlex system: capacity, failure domains, settings, rebuilds and rebalances."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from sdstop.readings.cluster import ClusterPool, FailureDomain
 from sdstop.readings.rebuild import Rebuild
 
 COPIES = 2
-"""ScaleIO keeps two copies of all data, in different failure domains."""
+"""Copies of all data that ScaleIO keeps, in different failure domains."""
 _OPERATIONS = (("Fwd", "forward rebuild"), ("Bck", "backward rebuild"), ("Norm", "rebuild"), ("", "rebalance"))
-"""Forward: a node or device failed; backward: it came back; normal: what was one copy by intention gets its second."""
+"""Forward: a node or device failed; backward: it returned; normal: data with intentionally one copy gets its second."""
 _POLICIES = {
     "unlimited": "no limit", "limitnumofconcurrentios": "limited by concurrent I/Os",
     "favorappios": "favours application I/O", "dynamicbwthrottling": "throttled while applications do I/O",
@@ -24,7 +24,7 @@ _POLICIES = {
 
 
 class Domain(Struct):
-    """What fails as one in a pool: a fault set, or a node that is in none."""
+    """A failure domain of a pool: a fault set, or a node without one."""
 
     name: str
     of: str
@@ -37,7 +37,7 @@ class Domain(Struct):
 
 
 class System(Struct, frozen=True):
-    """Objects and numbers together; `cluster` is the system's name, keys are those of the evidence."""
+    """Objects and statistics of a system; `cluster` is its name, `origin` and `statistics` are evidence keys."""
 
     cluster: str
     objects: Objects
@@ -48,11 +48,11 @@ class System(Struct, frozen=True):
     names: dict[str | None, str | None] = field(default_factory=dict)
 
     def of(self, kind: str, ident: str) -> Object:
-        """Return the numbers of an object, none if there are none."""
+        """Return the statistics of an object; empty if there are none."""
         return self.numbers.get(kind, {}).get(ident, {})
 
     def pool(self, ident: str | None) -> str | None:
-        """Return a pool's name, with its protection domain if two have the same."""
+        """Return a pool's name, prefixed by its protection domain if the name is not unique."""
         if ident not in self.names:
             self.names[ident] = self._pool(ident)
         return self.names[ident]
@@ -69,7 +69,7 @@ class System(Struct, frozen=True):
 
 
 class Here(Struct, frozen=True):
-    """What the node that was read is in the cluster: its addresses, its SDC's id, and its devices of volumes."""
+    """Identity of this node in the cluster: its addresses, its SDC's GUID and its volume devices."""
 
     addresses: frozenset[str] = frozenset()
     guid: str | None = None
@@ -77,13 +77,13 @@ class Here(Struct, frozen=True):
 
 
 def bad_states(row: Object) -> list[str]:
-    """Return the words of an SDS that are not the good ones; whole words, as `Disconnected` has `connected` in it."""
+    """Return the abnormal states of an SDS; compared as whole words, because `Disconnected` contains `connected`."""
     good = (("mdmConnectionState", "Connected"), ("membershipState", "Joined"), ("sdsState", "Normal"))
     return [str(row[key]) for key, word in good if text(row.get(key)) not in {None, word}]
 
 
 def domains(system: System) -> dict[str, dict[str, Domain]]:
-    """Return the failure domains of each pool, by the pool's id."""
+    """Return the failure domains of each pool, by pool id."""
     found: dict[str, dict[str, Domain]] = defaultdict(dict)
     nodes = system.objects.of("Sds")
     for ident, device in system.objects.of("Device").items():
@@ -112,7 +112,7 @@ def domains(system: System) -> dict[str, dict[str, Domain]]:
 
 
 def pool_rows(system: System) -> Iterator[ClusterPool | FailureDomain | ScaleioPool | Rebuild]:
-    """Yield all rows of every pool."""
+    """Yield the rows of all pools."""
     parts = domains(system)
     for ident, row in system.objects.of("StoragePool").items():
         inside = parts.get(ident, {})
@@ -227,14 +227,14 @@ def _settings(system: System, ident: str, row: Object) -> ScaleioPool:
 
 
 def provisioning(volume: Object) -> str | None:
-    """Return thin, thick or snapshot; another word as it is."""
+    """Return thin, thick or snapshot; any other type unchanged."""
     word = text(volume.get("volumeType"))
     known = {"thinprovisioned": "thin", "thickprovisioned": "thick", "snapshot": "snapshot"}
     return None if word is None else known.get(word.lower().replace("_", ""), word)
 
 
 def _media(row: Object, devices: list[Object]) -> str | None:
-    """Return what the devices are of, as they were found or set; else what the pool says."""
+    """Return the detected or configured media type of the devices, else that of the pool."""
     kinds = {text(device.get("mediaType")) or text(device.get("autoDetectMediaType")) for device in devices}
     kinds -= {None, "Transitional", "Unknown"}
     if len(kinds) > 1:
@@ -252,7 +252,7 @@ def _policy(row: Object, what: str) -> str | None:
 
 
 def _limit(row: Object, what: str) -> int | None:
-    """Return the bandwidth of a device where the policy has one; the others ignore what stands there."""
+    """Return the bandwidth limit per device if the policy uses it; other policies ignore the field."""
     policy = (_policy(row, what) or "").lower()
     if policy not in {"favorappios", "dynamicbwthrottling"}:
         return None
@@ -266,10 +266,10 @@ def _throttle(area: Object, what: str) -> int | None:
 
 
 def _rebuilds(system: System, ident: str, settings: ScaleioPool, inside: Mapping[str, Domain]) -> Iterator[Rebuild]:
-    """Yield what is moved in a pool.
+    """Yield the rebuilds and rebalances of a pool.
 
-    How much there was at the start nobody tells: progress is of all the pool's data, so that what is not yet where it
-    belongs is what is left of it.
+    The initial amount is not reported. Progress is therefore relative to all data of the pool: the bytes not yet in
+    place are the remaining part.
     """
     numbers = system.of("StoragePool", ident)
     total = size(numbers, "capacityInUseInKb")
@@ -303,7 +303,7 @@ def _told(system: System, ident: str, kind: str) -> str:
 
 
 def _receivers(system: System, ident: str, kind: str) -> int | None:
-    """Return how many devices of a pool data is moved to at the moment; None: not told."""
+    """Return the number of devices in a pool that currently receive data; None if unknown."""
     name = f"activeMovingIn{kind}RebuildJobs" if kind else "activeMovingInRebalanceJobs"
     mine = [device for device, row in system.objects.of("Device").items() if row.get("storagePoolId") == ident]
     jobs = [whole(system.of("Device", device).get(name)) for device in mine]
@@ -313,7 +313,7 @@ def _receivers(system: System, ident: str, kind: str) -> int | None:
 def _most(
     system: System, ident: str, settings: ScaleioPool, what: str, kind: str, inside: Mapping[str, Domain]
 ) -> int | None:
-    """Return the bytes a second that the policies allow: of each receiving device, and of each node."""
+    """Return the bytes per second that the policies allow, per receiving device and per node."""
     limit = settings.rebuild_limit if what == "rebuild" else settings.rebalance_limit
     throttle = settings.rebuild_throttle if what == "rebuild" else settings.rebalance_throttle
     receivers = _receivers(system, ident, kind)
@@ -324,7 +324,7 @@ def _most(
 
 
 def _limited_by(system: System, ident: str, settings: ScaleioPool, what: str, kind: str) -> str | None:
-    """Return the policy in words: what is limited to how much of each device, and how many devices that are."""
+    """Return the policy as text: the limits per device and per SDS, and the number of receiving devices."""
     policy = settings.rebuild_policy if what == "rebuild" else settings.rebalance_policy
     if policy is None:
         return None

@@ -1,4 +1,4 @@
-"""What only ScaleIO/PowerFlex has, as readings: settings of a storage pool, and the gateway that was asked."""
+"""Readings specific to ScaleIO/PowerFlex: storage pool settings and the queried gateway."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source, State
 
 INSTANCES = "/api/instances"
-"""All objects of a system in one answer (GET)."""
+"""All objects of a system in one response (GET)."""
 STATISTICS = "/api/instances/querySelectedStatistics"
-"""All numbers of a system in one answer (POST, which only reads)."""
-"""The question how the gateway was reached."""
+"""All statistics of a system in one response (read-only POST)."""
+"""Question for the state of the gateway connection."""
 
 
 _SETTINGS = {
@@ -24,10 +24,10 @@ _SETTINGS = {
 
 
 class ScaleioPool(Reading, frozen=True, kw_only=True):
-    """Settings of a storage pool that decide what is safe and how fast it is.
+    """Settings of a storage pool that affect data safety and speed.
 
-    Rebuild is what restores copies after a failure, rebalance what fills new devices. A limit is of each device, on top
-    of the number of concurrent I/Os; None: there is none. `throttle` is the protection domain's, of each SDS.
+    Rebuild restores copies after a failure, rebalance fills new devices. Limits are per device, in addition to the
+    number of concurrent I/Os; None if unlimited. `throttle` is the protection domain's limit per SDS.
     """
 
     family: ClassVar[str] = "scaleio_pool"
@@ -70,15 +70,15 @@ class ScaleioPool(Reading, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """How findings call it: `cluster/pool`."""
+        """The name in findings: `cluster/pool`."""
         return f"{self.cluster}/{self.pool}"
 
 
 class Gateway(Reading, frozen=True, kw_only=True):
-    """How the cluster's gateway was reached, of those configured; no row where a capture was made without one.
+    """Connection state of the configured gateways; captures made without a gateway have no row.
 
-    `state`: ok; stale (what is shown is `age` seconds old: no gateway answers, `trouble` says why). What it was asked
-    for and did not know is left out of every further question.
+    `state`: ok; stale (no gateway responds, the data is `age` seconds old, and `trouble` is the reason). Statistics
+    that the gateway does not support are omitted from further queries.
     """
 
     family: ClassVar[str] = "gateway"

@@ -1,7 +1,7 @@
-"""Recorded text of scli, ScaleIO's command line (1.31 to 3.6), in the shape in which the gateway tells the same.
+"""Parser for recorded output of scli, ScaleIO's command line (1.31 to 3.6), into the gateway's data structure.
 
-sdstop never runs scli: it wants a login with the password among its arguments. What somebody pasted or a support bundle
-holds is read by the same code as the gateway's answers.
+sdstop never runs scli, because its login takes the password as an argument. Pasted output and support bundles are read
+by the same code as gateway responses.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _WORDS = {
 
 
 def recorded_objects(host: Host) -> tuple[dict[str, Any], str, dict[str, Any], str] | None:
-    """Return objects and numbers of all recorded scli output, each with the key of its evidence; None without any."""
+    """Return objects and statistics of all recorded scli output, each with its evidence key; None without any."""
     said: dict[str, Any] = {}
     numbers: dict[str, Any] = {}
     origin = ""
@@ -60,10 +60,10 @@ def recorded_objects(host: Host) -> tuple[dict[str, Any], str, dict[str, Any], s
 
 
 def parse(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return objects and numbers of one output, none of what is not understood. Never raises.
+    """Parse one output into objects and statistics; unknown text is skipped. Never raises.
 
-    `--query_properties` is `SDS 275ac7b900000000:` and indented lines of name and value, `--query_cluster` has
-    `Mode: 3_node, State: Normal, Active: 3/3, Replicas: 2/2`, `--query_all` whole sentences.
+    `--query_properties` prints `SDS 275ac7b900000000:` and indented lines of name and value, `--query_cluster` prints
+    `Mode: 3_node, State: Normal, Active: 3/3, Replicas: 2/2`, `--query_all` prints whole sentences.
     """
     lines = text.splitlines()
     if any(line.strip() == "Cluster:" for line in lines):
@@ -74,7 +74,7 @@ def parse(text: str) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _merge(known: dict[str, Any], more: Mapping[str, Any]) -> None:
-    """Add what is new; of lists, entries of the same id are one."""
+    """Merge `more` into `known`; list entries with the same id are merged."""
     for key, value in more.items():
         old = known.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
@@ -132,13 +132,13 @@ def _value(key: str, value: str) -> Any:
 
 
 def _kib(value: str) -> int | None:
-    """Return KiB; the number in brackets is the exact one, and its unit varies: `65.5 TB (67059 GB)`."""
+    """Parse a size into KiB; the number in parentheses is exact, with a varying unit: `65.5 TB (67059 GB)`."""
     found = _EXACT.search(value) or _BARE.search(value)
     return None if found is None else int(float(found[1]) * _UNITS[found[2]])
 
 
 def _bwc(value: str) -> dict[str, int] | None:
-    """Return `4 IOPS 7.0 KB (7168 Bytes) per-second` as the gateway has it."""
+    """Parse `4 IOPS 7.0 KB (7168 Bytes) per-second` into the gateway's structure."""
     found = _BWC.fullmatch(value.strip())
     weight = _kib(found[2]) if found else None
     if found is None or weight is None:
@@ -147,7 +147,7 @@ def _bwc(value: str) -> dict[str, int] | None:
 
 
 def _relate(said: dict[str, Any]) -> None:
-    """Turn lists of ids into what the gateway has in their place."""
+    """Replace lists of ids by the gateway's structures."""
     owners = {
         device: sds["id"]
         for sds in said.get("sdsList", ())
@@ -170,7 +170,7 @@ def _relate(said: dict[str, Any]) -> None:
 
 
 def _of_mdms(mdms: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the cluster of managers that `--query_properties --object_type MDM` lists."""
+    """Return the manager cluster from `--query_properties --object_type MDM`."""
     found: dict[str, Any] = {"slaves": [], "tieBreakers": [], "standbyMDMs": []}
     for row in mdms:
         row["versionInfo"] = str(row.get("softwareVersionInfo") or "").removeprefix("Version: ") or None
@@ -221,7 +221,7 @@ def _cluster(lines: list[str]) -> dict[str, Any]:
 
 
 def _fields(line: str) -> Iterator[tuple[str, str]]:
-    """Yield `Name: x` of a line of such; an address without a name belongs to the one before."""
+    """Yield the `Name: x` fields of a line; an address without a name belongs to the field before it."""
     name, values = "", [""]
     for part in line.strip().split(", "):
         key, colon, value = part.partition(": ")
@@ -262,7 +262,7 @@ _RATED = {
 
 
 def _query_all(lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return what `--query_all` says of the system and its pools; its sums are a pool's if there is only one."""
+    """Parse `--query_all` into the system and its pools; its totals apply to the pool if there is only one."""
     system: dict[str, Any] = {}
     pools: list[dict[str, Any]] = []
     domains: list[dict[str, Any]] = []
@@ -293,7 +293,7 @@ def _query_all(lines: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
 
 
 def _setting(row: dict[str, Any], line: str, what: str) -> str:
-    """Take over what a line says of a pool; return which policy the lines after it are about."""
+    """Store a pool setting from a line; return the policy that the following lines refer to."""
     told = line.strip()
     if policy := _POLICY.match(line):
         what = policy[1].lower()

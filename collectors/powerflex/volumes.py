@@ -1,4 +1,4 @@
-"""Volumes and clients of a ScaleIO/PowerFlex system, and the limits on each mapping of one to the other."""
+"""Volumes and clients of a ScaleIO/PowerFlex system, and the limits of each mapping."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdstop.readings.limit import POWERFLEX, TOTAL, Limit, limited
 
 
 def volume_rows(system: System, here: Here) -> Iterator[ClusterVolume | Limit]:
-    """Yield the volumes, and for each of their mappings its limits."""
+    """Yield the volumes and the limits of each of their mappings."""
     for ident, row in system.objects.of("Volume").items():
         numbers = system.of("Volume", ident)
         name = system.objects.name("Volume", ident) or ident
@@ -51,11 +51,11 @@ def _owner(system: System, mapping: Object) -> str:
 
 
 def _limit(system: System, here: Here, volume: ClusterVolume, mapping: Object, sharers: int) -> Limit:
-    """Return the limits of a mapping: of IOPS and of bandwidth in MiB/s (`limitBwInMbps`), 0 is unlimited."""
+    """Return the limits of a mapping: IOPS, and bandwidth in MiB/s (`limitBwInMbps`); 0 is unlimited."""
     iops, bandwidth = number(mapping.get("limitIops")), number(mapping.get("limitBwInMbps"))
     told = iops is not None or bandwidth is not None
     device = volume.local if sharers == 1 or _is_here(system, here, mapping) else None
-    fresh = device is None and not system.stale  # what carries the limit here is counted by the kernel, exactly
+    fresh = device is None and not system.stale  # for local devices the kernel's exact counters are used
     bounds = limited(iops, bandwidth) if told else None
     return Limit(
         volume.volume,
@@ -97,14 +97,14 @@ def _both(one: float | None, other: float | None) -> float | None:
 
 
 def _mean(volume: ClusterVolume) -> float | None:
-    """Return the mean time of reads and writes together."""
+    """Return the mean latency of reads and writes combined."""
     parts = [(volume.reads, volume.read_wait), (volume.writes, volume.write_wait)]
     known = [(rate, wait) for rate, wait in parts if rate and wait is not None]
     return added(rate * wait for rate, wait in known) / added(rate for rate, _ in known) if known else None
 
 
 def client_rows(system: System, here: Here) -> Iterator[ClusterClient]:
-    """Yield the clients, the SDCs."""
+    """Yield the clients (SDCs)."""
     mapped: dict[str, int] = {}
     for volume in system.objects.of("Volume").values():
         listed = volume.get("mappedSdcInfo")

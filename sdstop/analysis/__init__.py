@@ -1,1 +1,1 @@
-"""Analysis: what windows of readings mean for one subject; rules and views share it, so that both say the same."""
+"""Analysis of one subject over windows of readings, shared by rules and views so that both agree."""

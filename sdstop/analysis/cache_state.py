@@ -1,4 +1,4 @@
-"""Caches with what each did of late, whichever collector brought it, and how bad it is."""
+"""State of each cache: its recent activity, from any collector, and its severity."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from sdstop.readings.cache import Cache, CacheActivity, share
 
 
 class CacheState(Struct, frozen=True):
-    """A cache at a moment."""
+    """State of a cache at one moment."""
 
     cache: Cache
     activity: CacheActivity | None
     severity: Severity | None = None
     bypassed: Severity | None = None
-    """What is said of requests that go past it."""
+    """Worst severity of the findings about requests that bypass the cache."""
     stale: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
-        """The identity of its readings."""
+        """Key of the cache's readings."""
         return self.cache.cache, self.cache.kind
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What findings call it."""
+        """Names that findings use for the cache."""
         return tuple(name for name in (self.cache.cache, self.cache.device) if name)
 
     @property
     def errors(self) -> int | None:
-        """I/O errors of both sides since its counters began."""
+        """I/O errors of both devices since the counters began."""
         known = [e for e in (self.cache.fast_errors, self.cache.slow_errors) if e is not None]
         return sum(known) if known else None
 
 
 def caches(window: Window, findings: Sequence[Finding]) -> list[CacheState]:
-    """Return every cache, in the order in which collectors bring them; `findings` are those in force."""
+    """Return every cache, in collector order; `findings` are the active ones."""
     return window.once("cache states", lambda: _caches(window, findings))
 
 
@@ -67,11 +67,11 @@ def _caches(window: Window, findings: Sequence[Finding]) -> list[CacheState]:
 
 
 _PAST_IT = frozenset({"cache-bypassed", "cache-sub-block-io", "mtu-misaligned"})
-"""Rules that speak of requests that go past a cache."""
+"""Rules about requests that bypass a cache."""
 
 
 class RequestSplit(NamedTuple):
-    """Which shares of what came hit, missed, and went past; None where that is not counted."""
+    """Shares of requests that hit, missed and bypassed the cache; None for uncounted shares."""
 
     hit: float | None
     miss: float | None
@@ -79,9 +79,9 @@ class RequestSplit(NamedTuple):
 
 
 def split(activity: CacheActivity) -> RequestSplit | None:
-    """Return how requests were split; None if none came, or none is counted.
+    """Return how requests were split; None without requests or counters.
 
-    What came is what the source says, or where it says nothing, all parts that it counts.
+    The total is the request count of the source or, if that is larger, the sum of all counted parts.
     """
     parts = (activity.hits, activity.misses, activity.bypassed)
     counted = [part for part in parts if part is not None]
@@ -93,7 +93,7 @@ def split(activity: CacheActivity) -> RequestSplit | None:
 
 
 def complete_split(activity: CacheActivity) -> RequestSplit:
-    """Return the shares of all that came; None where not all of it is counted."""
+    """Return the shares of all requests; None for shares that are not fully counted."""
     found = split(activity)
     if found is not None and None not in found:
         return found

@@ -1,4 +1,4 @@
-"""Caches as rules see them: what each counted in the window or, while that is too little, since it was loaded."""
+"""Cache counters for rules: growth in the window or, while that is too small, totals since the cache was loaded."""
 
 from __future__ import annotations
 
@@ -14,65 +14,65 @@ from sdstop.readings.cache import COUNTERS, Cache, counted, share
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 
 SECONDS = 60.0
-"""How far back counters are looked at."""
+"""Length of the window over which counters are compared."""
 SETTLED = 10.0
-"""Seconds of frames after which a cache that nobody asks anything is idle, and its totals are but history."""
+"""Seconds of samples after which a cache without requests counts as idle, so its totals are only history."""
 
 FLASHCACHE = "flashcache"
 
 _ONE_WAY = {"writearound": "reads", "writecache": "writes"}
-"""Modes in which only reads, or only writes, are cached."""
+"""Modes that cache only reads or only writes."""
 
 
 class CacheSteps(Struct, frozen=True):
-    """What a cache counted over `seconds`, None: since it was loaded. `steps` has the counters that are known."""
+    """Growth of a cache's known counters over `seconds`; None: since the cache was loaded."""
 
     seconds: float | None
     steps: Mapping[str, int]
 
     def sum(self, *names: str) -> int | None:
-        """Return the sum of those counters that are known, None if none is."""
+        """Return the sum of the known counters among `names`, None if none is known."""
         known = [self.steps[name] for name in names if name in self.steps]
         return sum(known) if known else None
 
     @property
     def hits(self) -> int | None:
-        """Requests that hit."""
+        """Number of hits."""
         return self.sum("read_hits", "write_hits")
 
     @property
     def bypassed(self) -> int | None:
-        """Requests that went past it."""
+        """Number of requests that bypassed the cache."""
         return self.sum("bypassed_reads", "bypassed_writes")
 
     @property
     def came(self) -> int | None:
-        """Requests that came; where nobody counts them, those that hit, missed or went past."""
+        """Number of requests received; if not counted, the sum of hits, misses and bypassed requests."""
         requests = self.sum("reads", "writes")
         return self.sum(*_ANSWERED) if requests is None else requests
 
     def rate(self, name: str) -> float | None:
-        """Return how much a counter grew a second, None where it is not known, or not of when."""
+        """Return the growth of a counter per second, None if the counter or the time span is unknown."""
         step = self.steps.get(name)
         return step / self.seconds if step is not None and self.seconds else None
 
     def spared(self, way: str) -> float | None:
-        """Return the requests a second (`way`: read, write) that went past it, and that it would have answered.
+        """Return the bypassed requests per second (`way`: read, write) that the cache would have answered.
 
-        That many by its hits of those that could be cached; None where one of these is not known.
+        This is the bypass rate times the hit rate of cacheable requests; None if either is unknown.
         """
         past, hits = self.rate(f"bypassed_{way}s"), self.hit_share(way)
         return None if past is None or hits is None else past * hits
 
     def hit_share(self, *ways: str) -> float | None:
-        """Return the hits of those requests that could be cached; `ways`: read, write or both."""
+        """Return the hit rate of cacheable requests; `ways`: read, write or both."""
         hits = self.sum(*(f"{way}_hits" for way in ways))
         misses = self.sum(*(f"{way}_misses" for way in ways))
         return None if hits is None or misses is None else share(hits, hits + misses)
 
     @property
     def promise(self) -> str:
-        """What the cache does for reads, against what it does for those that it may cache; "" if that is not far more.
+        """Hit rate of all reads compared to cacheable reads; "" unless the latter is at least twice as high.
 
         `it answers 14.9 % of the reads, and 63.2 % of those that may be cached`
         """
@@ -85,7 +85,7 @@ class CacheSteps(Struct, frozen=True):
 
     @property
     def when(self) -> str:
-        """The time that is spoken of."""
+        """Time span of the counters, in words."""
         return "since it was loaded" if self.seconds is None else f"in {human.duration(self.seconds)}"
 
 
@@ -93,9 +93,9 @@ _ANSWERED = ("read_hits", "write_hits", "read_misses", "write_misses", "bypassed
 
 
 class Caching(Struct, frozen=True):
-    """A cache: as it is, as it was when the window began, and what it counted in the window and ever.
+    """A cache now, at the start of the window, and its counter growth in the window and since it was loaded.
 
-    `recent` is None with one frame, or if its counters were reset after the frame before this one.
+    `recent` is None with one sample, or if the counters were reset after the previous sample.
     """
 
     cache: Cache
@@ -104,9 +104,9 @@ class Caching(Struct, frozen=True):
     ever: CacheSteps
 
     def judged(self, least: float) -> CacheSteps | None:
-        """Return what a rule may judge it by: the window or, where nothing else is known yet, all since it was loaded.
+        """Return the counters to judge: those of the window or, while these are too few, those since load.
 
-        None if too few requests came.
+        None if too few requests were received.
         """
         recent = self.recent
         if recent is not None and (recent.came or 0) >= least:
@@ -117,27 +117,27 @@ class Caching(Struct, frozen=True):
 
     @property
     def way(self) -> str | None:
-        """The only requests that it caches, reads or writes, by its kind and mode; None: both."""
+        """Requests that the cache handles by its kind and mode: reads or writes; None: both."""
         return "writes" if self.cache.kind == "dm-writecache" else _ONE_WAY.get(self.cache.mode or "")
 
     @property
     def what(self) -> str:
-        """What is counted of it, as far as it may be cached: requests, reads, writes or blocks."""
+        """Unit of the counters, limited to what is cacheable: requests, reads, writes or blocks."""
         return self.cache.counts if self.way is None or self.cache.counts != "requests" else self.way
 
     def past(self, course: CacheSteps) -> tuple[int | None, int | None]:
-        """Return how many requests went past it, and of how many: of those that its mode does not send past anyway."""
+        """Return (bypassed, total) requests, without those that the cache's mode always bypasses."""
         way = self.way
         if way is not None and f"bypassed_{way}" in course.steps and way in course.steps:
             return course.steps[f"bypassed_{way}"], course.steps[way]
         return course.bypassed, course.came
 
     def bypass_share(self, course: CacheSteps) -> float | None:
-        """Return which share of requests went past it, of those that its mode does not send past anyway."""
+        """Return the share of requests that bypassed the cache, without those that its mode always bypasses."""
         return share(*self.past(course))
 
     def grown(self, field: str) -> int | None:
-        """Return by how much a gauge of it rose in the window, None if that is not known."""
+        """Return the increase of a gauge in the window, None if unknown."""
         before, after = getattr(self.earlier, field), getattr(self.cache, field)
         return None if self.recent is None or before is None or after is None else after - before
 
@@ -148,9 +148,9 @@ def cachings(window: Window) -> list[Caching]:
 
 
 def recent(window: Window) -> Window:
-    """Return the last minute or, where the MTU of an interface that serves by AoE was changed in it, what came since.
+    """Return the last minute or, if the MTU of an AoE serving interface changed in it, the time since that change.
 
-    What is judged is whether the setting of now does harm. Too short a time since tells nothing: then it is the minute.
+    Rules judge the current setting. If the change is too recent to judge, the full minute is returned.
     """
     return window.once("recent", lambda: _since_change(window.last(SECONDS)))
 
@@ -162,7 +162,7 @@ def _since_change(window: Window) -> Window:
 
 
 _GRACE = 0.5
-"""Seconds that a window takes in beyond what it is asked for."""
+"""Tolerance in seconds that is added to a requested window."""
 
 
 def _served_on(window: Window) -> set[str]:
@@ -189,14 +189,14 @@ def _cachings(window: Window) -> Iterable[Caching]:
 
 
 class _Counting(Struct, frozen=True):
-    """By how much a cache's counters grew since its chain of readings was begun, at the monotonic time `begun`."""
+    """Growth of a cache's counters since its unbroken series of readings began at the monotonic time `begun`."""
 
     begun: float
     grown: Mapping[str, int]
 
 
 def _counted(moments: Sequence[Moment[Cache]]) -> list[Mapping[Hashable, _Counting]]:
-    """Return the growth of all counters moment by moment, worked out once for each: windows overlap."""
+    """Return the growth of all counters for each moment, cached per moment because windows overlap."""
     found: list[Mapping[Hashable, _Counting]] = []
     before: Moment[Cache] | None = None
     for moment in moments:
@@ -219,7 +219,7 @@ def _grown(
     for key, row in moment.rows.items():
         old = before.rows.get(key) if before is not None else None
         steps = counted(old, row) if old is not None else None
-        if steps is None:  # the first reading of it, or its counters were reset, or it is another one of that name
+        if steps is None:  # first reading, counter reset, or a different cache of that name
             made[key] = _Counting(moment.started, {})
             continue
         grown = dict(so_far[key].grown)
@@ -236,10 +236,11 @@ def _ever(cache: Cache) -> dict[str, int]:
 
 
 class Pieces(Struct, frozen=True):
-    """Sizes of the requests that reached a cache which only caches whole blocks.
+    """Sizes of the requests to a cache that stores whole blocks only.
 
-    The driver counts them for all its caches together: `bypass_share` is what went past all of these that their modes
-    did not send past, to be held against `sub_block`, the share of requests that are no whole block.
+    The driver counts all its caches together. `bypass_share` is the share of requests that bypassed these caches,
+    without those that their modes always bypass; compare it to `sub_block`, the share of requests that are not whole
+    blocks.
     """
 
     row: RequestSizes
@@ -249,12 +250,12 @@ class Pieces(Struct, frozen=True):
 
     @property
     def agrees(self) -> float | None:
-        """How far the two shares lie apart, None if one is not known."""
+        """Difference between the two shares, None if one is unknown."""
         return None if self.bypass_share is None else abs(self.sub_block - self.bypass_share)
 
 
 def pieces_of(window: Window, caching: Caching, course: CacheSteps) -> Pieces | None:
-    """Return the sizes of requests to a cache over the time of a course, None if nobody counted them."""
+    """Return the sizes of requests to a cache over the time span of `course`, None if not counted."""
     cache, ever = caching.cache, course.seconds is None
     if not cache.needs_whole_blocks or not cache.block_size or cache.kind != FLASHCACHE:
         return None
@@ -267,7 +268,7 @@ def pieces_of(window: Window, caching: Caching, course: CacheSteps) -> Pieces | 
 
 
 def _arrived(window: Window, *, ever: bool) -> tuple[RequestSizes, Mapping[int, int], float | None] | None:
-    """Return flashcache's histogram, what it counted in the window (`ever`: in all), and which share went past."""
+    """Return flashcache's histogram, its counts in the window (`ever`: in total), and the bypassed share."""
     row = next((r for r in window.rows(RequestSizes).values() if r.counter == FLASHCACHE), None)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Clusters as trees: failure domains, their nodes and devices, and how bad each is."""
+"""Clusters as trees of failure domains, nodes and devices, each with its severity."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, Cluster
 from sdstop.readings.rebuild import Rebuild
 
 MANAGERS = frozenset({"mdm", "tiebreaker", "standby", "mon"})
-"""Roles of those that lead, and hold no data by it."""
+"""Roles that manage the cluster and hold no data."""
 _LED = {"mdm": 0, "tiebreaker": 1, "standby": 2, "mon": 0}
 
 
 class ClusterEntity(Struct, frozen=True, kw_only=True):
-    """Something of a cluster: itself, its managers, a failure domain, a node with its roles, or a device.
+    """Entity of a cluster: the cluster itself, its managers, a failure domain, a node with its roles, or a device.
 
-    `severity` is the worst that is said of it and of all below; `down` counts what is not well below.
+    `severity` is the worst severity of the entity and everything below it; `down` counts the unhealthy parts below it.
     """
 
     key: tuple[str, ...]
@@ -37,18 +37,18 @@ class ClusterEntity(Struct, frozen=True, kw_only=True):
 
     @property
     def capacity(self) -> int | None:
-        """Raw bytes of its devices, None where nobody says."""
+        """Raw bytes of the devices, None if unknown."""
         return _sum(row.capacity for row in self._holding)
 
     @property
     def used(self) -> float | None:
-        """Share of them in use."""
+        """Used share of the capacity."""
         capacity, used = self.capacity, _sum(row.used for row in self._holding)
         return used / capacity if capacity and used is not None else None
 
     @property
     def devices(self) -> int | None:
-        """How many devices it brings."""
+        """Number of devices."""
         return _sum([*(row.devices for row in self.domains), *(row.devices for row in self.nodes)])
 
     @property
@@ -66,7 +66,7 @@ def _sum(values: Iterable[int | None]) -> int | None:
 
 
 def forest(window: Window, findings: Sequence[Finding]) -> list[ClusterEntity]:
-    """Return a tree for each cluster; of a single one what hangs on it. `findings` are those in force."""
+    """Return a tree for each cluster, or the parts of the only cluster; `findings` are the active ones."""
     worst = worst_by_subject(findings)
     clusters = sorted(latest_rows(window, Cluster)[0].values(), key=lambda row: natural(row.cluster))
     grown = [_grow(row, window, worst) for row in clusters]
@@ -205,16 +205,16 @@ def _said(row: ClusterNode | ClusterDevice, worst: Mapping[str, Severity]) -> Se
 
 
 def pools(window: Window) -> list[ClusterPool]:
-    """Return the pools of all clusters, by name."""
+    """Return the pools of all clusters, sorted by name."""
     return sorted(latest_rows(window, ClusterPool)[0].values(), key=lambda row: (row.cluster, natural(row.pool)))
 
 
 def rebuilds(window: Window) -> list[Rebuild]:
-    """Return what clusters rebuild."""
+    """Return the rebuilds of clusters."""
     found = [row for row in latest_rows(window, Rebuild)[0].values() if row.kind in {"powerflex", "ceph", "drbd"}]
     return sorted(found, key=lambda row: (row.array, row.operation))
 
 
 def about(findings: Sequence[Finding], subject: str, prefix: str = "") -> list[Finding]:
-    """Return what rules, those whose id begins with `prefix`, find wrong with a subject."""
+    """Return the findings about a subject from rules whose id begins with `prefix`."""
     return [f for f in findings if f.subject == subject and f.rule.startswith(prefix)]

@@ -1,4 +1,4 @@
-"""Stripe columns of an array over one interval: what their disks did, and what that is held against."""
+"""Stripe columns of an array over one interval: member activity and the thresholds for judging it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ V = TypeVar("V")
 
 
 class StripeMember(Struct, frozen=True):
-    """One disk of the array over one interval, as `iostat -x` tells it, in base units.
+    """One member disk over one interval, with the figures of `iostat -x` in base units.
 
-    `queue` requests outstanding on average (aqu-sz), `busy` 0..1 (util), rates per second, `read_wait` and
-    `write_wait` seconds (await), None when none completed.
+    `queue` is the mean number of outstanding requests (aqu-sz), `busy` is 0..1 (util), rates are per second,
+    `read_wait` and `write_wait` are in seconds (await), None if no request completed.
     """
 
     name: str
@@ -32,10 +32,10 @@ class StripeMember(Struct, frozen=True):
 
 
 class StripeColumn(Struct, frozen=True):
-    """One stripe column: a disk, or the legs of one mirror that are present.
+    """One stripe column: a disk, or the present legs of one mirror.
 
-    `capacity` is the column's share of the array's address space relative to an even one (1.0 when members are of
-    one size); RAID0 with members of several sizes has columns that rightly carry more.
+    `capacity` is the column's share of the array's address space relative to an even one (1.0 when all members have the
+    same size); in RAID0 with members of different sizes some columns carry more by design.
     """
 
     members: tuple[StripeMember, ...]
@@ -48,24 +48,24 @@ class StripeColumn(Struct, frozen=True):
 
     @property
     def queue(self) -> float:
-        """The mean queue of its legs: a write waits on all of them, and counts once."""
+        """Mean queue of the legs, because a write waits on all of them but counts once."""
         return added([member.queue for member in self.members]) / len(self.members)
 
     @property
     def busy(self) -> float:
-        """The mean busy time of its legs, each at most 1."""
+        """Mean busy time of the legs, each capped at 1."""
         return added([min(1.0, member.busy) for member in self.members]) / len(self.members)
 
     @property
     def ios(self) -> float:
-        """Requests per second for the column: reads of all legs, and writes once."""
+        """Requests per second of the column: reads of all legs, and each write once."""
         return added([member.reads for member in self.members]) + max([member.writes for member in self.members])
 
 
 class Second(Struct, frozen=True, dict=True):
     """All columns over the same interval, always in the same order.
 
-    `busy` is the array's own util 0..1; None where the kernel does not count it (md before 5.12).
+    `busy` is the array's own util 0..1; None if the kernel does not count it (md before 5.12).
     """
 
     columns: tuple[StripeColumn, ...]
@@ -76,73 +76,75 @@ class Second(Struct, frozen=True, dict=True):
         return {}
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
-        """Return what `make` gives, asking it once: a second is judged in each of the windows that it is part of."""
+        """Return the result of `make`, cached because each second is judged in several windows."""
         if key not in self._memo:
             self._memo[key] = make()
         return cast("V", self._memo[key])
 
 
 class StripeLimits(Struct, frozen=True):
-    """What is compared with what.
+    """Thresholds for judging stripe columns.
 
     The defaults were fitted on simulated arrays (`tests/arrays/scenarios.py`), and are measured by
     `tests/analysis/test_detection.py`.
     """
 
     columns: float = 4
-    """Fewest stripe columns of which a convoy or a hot column is claimed."""
+    """Minimum number of stripe columns for a convoy or a hot column."""
     seconds: float = 8
-    """Fewest seconds to judge."""
+    """Minimum number of seconds to judge."""
     queue: float = 4.0
-    """Requests outstanding in the array, below which a second is a sample too small."""
+    """Outstanding requests in the array below which a second is too small a sample."""
     ios: float = 40.0
-    """Requests per second, likewise."""
+    """Requests per second below which a second is too small a sample."""
     active: float = 0.7
-    """Share of the seconds that must be no smaller than that: streams that wait for their answers never pause."""
+    """Minimum share of large enough seconds; streams that wait for their responses never pause."""
     deficit: float = 0.05
     """Deficit of a crowded second, rotational members."""
     deficit_flash: float = 0.1
-    """The same, other members: their busy time is counted less exactly."""
+    """Deficit of a crowded second, other members, whose busy time is less accurate."""
     top_share: float = 1.8
-    """Top share of a crowded second of four columns..."""
+    """Top share of a crowded second with four columns."""
     top_share_slope: float = 0.2
-    """...and this much more for each time that there are twice as many."""
+    """Increase of `top_share` for each doubling of the number of columns."""
     sharpness: float = 0.1
-    """A top share of e times its limit makes up for this much deficit: a small crowd beside much other load."""
+    """Deficit that a top share of e times its limit offsets, to find a small crowd beside much other load."""
     crowded: float = 0.6
-    """Share of the seconds that must be crowded."""
+    """Minimum share of crowded seconds."""
     moving: float = 0.55
-    """Standing of the crowd, below which it moves."""
+    """Standing of the crowd below which it moves."""
     fixed: float = 0.8
-    """The same, from which it stays."""
+    """Standing of the crowd above which it stays."""
     hot_ios: float = 2.5
-    """Requests of the top column, times the median of the others, that make it hot."""
+    """Request rate of a hot column, as a multiple of the median of the other columns."""
     hot_busy: float = 0.7
-    """Busy time of a hot column."""
+    """Minimum busy time of a hot column."""
     equal_ios: float = 1.5
-    """Up to here the share of I/O is equal."""
+    """Ratio below which shares of I/O count as equal."""
     slow_wait: float = 3.0
-    """Wait of a slow disk, times the median of its peers."""
+    """Wait of a slow disk, as a multiple of the median of its peers."""
     slow_of_three: float = 4.0
-    """The same where there are but two peers, times the wait of the one that waits longer."""
+    """Wait of a slow disk with only two peers, as a multiple of the longer of their waits."""
     slow_service: float = 2.0
-    """Busy time that it spends on each request, times the median of its peers."""
+    """Busy time per request of a slow disk, as a multiple of the median of its peers."""
     slow_seek: float = 0.02
-    """Seconds of busy time on each request that are no more than a rotational disk needs to seek for each."""
+    """Maximum busy time per request, in seconds, that seeks of a rotational disk explain."""
     slow_seeking: float = 2.5
-    """Busy time on each request, times the peers', that is slow where these seek as well: turn included, the longest
-    seeks of a disk take 2.4 times what the shortest do."""
+    """Busy time per request that is slow if the peers seek as well, as a multiple of theirs.
+
+    Including the rotation, the longest seeks of a disk take 2.4 times as long as the shortest.
+    """
     slow_turn: float = 0.002
-    """Seconds, beside the transfer, that a request takes at least which seeks: half a turn of the fastest disks."""
+    """Minimum time of a seeking request in seconds, without the transfer: half a rotation of the fastest disks."""
     slow_varies: float = 0.5
-    """Largest variance of the peers' requests, in squares of their mean, that says that they all seek."""
+    """Maximum variance of the peers' requests, in squares of their mean, at which all peers are seeking."""
     slow_samples: float = 16
-    """Fewest readings of peers by which that is said."""
+    """Minimum number of peer readings for that conclusion."""
     slow_excess: float = 0.005
-    """Seconds by which it must wait longer, rotational members."""
+    """Minimum excess wait in seconds, rotational members."""
     slow_excess_flash: float = 0.0005
-    """Seconds by which it must wait longer, other members."""
+    """Minimum excess wait in seconds, other members."""
     slow_ios: float = 2.0
-    """Fewest requests per second by which a disk's wait is judged."""
+    """Minimum number of requests per second for judging a disk's wait."""
     unequal: float = 1.25
-    """Largest column's capacity, times the smallest, from which the load cannot be even."""
+    """Ratio of the largest to the smallest column capacity above which the load cannot be even."""

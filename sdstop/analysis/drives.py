@@ -1,4 +1,4 @@
-"""Block devices and arrays, joined over families, with their recent past."""
+"""Block devices and arrays, joined across families, with their recent history."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
 
 PAST = 60
-"""Seconds of the recent past."""
+"""Length of the recent history in seconds."""
 
 _STACKED = frozenset(
     {"partition", "md", "dm", "loop", "ram", "zram", "nvme_path", "bcache", "zvol", "drbd", "floppy", "rom", "virtual"}
 )
-"""Kinds whose I/O is seen again in another device, or is none: they take no part in totals."""
+"""Kinds whose I/O is counted again in another device, or is not disk I/O; excluded from totals."""
 _KINDS = (
     ("md", re.compile(r"md(\d+|_.*)$")),
     ("dm", re.compile(r"dm-\d+$")),
@@ -47,20 +47,20 @@ _FLAGS = {
 
 
 class PeerMedians(Struct, frozen=True):
-    """What the members of an array have in the middle: queue in requests, wait in seconds, None if none says."""
+    """Medians over the members of an array: queue in requests, wait in seconds; None if unknown."""
 
     queue: float | None
     wait: float | None
 
 
 USABLE = frozenset({"ONLINE", "AVAIL", "INUSE"})
-"""States of devices of a pool that are as they should be."""
+"""Healthy states of pool devices."""
 
 
 class DriveState(NamedTuple):
-    """A block device: its activity, what it is, the arrays it is a member of, the worst that is said of it.
+    """A block device: its activity, properties, arrays that it is a member of, and worst severity.
 
-    A named tuple: thousands are made every second.
+    A named tuple, because thousands are created every second.
     """
 
     name: str
@@ -75,32 +75,32 @@ class DriveState(NamedTuple):
 
     @property
     def urgency(self) -> tuple[int, float, float]:
-        """What the worst is first by: findings, then how much waits for it, then how busy it is."""
+        """Sort key for urgency: severity of findings, then queue, then busy time."""
         a = self.activity
         rank = -1 if self.severity is None else self.severity.rank
         return (rank, (a.queue or 0.0) if a else 0.0, (a.busy or 0.0) if a else 0.0)
 
     @property
     def volume(self) -> str:
-        """The name of a device mapper device as an operator reads it, "" for other devices."""
+        """Name of a device mapper device as shown to operators, "" for other devices."""
         d = self.device
         return volume(d.dm_name, d.dm_uuid) if d is not None and d.dm_name else ""
 
     @property
     def whole(self) -> bool:
-        """Whether its I/O counts: it is no part of another device, and no other stands below it."""
+        """Whether totals include its I/O: the device is not a partition, and not stacked on another device."""
         return self.kind not in _STACKED
 
 
 def kind_of(name: str, device: BlockDevice | None) -> str:
-    """Return what kind of device it is; by its name where sysfs is not known."""
+    """Return the kind of a device, derived from its name if sysfs has no data."""
     if device is not None:
         return device.kind
     return next((kind for kind, pattern in _KINDS if pattern.match(name)), "disk")
 
 
 def drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState]:
-    """Return every block device by name; `findings` are those in force at the window's end."""
+    """Return every block device by name; `findings` are those active at the window's end."""
     return window.once("drives", lambda: _drives(window, findings))
 
 
@@ -142,7 +142,7 @@ def _drives(window: Window, findings: Sequence[Finding]) -> dict[str, DriveState
 
 
 def shown(drive: DriveState) -> bool:
-    """Whether a list of devices shows it unasked: no partitions, and of loops and the like only those in use."""
+    """Return whether lists show the device by default: no partitions, and loop and similar devices only if in use."""
     if drive.severity is not None:
         return True
     if drive.kind in {"partition", "nvme_path", "floppy"}:
@@ -154,12 +154,12 @@ def shown(drive: DriveState) -> bool:
 
 
 def moments(window: Window) -> list[Moment[DiskActivity]]:
-    """Return the runs whose rates the window holds."""
+    """Return the runs whose rates are in the window."""
     return window.moments(DiskActivity)
 
 
 def _queue(moment: Moment[DiskActivity], name: str) -> float | None:
-    """Return a device's queue in a run. What a past run said is kept with that run."""
+    """Return a device's queue in a run, cached with that run."""
     known: dict[str, float | None] = moment.memo.setdefault("queue", {})
     if name not in known:
         row = moment.rows.get(name)
@@ -173,7 +173,7 @@ def queues(window: Window, name: str) -> list[tuple[float, float, float | None]]
 
 
 def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[float, float]:
-    """Return the largest and the mean queue of these devices over the window; `group` names them."""
+    """Return the largest and the mean queue of these devices over the window; `group` names the set."""
     most, total, count = 0.0, 0.0, 0
     for moment in moments(window):
         known: dict[str, tuple[float, float, int]] = moment.memo.setdefault("queue extents", {})
@@ -187,7 +187,7 @@ def queue_extent(window: Window, group: str, names: Sequence[str]) -> tuple[floa
 
 
 class DiskTotals(Struct, frozen=True):
-    """What all disks together did, per second."""
+    """Combined activity of all disks, per second."""
 
     read_bytes: float
     write_bytes: float
@@ -196,7 +196,7 @@ class DiskTotals(Struct, frozen=True):
 
 
 def totals(window: Window, findings: Sequence[Finding]) -> list[tuple[float, float, DiskTotals]]:
-    """Return (ends, seconds, totals) of each run in the window, of devices that are not made of others."""
+    """Return (ends, seconds, totals) for each run in the window, without devices built on others."""
     names = [d.name for d in drives(window, findings).values() if d.whole]
     found = []
     for moment in moments(window):
@@ -218,7 +218,7 @@ def _total(rows_of: Iterable[DiskActivity | None]) -> DiskTotals:
 
 
 class ArrayState(Struct, frozen=True):
-    """An array with its members in the order of slots, what they have in the middle, and what it rebuilds."""
+    """An array with its members in slot order, their medians, and its rebuild."""
 
     array: Array
     drive: DriveState | None
@@ -230,7 +230,7 @@ class ArrayState(Struct, frozen=True):
 
 
 def array_states(window: Window, findings: Sequence[Finding]) -> list[ArrayState]:
-    """Return the arrays, by name; `findings` are those in force at the window's end."""
+    """Return the arrays, by name; `findings` are those active at the window's end."""
     return window.once("array groups", lambda: _groups(window, findings))
 
 

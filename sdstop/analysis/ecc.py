@@ -1,4 +1,4 @@
-"""Which memory module a count of errors belongs to, where the names prove it."""
+"""Assignment of memory errors to a memory module where the names prove it."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ _SOURCE = re.compile(r"CPU_SrcID#(\d{1,3})_")
 
 
 def module_of(window: Window, row: MemoryErrors) -> Dimm | None:
-    """Return the module of the firmware's table, None where none is proven.
+    """Return the module from the firmware's table, None if none is proven.
 
-    A label that somebody gave (edac-ctl), and ghes_edac's, have the slot's name, alone or after the bank's. The names
-    of Intel's drivers, `CPU_SrcID#0_Ha#0_Chan#1_DIMM#0`, have the socket: that proves the module of a socket with one.
+    Labels set by an administrator (edac-ctl) and those of ghes_edac contain the slot's name, alone or after the bank's.
+    Names of Intel's drivers, `CPU_SrcID#0_Ha#0_Chan#1_DIMM#0`, contain the socket, which proves the module only if the
+    socket has exactly one.
     """
     label = (row.label or "").strip()
     filled = [dimm for dimm in window.rows(Dimm).values() if dimm.size]

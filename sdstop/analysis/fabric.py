@@ -1,4 +1,4 @@
-"""What the disks behind an HBA could move all together, and what the HBA's links carry."""
+"""Combined throughput of the disks behind an HBA, compared to the capacity of the HBA's links."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 KINDS = frozenset({"sas", "raid", "scsi"})
-"""Functions that many disks hang on. A drive of NVMe has its own link, and SATA's ports have theirs."""
+"""HBA functions that many disks share. NVMe drives and SATA ports have links of their own."""
 
 
 class HbaLoad(Struct, frozen=True):
-    """An HBA with what hangs on it; bytes per second.
+    """An HBA with its attached disks; rates in bytes per second.
 
-    `disks` counts a disk that several HBAs reach in parts. `carries` is the smaller of its PCI Express link and its
-    SAS links, None where neither is known; `wants` what its disks could move one after another, on the outer tracks.
+    `disks` counts a disk that several HBAs reach as a fraction. `carries` is the smaller of the PCI Express and SAS
+    link capacities, None if neither is known; `wants` is the combined sequential throughput of its disks on the outer
+    tracks.
     """
 
     hba: Hba
@@ -37,27 +38,27 @@ class HbaLoad(Struct, frozen=True):
 
     @property
     def share(self) -> float | None:
-        """What the disks could move, of what the links carry."""
+        """Combined disk throughput relative to the link capacity."""
         return self.wants / self.carries if self.carries else None
 
 
 def pcie_payload(speed: float, width: int, efficiency: float) -> float:
-    """Return bytes per second of data in one direction of a link.
+    """Return the payload bytes per second in one direction of a link.
 
-    Eight bits travel as ten up to 5 GT/s, as 128 of 130 above; headers of packets take a part too (`efficiency`).
+    The line code is 8b/10b up to 5 GT/s and 128b/130b above; `efficiency` covers packet headers.
     """
     coding = 0.8 if speed <= 5e9 else 128 / 130
     return speed * width * coding / 8 * efficiency
 
 
 def loads(window: Window, disk_rate: float, flash_rate: float, efficiency: float) -> list[HbaLoad]:
-    """Return every HBA that many disks may hang on, with disks or without; none of a hypervisor's."""
+    """Return every HBA that can serve many disks, even without disks; virtual HBAs are excluded."""
     key = ("loads", disk_rate, flash_rate, efficiency)
     return window.once(key, lambda: _moving(window, (*key, *_runs(window)), disk_rate, flash_rate, efficiency))
 
 
 def _runs(window: Window) -> tuple[float | None, ...]:
-    """Return when the runs began that say what hangs where: as long as these are the same, so is what follows."""
+    """Return the start times of the runs that define the topology; results are reusable while these are unchanged."""
     runs = (window.now.run_of(family) for family in (DiskPath, BlockDevice, SasPhy))
     return tuple(None if run is None else run.started for run in runs)
 
@@ -123,7 +124,7 @@ def _carries(window: Window, hba: Hba, hosts: set[str | None], efficiency: float
 
 
 def _moves(window: Window, devices: list[str]) -> float:
-    """Return what goes through now: the mean of the last ten seconds."""
+    """Return the current throughput: the mean of the last ten seconds."""
     if not devices:
         return 0.0
     moments = window.last(10.0).moments(DiskActivity)

@@ -1,4 +1,4 @@
-"""The fabric at a moment: what moves through each part, what its links carry, and which of them count errors."""
+"""State of the fabric: throughput of each part, capacity and error counts of its links."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sdstop.readings.disk import DiskActivity
 
 
 class FabricState(Struct, frozen=True):
-    """The fabric at a moment: the worst that is said of each node, and of it and all below, and budgets of HBAs."""
+    """State of the fabric: severity of each node and of its subtree, and bandwidth budgets of HBAs."""
 
     tree: FabricTree
     own: Mapping[str, Severity]
@@ -29,14 +29,14 @@ class FabricState(Struct, frozen=True):
     stale: bool
 
     def moves(self, node: FabricNode) -> float | None:
-        """Return bytes per second of the disks in a node, None where none is known."""
+        """Return bytes per second of the disks in a node, None if unknown."""
         known = [row for name in node.disks if (row := self.activities.get(name)) is not None]
         if not known:
             return None if node.disks or not self.activities else 0.0
         return sum(row.read_bytes_per_second + row.write_bytes_per_second for row in known)
 
     def carries(self, node: FabricNode) -> float | None:
-        """Return bytes per second that its links carry."""
+        """Return the capacity of the node's links in bytes per second."""
         if node.hba is None:
             return node.carries
         load = self.loads.get(node.hba.hba)
@@ -47,12 +47,12 @@ class FabricState(Struct, frozen=True):
         return pcie_payload(node.hba.speed, node.hba.width, self.efficiency)
 
     def share(self, node: FabricNode) -> float | None:
-        """Return what moves, of what its links carry."""
+        """Return the throughput relative to the link capacity."""
         moves, carries = self.moves(node), self.carries(node)
         return moves / carries if moves is not None and carries else None
 
     def new(self, node: FabricNode) -> int | None:
-        """Return the errors of its phys between the last two readings, None before there are two."""
+        """Return the phy errors between the last two readings, None with fewer than two."""
         return self.tree.once(("new", node.key), lambda: self._new(node))
 
     def _new(self, node: FabricNode) -> int | None:
@@ -60,7 +60,7 @@ class FabricState(Struct, frozen=True):
         return sum(new_errors(row) for row in known) if known else None
 
     def total(self, node: FabricNode) -> int | None:
-        """Return the errors of its phys in all, None where none is counted."""
+        """Return the total errors of its phys, None if none is counted."""
         return self.tree.once(("total", node.key), lambda: _totals(node.counted))
 
 
@@ -70,22 +70,22 @@ def _totals(phys: Iterable[SasPhy]) -> int | None:
 
 
 def new_errors(row: SasPhyActivity) -> int:
-    """Return the errors between two readings: of words that are damaged a code or disparity, and lost links."""
+    """Return the errors between two readings: invalid dwords or disparity errors, and lost links."""
     steps = {name: round((getattr(row, f"{name}_per_second") or 0.0) * row.seconds) for name in COUNTERS}
     damaged = max(steps["invalid_dwords"], steps["disparity_errors"])
     return damaged + steps["sync_losses"] + steps["reset_problems"]
 
 
 class FabricTreeCache:
-    """The topology, made again only when a source has read again."""
+    """Cache of the topology, rebuilt only after a source was read again."""
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Create an empty cache."""
         self._of: tuple[object, ...] = ()
         self._made = FabricTree((), {}, 0, 0)
 
     def at(self, window: Window) -> FabricTree:
-        """Return what hangs on what at a moment."""
+        """Return the topology at the window's end."""
         families = (Hba, DiskPath, SasDevice, SasPhy, SasPhyActivity)
         read = tuple(latest_rows(window, family)[0] or None for family in families)
         if len(read) != len(self._of) or any(a is not b for a, b in zip(read, self._of, strict=True)):
@@ -99,8 +99,8 @@ def fabric(
 ) -> FabricState:
     """Return the fabric at the end of a window.
 
-    `findings` are those in force; `limits` has what disks move (`disk_rate`, `flash_rate`, bytes per second) and
-    which share of a link is payload (`efficiency`).
+    `findings` are the active ones; `limits` has the disk throughput (`disk_rate`, `flash_rate`, bytes per second) and
+    the payload share of a link (`efficiency`).
     """
     tree = cache.at(window)
     own: dict[str, Severity] = {}

@@ -1,4 +1,4 @@
-"""HBAs, expanders, slots and disks as a tree, made of what sysfs says of each."""
+"""HBAs, expanders, slots and disks as a tree, built from sysfs."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from sdstop.core.history import Window
 T = TypeVar("T")
 
 _IDLE = frozenset({None, "up", "Unknown", "Phy disabled"})
-"""States of phys that are up or have nothing to say."""
+"""States of phys that are up or have nothing to report."""
 _ORDER = {kind: place for place, kind in enumerate(("sas", "raid", "scsi", "sata", "ata", "ide", "storage", "nvme"))}
 
 
 def total(phy: SasPhy) -> int | None:
-    """Return the largest counter of a phy: one damaged word is counted by several."""
+    """Return the largest counter of a phy, because several counters count the same damaged word."""
     known = [value for name in COUNTERS if (value := getattr(phy, name)) is not None]
     return max(known, default=None)
 
 
 class FabricNode(Struct, frozen=True, kw_only=True):
-    """Something of the fabric.
+    """Node of the fabric.
 
-    An HBA, a SCSI host whose HBA is not known, an expander, a disk, a device without one, or a phy that is not up
-    although it should.
-    `phys` lead to it: of an HBA its own, of a disk those of the expander or HBA that it is attached to. `owned` are
-    an expander's own. `disks` are the block devices in it and below.
+    An HBA, a SCSI host whose HBA is unknown, an expander, a disk, a device without a disk, or a phy that should be up
+    but is not.
+
+    `phys` lead to the node: for an HBA its own, for a disk those of the expander or HBA that it is attached to. `owned`
+    are an expander's own phys. `disks` are the block devices in the node and below it.
     """
 
     key: str
@@ -50,7 +51,7 @@ class FabricNode(Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> Iterator[str]:
-        """What findings may call it."""
+        """Names that findings can use for the node."""
         yield self.name
         yield from self.hosts
         if self.hba is not None:
@@ -61,7 +62,7 @@ class FabricNode(Struct, frozen=True, kw_only=True):
 
     @property
     def counted(self) -> Iterator[SasPhy]:
-        """Every phy in it and below, each once."""
+        """Every phy in the node and below it, each once."""
         if self.kind in {"disk", "device", "phy"}:
             yield from self.phys
             return
@@ -72,16 +73,16 @@ class FabricNode(Struct, frozen=True, kw_only=True):
 
     @property
     def carries(self) -> float | None:
-        """Bytes per second of data on the phys that lead to it, None where none says."""
+        """Bytes per second of data on the phys that lead to the node, None if unknown."""
         known = [phy.rate for phy in self.phys if phy.rate is not None]
         return float(sum(known)) if known else None
 
 
 class FabricTree(Struct, frozen=True, eq=False):
-    """All that is known of what hangs on what.
+    """Known topology of the fabric.
 
-    `chains` leads from a name to the keys of what has it, outermost first; `others` are functions of storage without
-    disks on which none can be expected.
+    `chains` maps a name to the keys of the nodes that contain it, outermost first; `others` counts storage functions
+    without disks for which none can be expected.
     """
 
     roots: tuple[FabricNode, ...]
@@ -91,14 +92,14 @@ class FabricTree(Struct, frozen=True, eq=False):
     memo: dict[Hashable, Any] = field(default_factory=dict)
 
     def once(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what `make` gives, asking it once as long as nobody read phys and ways again."""
+        """Return the result of `make`, cached until phys or disk paths are read again."""
         if key not in self.memo:
             self.memo[key] = make()
         return cast("T", self.memo[key])
 
 
 def fabric_tree(window: Window) -> FabricTree:
-    """Return what hangs on what at a moment."""
+    """Return the topology at the window's end."""
     built = _FabricBuilder(window)
     roots, others = built.roots()
     chains: dict[str, tuple[str, ...]] = {}
@@ -108,7 +109,7 @@ def fabric_tree(window: Window) -> FabricTree:
         for name in node.names:
             chains.setdefault(name, chain)
         below = sum(trace(part, chain) for part in node.below)
-        for phy in node.owned:  # those that lead to something are called after it
+        for phy in node.owned:  # phys that lead to a device are named after it
             chains.setdefault(phy.phy, chain)
         return below + (node.kind == "expander")
 
@@ -117,7 +118,7 @@ def fabric_tree(window: Window) -> FabricTree:
 
 
 class _FabricBuilder:
-    """Puts rows together into nodes."""
+    """Builder that joins rows into nodes."""
 
     def __init__(self, window: Window) -> None:
         self.hbas = {row.hba: row for row in latest_rows(window, Hba)[0].values()}
@@ -133,7 +134,7 @@ class _FabricBuilder:
             self.above.setdefault(device.above or "", []).append(device)
         self.owned: dict[str, list[SasPhy]] = {}
         self.ports: dict[str, list[SasPhy]] = {}
-        # A phy that does not tell its port may tell the address at the other end.
+        # A phy that does not report its port may report the address at the other end.
         named: dict[tuple[str, str], str] = {
             (d.above or "", d.address): d.port for d in self.devices.values() if d.address and d.port
         }
@@ -145,7 +146,7 @@ class _FabricBuilder:
         self.done: set[str] = set()
 
     def roots(self) -> tuple[list[FabricNode], int]:
-        """Return HBAs, then hosts whose HBA is not known; and how many functions are left out."""
+        """Return HBAs, then hosts whose HBA is unknown; and the number of omitted functions."""
         found, others = [], 0
         of_host = {path.host: path.hba for paths in self.paths.values() for path in paths if path.host is not None}
         for name in sorted({*self.hbas, *self.paths}, key=lambda name: (self._rank(name), name)):
@@ -168,7 +169,7 @@ class _FabricBuilder:
 
     def _hba(self, name: str, hba: Hba | None, hosts: tuple[str, ...], paths: Sequence[DiskPath]) -> FabricNode:
         parts = [node for host in hosts for node in self._attached(host)]
-        # Disks that SAS says nothing of hang where the way to them leads.
+        # Disks without SAS data are placed by their disk path.
         lost: dict[str | None, list[DiskPath]] = {}
         for path in paths:
             if path.device not in self.done:
@@ -199,7 +200,7 @@ class _FabricBuilder:
         )
 
     def _attached(self, owner: str, depth: int = 0) -> Iterator[FabricNode]:
-        """Yield what is attached to a host or expander: expanders, then slots, then links that do not come up."""
+        """Yield the nodes attached to a host or expander: expanders, then slots, then links that do not come up."""
         devices = sorted(self.above.get(owner, ()), key=lambda d: (not _expands(d), d.bay is None, d.bay or 0, _num(d)))
         for device in devices:
             if device.device in self.done:
@@ -239,11 +240,11 @@ class _FabricBuilder:
                     phys=phys,
                 )
         for phy in sorted(self.owned.get(owner, ()), key=_number):
-            if phy.state not in _IDLE and total(phy) != 0:  # that nothing was received at all is usual without a cable
+            if phy.state not in _IDLE and total(phy) != 0:  # receiving nothing at all is normal without a cable
                 yield FabricNode(key=phy.phy, kind="phy", name=phy.phy, phys=(phy,))
 
     def _stray(self, expander: str) -> list[DiskPath]:
-        """Return the ways to disks of an expander whose end devices nobody told of."""
+        """Return the disk paths of an expander whose end devices are not reported."""
         found = (path for paths in self.paths.values() for path in paths if path.expander == expander)
         return sorted((path for path in found if path.device not in self.done), key=_slot)
 
@@ -272,7 +273,7 @@ class _FabricBuilder:
 
 
 _DEEPEST = 8
-"""Expanders behind each other that are followed."""
+"""Maximum depth of cascaded expanders."""
 
 
 def _expands(device: SasDevice) -> bool:

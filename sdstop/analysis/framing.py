@@ -1,4 +1,4 @@
-"""What AoE's frames do to requests in a window: sizes that were asked for, sizes that arrived, caches on the way."""
+"""Effect of AoE frames on requests in a window: requested sizes, received sizes, and caches in between."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from sdstop.core.text import added
 from sdstop.readings.disk import Disk
 from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
 
-_COUNTERS = ("queue", "issue")  # the first is better: an elevator may join again what the frames cut
+_COUNTERS = ("queue", "issue")  # "queue" is preferred: an elevator may merge what the frames split
 
 
 class RequestMix(Struct, frozen=True):
-    """Requests for an AoE disk by size, as they were before frames cut them; means if nobody counted sizes.
+    """Requests to an AoE disk by size before frames split them; mean sizes if sizes were not counted.
 
-    They came in `seconds`; None: since their counter began.
+    The requests were made in `seconds`; None: since the counter began.
     """
 
     counts: Mapping[int, float]
@@ -33,12 +33,12 @@ class RequestMix(Struct, frozen=True):
 
     @property
     def bytes_per_second(self) -> float | None:
-        """How much is asked for, None if it is not known of when."""
+        """Requested bytes per second, None if the time span is unknown."""
         total = sum(size * count for size, count in self.counts.items())
         return total / self.seconds if self.seconds else None
 
     def lost(self, payload: int, block: int = BLOCK) -> float:
-        """Return the share of the bytes that frames keep from arriving in whole blocks, and that else would."""
+        """Return the share of bytes that would arrive in whole blocks if frames did not split them."""
         total = sum(size * count for size, count in self.counts.items())
         lost = added(size * count * _lost(payload, size, block) for size, count in self.counts.items())
         return lost / total if total else 0.0
@@ -49,15 +49,15 @@ _LONGEST = 1 << 20
 
 @lru_cache(maxsize=8192)
 def _lost(payload: int, size: int, block: int) -> float:
-    size = min(size, _LONGEST)  # shares of longer requests are the same, and a size may be nonsense
+    size = min(size, _LONGEST)  # longer requests have the same shares, and the size may be bogus
     return whole_share(block, size, block) - whole_share(payload, size, block)
 
 
 def asked(window: Window, devices: Collection[str]) -> RequestMix | None:
-    """Return what was asked of AoE disks lately, None if nothing was, or nobody knows."""
+    """Return the recent requests to AoE disks, None without requests or data."""
     window = recent(window)
     devices = frozenset(devices)
-    # As they come, requests are those of partitions (since Linux 5.12); a driver gets all for the disk.
+    # The "queue" counter attributes requests to partitions (since Linux 5.12); a driver gets all requests for the disk.
     parts = devices.union(*(_partitions(window).get(device, ()) for device in devices))
     for counter in _COUNTERS:
         found = _counted(window, counter, parts)
@@ -79,7 +79,7 @@ def _parts(window: Window) -> dict[str, list[str]]:
 
 
 class _Counted(Struct, frozen=True):
-    """What a counter told of some devices, both directions: in `seconds`; None: since it began, as for one of them."""
+    """Counts of some devices, both directions, over `seconds`; None: since one of the counters began."""
 
     counts: Mapping[int, int]
     row: RequestSizes
@@ -87,7 +87,7 @@ class _Counted(Struct, frozen=True):
 
 
 def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted | None:
-    """Return the requests to devices, None if that counter has none of them."""
+    """Return the requests to devices, None if the counter has none of them."""
     keys = tuple(key for device in devices for key in _keys(window).get((counter, device), ()))
     if not keys:
         return None
@@ -107,9 +107,10 @@ def _counted(window: Window, counter: str, devices: Collection[str]) -> _Counted
 
 
 def _grown(moments: Sequence[Moment[RequestSizes]], keys: tuple[Hashable, ...]) -> dict[int, int] | None:
-    """Return by how much the counters grew together, None if one of them began later, or anew: then each is looked at.
+    """Return the combined growth of the counters, None if one of them started later or was reset.
 
-    There may be hundreds of disks: what is summed up for a run is remembered with it, for a minute of windows.
+    In that case the caller evaluates each counter. Hosts can have hundreds of disks, so the sums of a run are cached
+    with the run and reused by all windows of the next minute.
     """
     if len(moments) < _TWO or any(key not in moments[0].rows for key in keys):
         return None
@@ -123,7 +124,7 @@ _TWO = 2
 
 
 class _Sum(Struct, frozen=True):
-    """Requests by size of some counters together, and of each of them how many in all."""
+    """Combined requests by size of several counters, and the total of each counter."""
 
     counts: Mapping[int, int]
     each: Sequence[int]
@@ -147,7 +148,7 @@ _COUNTS = "requests by size"
 
 
 def _keys(window: Window) -> Mapping[tuple[str, str], Sequence[Hashable]]:
-    """Return the keys of rows that count data, by counter and device."""
+    """Return the keys of data-carrying rows, by counter and device."""
     return window.once("keys of sizes", lambda: _keyed(window))
 
 
@@ -160,9 +161,9 @@ def _keyed(window: Window) -> dict[tuple[str, str], list[Hashable]]:
 
 
 def _lately(window: Window, key: Hashable, row: RequestSizes) -> tuple[Mapping[int, int], float | None]:
-    """Return what a counter counted in the window and in how many seconds.
+    """Return the requests by size in the window, and the time span in seconds.
 
-    All it ever did, and None, if it began only now, or anew.
+    For a counter that has just started or was reset: its totals and None.
     """
     moments = window.moments(RequestSizes)
     first = next((moment for moment in moments if key in moment.rows), moments[-1])
@@ -198,10 +199,10 @@ def _rounded(size: float) -> int:
 
 
 class Arrived(Struct, frozen=True):
-    """Requests by size as they reached what an AoE target serves.
+    """Requests by size as they reached the device that an AoE target serves.
 
-    `small` is the share that is no whole number of blocks. They came in `seconds`, None: since their counter began;
-    then they are not of `lately`, but for a counter that was started by hand.
+    `small` is the share that is not a whole number of blocks. They were received in `seconds`, None: since the counter
+    began; then `lately` is False, except for a counter that was started manually.
     """
 
     row: RequestSizes
@@ -211,17 +212,17 @@ class Arrived(Struct, frozen=True):
     seconds: float | None
 
     def pieces(self, block: int) -> tuple[float, float] | None:
-        """Return the requests a second that are no whole number of blocks, and their bytes; None without a time."""
+        """Return requests per second that are not whole blocks, and their bytes; None without a time span."""
         if not self.seconds:
             return None
         cut = {size: count for size, count in self.counts.items() if size % block}
         return sum(cut.values()) / self.seconds, sum(s * count for s, count in cut.items()) / self.seconds
 
     def frame(self, carried: int, block: int, least: float) -> int | None:
-        """Return what frames seem to carry, where requests are smaller than frames of `carried` bytes make them.
+        """Return the apparent frame payload if requests are smaller than frames of `carried` bytes explain.
 
-        That is the largest size below a block that comes often. None if they are not, if fewer than `least` of them
-        are no whole blocks, or if no frame looks so.
+        This is the largest frequent size below a block. None if requests are not smaller, if at most `least` of them
+        are not whole blocks, or if no size can be a frame payload.
         """
         if not self.lately or self.small <= max(least, most_small(carried, block) + _APART):
             return None
@@ -236,7 +237,7 @@ _APART = 0.1
 
 @lru_cache(maxsize=1024)
 def most_small(carried: int, block: int) -> float:
-    """Return the largest share of requests, no whole blocks, that frames make of requests of whole blocks."""
+    """Return the largest share of partial blocks that frames produce from whole-block requests."""
     if carried < block:
         return 1.0
     found = [pieces(carried, blocks * block, block) for blocks in (1, 2, 4, 8, 16, 32, 64, 128)]
@@ -244,7 +245,7 @@ def most_small(carried: int, block: int) -> float:
 
 
 def arrived(window: Window, devices: Sequence[str], caches: Sequence[tuple[Caching, CacheSteps]]) -> Arrived | None:
-    """Return the sizes that reached devices which are served, or the caches on the way; None if nobody counts them."""
+    """Return the sizes of requests to served devices or the caches in front of them; None if not counted."""
     for caching, course in caches:
         pieces = pieces_of(window, caching, course) if caching.cache.kind == FLASHCACHE else None
         if pieces is not None:
@@ -268,7 +269,7 @@ def _exactly(window: Window, counter: str, device: str) -> Arrived | None:
 
 
 def below(window: Window, device: str) -> list[str]:
-    """Return a device and all that it is built upon, it first."""
+    """Return a device and everything that it is built on, the device first."""
     links: dict[str, list[str]] = window.of_run(BlockLink, "below", lambda: _links(window))
     found, todo = [device], [device]
     while todo:
@@ -287,14 +288,14 @@ def _links(window: Window) -> dict[str, list[str]]:
 
 
 def caches_below(window: Window, exports: Iterable[AoeExport]) -> list[Caching]:
-    """Return the caches of whole blocks that requests to what is served go through."""
+    """Return the whole-block caches that requests to the exports pass through."""
     known = [caching for caching in cachings(window) if caching.cache.needs_whole_blocks]
     found: dict[str, Caching] = {}
     for export in exports if known else ():
         devices = below(window, export.kernel) if export.kernel is not None else []
         for caching in known:
             cache = caching.cache
-            # Without udev's links nothing but the name tells which mapping it is.
+            # Without udev's links only the name identifies the mapping.
             if cache.device in devices or (not devices and export.device.endswith(f"/{cache.cache}")):
                 found[cache.cache] = caching
     return list(found.values())

@@ -1,4 +1,4 @@
-"""MTUs at which AoE's frames carry whole blocks, and how to say and set them."""
+"""MTUs at which AoE frames carry whole blocks, with texts and commands for setting them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from sdstop.core.shell import quoted
 
 BLOCK = 4096
 JUMBO = 9216
-"""The largest MTU that is proposed: many a card takes more, few switches do."""
+"""Largest MTU to propose: many network cards support more, few switches do."""
 SIZES = (4096, 8192, 16384, 65536, 131072)
-"""Requests for which it is said what becomes of them."""
+"""Request sizes whose splitting is reported."""
 _FEW = 3
 
 
 class Proposal(Struct, frozen=True):
-    """MTUs at which frames carry whole blocks; `mtu` is one of them to type. `certain`: the interfaces take it.
+    """MTUs at which frames carry whole blocks; `mtu` is the suggested one. `certain`: the interfaces support it.
 
-    `smaller` is the next range below, for cards and switches that take less.
+    `smaller` is the next range below, for network cards and switches with a lower maximum.
     """
 
     low: int
@@ -35,7 +35,7 @@ class Proposal(Struct, frozen=True):
 
 
 def proposal(window: Window, interfaces: Sequence[str], block: int = BLOCK) -> Proposal | None:
-    """Return the highest range of MTUs at which frames of interfaces carry whole blocks; None if they can do none."""
+    """Return the highest range of MTUs at which the interfaces' frames carry whole blocks; None if there is none."""
     known, certain = [], bool(interfaces)
     for name in interfaces:
         row, port = window.get(Interface, name), window.get(AoePort, name)
@@ -70,17 +70,17 @@ _RANGES = 2
 
 
 def _plain(low: int, high: int) -> int:
-    """Return the largest MTU of a range that is whole hundreds, or its largest."""
+    """Return the largest multiple of 100 in a range of MTUs, or its upper end."""
     return high // 100 * 100 if high // 100 * 100 >= low else high
 
 
 def mtus_of(payload: int) -> tuple[int, int]:
-    """Return the MTUs that make frames carry so much."""
+    """Return the range of MTUs whose frames carry `payload` bytes."""
     return payload + HEADERS, payload + HEADERS + SECTOR - 1
 
 
 def harm(carried: int, block: int = BLOCK) -> str:
-    """Say which requests of whole blocks are hurt by frames that carry so much, by their size."""
+    """Return a text on which whole-block requests get split by frames of `carried` bytes, by size."""
     if carried < block:
         return "No request arrives in whole blocks"
     shares = {size: 1 - whole_share(carried, size, block) for size in SIZES if size > carried}
@@ -89,7 +89,7 @@ def harm(carried: int, block: int = BLOCK) -> str:
 
 
 def mend(better: Proposal | None) -> str:
-    """Say which MTUs are right."""
+    """Return a text with the suitable MTUs."""
     if better is None:
         return "the interface takes no MTU at which they could be one"
     only = ""
@@ -102,7 +102,7 @@ def mend(better: Proposal | None) -> str:
 def commands(
     nics: Sequence[Interface], names: Sequence[str], better: Proposal | None, block: int = BLOCK
 ) -> Iterator[str]:
-    """Yield what to type here."""
+    """Yield the commands for this node."""
     if better is None:
         least = HEADERS + block
         yield f"a card that takes jumbo frames: {least} is the smallest MTU at which frames carry whole blocks"
@@ -116,12 +116,12 @@ def commands(
 
 
 def other_end(better: Proposal | None, end: str) -> Iterator[str]:
-    """Yield what to type there."""
+    """Yield the commands for the other end."""
     if better is not None:
         yield f"ip link set dev INTERFACE mtu {better.mtu}   # on the {end}, too: the smallest of all ends counts"
 
 
 def named(names: Sequence[str]) -> str:
-    """Return a few of the names."""
+    """Return the first few names as text."""
     shown = ", ".join(map(human.safe, names[:_FEW]))
     return f"{shown} and {len(names) - _FEW} more" if len(names) > _FEW else shown

@@ -1,4 +1,4 @@
-"""Laggard: the disk of a striped array that answers far slower than its peers at an equal share of I/O."""
+"""Detection of a laggard: a striped array's disk that is far slower than its peers at an equal share of I/O."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from sdstop.analysis.column import Second, StripeLimits, StripeMember
 from sdstop.core.text import added
 
 FEWEST = 3
-"""Disks among which a slow one can be told: of two, nobody knows which is as usual."""
+"""Minimum number of disks; with only two, neither can serve as the reference."""
 _ENOUGH = 3
-"""Peers whose median one of them alone does not move."""
+"""Minimum number of peers whose median a single peer does not move."""
 
 
 class Wait(Struct, frozen=True):
-    """A disk's wait beside its peers': seconds, medians over the window; `requests` are reads or writes."""
+    """Wait of a disk and of its peers: seconds, medians over the window; `requests` is reads or writes."""
 
     disk: str
     requests: str
@@ -27,7 +27,7 @@ class Wait(Struct, frozen=True):
 
 
 class _Requests(Struct, frozen=True):
-    """Reads, or writes: what they are called, and what a disk tells of them."""
+    """A request type, reads or writes: its name and accessors for a disk's figures."""
 
     name: str
     rate: Callable[[StripeMember], float]
@@ -35,7 +35,7 @@ class _Requests(Struct, frozen=True):
     wait: Callable[[StripeMember], float | None]
 
     def size(self, member: StripeMember) -> float:
-        """Return the mean size of those that a disk answered."""
+        """Return the mean size of a disk's completed requests."""
         return self.moved(member) / self.rate(member)
 
 
@@ -44,22 +44,22 @@ _WRITES = _Requests("writes", attrgetter("writes"), attrgetter("write_bytes"), a
 
 
 class _Row(Struct, frozen=True):
-    """The disks that answered enough requests of a kind in one second to speak of a wait, and these waits."""
+    """Waits of the disks that completed enough requests of one type in one second."""
 
     requests: _Requests
     disks: dict[str, StripeMember]
     waits: tuple[float, ...]
 
     def ratio(self, disk: str) -> float | None:
-        """Return a disk's wait, times the median, None if there is none."""
+        """Return a disk's wait as a multiple of the median, None if it has none."""
         middle = median(self.waits) if disk in self.disks and len(self.disks) > 2 else 0.0
         return (self.requests.wait(self.disks[disk]) or 0.0) / middle if middle else None
 
 
 def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool) -> Wait | None:
-    """Return the disk that answers far slower than its peers although it is asked for no more, if there is one.
+    """Return the disk that is far slower than its peers without being asked for more, None if there is none.
 
-    Writes are compared first: the legs of a mirror get the same ones, while reads avoid a slow leg.
+    Writes are compared first: the legs of a mirror get the same writes, while reads avoid a slow leg.
     """
     writes = [_answered(second, _WRITES, limits.slow_ios) for second in seconds]
     reads = [_answered(second, _READS, limits.slow_ios) for second in seconds]
@@ -70,7 +70,7 @@ def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool
             continue
         disk, wait, peers = found
         other = _ratios(others, disk)
-        # A disk that is slow in one kind of request only is not slow: it is asked for something else.
+        # A disk that is slow for one type of request only has a different workload; it is not slow.
         if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
             continue
         if _works_longer(seconds, rows, disk, limits, rotational=rotational):
@@ -79,20 +79,20 @@ def slowest(seconds: Sequence[Second], limits: StripeLimits, *, rotational: bool
 
 
 _LITTLE = 6.0
-"""Requests before a flash disk that are soon gone: chance cannot keep that many there for seconds."""
+"""Queue length that a flash disk clears quickly: random arrivals cannot keep that many waiting for seconds."""
 
 
 def _works_longer(
     seconds: Sequence[Second], rows: Sequence[_Row], disk: str, limits: StripeLimits, *, rotational: bool
 ) -> bool:
-    """Whether the disk works longer on a request, and is not just the one before which a crowd stands.
+    """Return whether the disk needs longer per request, rather than merely having a crowd queued on it.
 
-    Callers that wait for their answers gather before one disk or another for many seconds, and so do streams. There a
-    request waits long, but once its turn comes it takes what it takes elsewhere: the busy time per request is that of
-    the peers. Where streams gather, rotational disks seek for each request while the peers, left alone with one
-    stream each, do not; so the busy time must be longer than a seek explains. A flash disk serves several requests at
-    once, and kernels before 6.10 overstate its busy time: there it is enough that it is always far slower, and works
-    somewhat longer or has little before it.
+    Callers that wait for their responses gather at one disk or another for many seconds, and so do streams. There a
+    request waits long, but its service time is normal: the busy time per request is that of the peers. Where streams
+    gather, rotational disks seek for each request while the peers, with one stream each, do not; so the busy time must
+    be longer than a seek explains. A flash disk serves several requests at once, and kernels before 6.10 overstate its
+    busy time: for flash it is enough that the disk is consistently far slower, and has a somewhat longer busy time or a
+    short queue.
     """
     services, ratios, queues = [], [], []
     for second in seconds:
@@ -117,16 +117,16 @@ def _works_longer(
 
 
 _SLOWEST_TRANSFER = 100e6
-"""Bytes per second: a rotational disk in use transfers faster, so that what is left of its busy time is no transfer."""
+"""Bytes per second that any rotational disk in use exceeds; busy time beyond such a transfer is not transfer time."""
 
 
 def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> bool:
-    """Whether the peers of a disk seek for every request, or nearly.
+    """Return whether the peers of a disk seek for nearly every request.
 
-    Then their busy time on a request is more than a transfer takes, and it is much the same in each second and on each
-    disk: of n requests that each seek, the mean varies by a third of itself over the root of n (seek and turn are
-    spread evenly). Where some seek and others follow a stream, it varies several times as much, for a few long ones
-    make the mean; and where all follow one, nothing but the transfer is left.
+    If so, their busy time per request exceeds the transfer time, and is much the same in each second and on each disk:
+    for n requests that all seek, the standard error of the mean is a third of the mean over the root of n (seek and
+    rotation times are uniformly distributed). If some seek and others follow a stream, it varies several times as much,
+    because a few long requests determine the mean; if all follow a stream, only the transfer time is left.
     """
     found = []
     for second in seconds:
@@ -145,7 +145,7 @@ def _all_seek(seconds: Sequence[Second], disk: str, limits: StripeLimits) -> boo
 
 
 def _answered(second: Second, requests: _Requests, least: float) -> _Row:
-    """Return the disks that answered enough in this second. A second is looked at in ten windows."""
+    """Return the disks that completed enough requests in this second, cached because ten windows share a second."""
 
     def row() -> _Row:
         members = (member for column in second.columns for member in column.members)
@@ -156,12 +156,12 @@ def _answered(second: Second, requests: _Requests, least: float) -> _Row:
 
 
 def _ratios(rows: Iterable[_Row], disk: str) -> list[float]:
-    """Return a disk's wait, times the median, of each second in which there is one."""
+    """Return a disk's wait as a multiple of the median, for each second that has one."""
     return [ratio for row in rows if (ratio := row.ratio(disk)) is not None]
 
 
 def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
-    """Return the waits of each disk, of the seconds in which it has one."""
+    """Return the waits of each disk in the seconds in which it has one."""
     names = list(rows[0].disks)
     if all(list(row.disks) == names for row in rows):
         return dict(zip(names, zip(*(row.waits for row in rows), strict=True), strict=True))
@@ -173,7 +173,7 @@ def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
 
 
 def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple[str, float, float] | None:
-    """Return the disk that stands out, its wait and its peers' (medians over the seconds)."""
+    """Return the outlying disk, its wait and its peers' (medians over the seconds)."""
     least = limits.crowded * len(rows)
     waits = {disk: median(found) for disk, found in _waits(rows).items() if len(found) >= least}
     if len(waits) < FEWEST:
@@ -183,7 +183,7 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
     middle = median(waits[other] for other in peers)
     times, always = limits.slow_wait, limits.equal_ios
     if len(peers) < _ENOUGH:
-        # Two peers have no middle that one of them could not move: both must wait alike, and the nearer one counts.
+        # One of two peers always moves their median: both must have similar waits, and the closer one is the reference.
         middle, least_waiting = (extreme(waits[other] for other in peers) for extreme in (max, min))
         if middle > limits.equal_ios * least_waiting:
             return None
@@ -199,7 +199,7 @@ def _slowest(rows: Sequence[_Row], excess: float, limits: StripeLimits) -> tuple
 
     rate, size = rows[0].requests.rate, rows[0].requests.size
     equal = all(of(disk, value) <= limits.equal_ios * others(value) for value in (rate, size))
-    # Nor for far less: the leg of a mirror to which reads seldom go seeks for each of them.
+    # A much lower rate is excluded, too: a mirror leg that gets few reads seeks for each of them.
     equal = equal and of(disk, rate) * limits.equal_ios >= others(rate)
     ratios = _ratios(rows, disk)
     steady = sum(ratio >= always for ratio in ratios) >= limits.fixed * len(ratios)

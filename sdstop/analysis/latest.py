@@ -1,4 +1,4 @@
-"""Rows as they were last read: those of a source that fails now are the ones of its last good run."""
+"""Latest rows of each family; while a source fails, the rows of its last successful run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = TypeVar("R", bound=Reading)
 
 
 class LatestRow(NamedTuple):
-    """A row at a moment; `stale`: of the last good run of a source that fails now."""
+    """A row at one moment; `stale`: from the last successful run of a source that fails now."""
 
     row: Reading
     stale: bool
@@ -31,7 +31,7 @@ def latest_rows(window: Window, family: type[R]) -> tuple[Mapping[Hashable, R], 
 
 
 def rows_of_all_runs(window: Window, family: type[Reading]) -> dict[Hashable, LatestRow]:
-    """Return the rows of a family that several collectors bring; of equal keys the first that is not stale."""
+    """Return the rows of a family from several collectors; for equal keys the first row that is not stale."""
     found: dict[Hashable, LatestRow] = {}
     for run, stale in _sources(window.now.runs, family):
         for key, row in run.tables[family].items():
@@ -50,7 +50,7 @@ def _sources(runs: Mapping[str, Run], family: type[Reading]) -> Iterator[tuple[R
 
 
 def past_rows(window: Window, family: type[R], key: Hashable) -> list[tuple[float, float, R]]:
-    """Return a row as each run of the window brought it, oldest first.
+    """Return a row from each run in the window, oldest first.
 
     Each is (start, seconds, row): the run's start (monotonic), and the seconds since the run before.
     """
@@ -63,7 +63,7 @@ def past_rows(window: Window, family: type[R], key: Hashable) -> list[tuple[floa
 
 
 def _runs(window: Window, family: type[Reading]) -> list[Run]:
-    """Return the distinct runs that brought a family, in the order in which they began."""
+    """Return the distinct runs that contain a family, by start time."""
 
     def make() -> list[Run]:
         seen: dict[int, Run] = {}
@@ -77,6 +77,6 @@ def _runs(window: Window, family: type[Reading]) -> list[Run]:
 
 
 def last_read(window: Window, family: type[Reading]) -> float:
-    """Return when a family was last read (monotonic seconds), the window's end if it never was."""
+    """Return when a family was last read (monotonic seconds), or the window's end if it never was."""
     runs = _runs(window, family)
     return runs[-1].started if runs else window.now.monotonic

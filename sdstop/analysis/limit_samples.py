@@ -1,4 +1,4 @@
-"""Samples of a limit's use: what one reading told, of the source itself or of the block device that carries it."""
+"""Samples of a limit's use, from the source of the limit or from the block devices below it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.readings.limit import QEMU, READ, WRITE, Limit, LimitUse
 
 IOPS, BANDWIDTH = "IOPS", "bandwidth"
-"""Which of a volume's limits is meant."""
+"""Names of a volume's limits."""
 
 
 class Sample(Struct, frozen=True):
-    """What one reading told of a limit's use: rates a second, waits and queue in seconds and requests.
+    """One sample of a limit's use: rates per second, waits in seconds, queue in requests.
 
-    `low` and `high` are the least and the most that the owner can have used of the limit (equal where the use is its
-    own), `binding` is the limit that they are of. None: not told.
+    `low` and `high` are the minimum and maximum share of the limit that the owner can have used (equal where the use is
+    the owner's own), `binding` is the limit that they refer to. None: unknown.
     """
 
     started: float
@@ -45,7 +45,7 @@ class Sample(Struct, frozen=True):
 
 
 def by_source(row: Limit, at: float, seconds: float, use: LimitUse, below: DiskActivity | None) -> Sample:
-    """Take what the source of the limit tells, and of the device below what a request takes there."""
+    """Return a sample from the limit's source, with the wait of the device below."""
     wait = None if below is None else _wait(row, below)
     disk_wait = use.disk_wait if use.disk_wait is not None else wait
     return _make(
@@ -54,7 +54,10 @@ def by_source(row: Limit, at: float, seconds: float, use: LimitUse, below: DiskA
 
 
 def by_devices(row: Limit, at: float, seconds: float, done: Sequence[DiskActivity]) -> Sample:
-    """Take devices' own figures; what QEMU holds back has not reached them, what a PowerFlex client holds back has."""
+    """Return a sample from device counters.
+
+    Requests that QEMU holds back have not reached the devices; those that a PowerFlex client holds back have.
+    """
     used = [_done(row, one) for one in done]
     wait = weighted([(_wait(row, one), requests) for one, (requests, _) in zip(done, used, strict=True)])
     within, under = (None, wait) if row.kind == QEMU else (wait, row.disk_wait)
@@ -100,13 +103,13 @@ def _make(
 
 
 def mean(values: Sequence[float | None]) -> float | None:
-    """Return the mean, None if one is missing: a mean of those that are there would be of another time."""
+    """Return the mean, None if a value is missing: a partial mean would cover a different time span."""
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
 def weighted(pairs: Sequence[tuple[float | None, float | None]]) -> float | None:
-    """Return the mean of values by their weights, None where nothing weighs."""
+    """Return the weighted mean of the values, None if the total weight is zero."""
     known = [(value, weight) for value, weight in pairs if value is not None and weight]
     total = math.fsum(weight for _, weight in known)
     return math.fsum(value * weight for value, weight in known) / total if total else None

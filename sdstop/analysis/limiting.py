@@ -1,4 +1,4 @@
-"""Limits at work: how much of each was used in a window, which one binds, and what wait is the limit's own."""
+"""Limits in use: utilization of each limit in a window, the binding limit, and the wait that it causes."""
 
 from __future__ import annotations
 
@@ -18,37 +18,37 @@ from sdstop.readings.disk import Disk, DiskActivity
 from sdstop.readings.limit import CGROUP, QEMU, LeakyBucket, Limit, LimitUse
 
 READINGS, SECONDS = 5, 10.0
-"""How far back is looked: so many readings at least, and so many seconds."""
+"""Minimum number of samples, and minimum time span in seconds, that are evaluated."""
 AT_LIMIT = 0.9
-"""Share of a limit from which one reading counts as at it: the kernel lets requests through in slices of 0.1 s."""
+"""Share of a limit at which a sample counts as at the limit; the kernel admits requests in slices of 0.1 s."""
 CALM = 0.7
-"""Share below which a request's wait is the disks' alone."""
+"""Share of a limit below which requests wait only for the disks."""
 TOGETHER = 2.0
-"""Seconds between two sources' readings that are of one moment."""
+"""Maximum seconds between readings of two sources that count as simultaneous."""
 SHAPED = 0.02
-"""How near to the limit the mean must lie to show, by itself, that it shapes what passes."""
+"""Maximum deviation of the mean from the limit that proves by itself that the limit shapes the load."""
 
 
 class Limiting(Struct, frozen=True):
-    """A limit and what the window shows of it; `samples` are the readings looked at, oldest first."""
+    """A limit and its use in the window; `samples` are the evaluated ones, oldest first."""
 
     limit: Limit
     samples: tuple[Sample, ...]
     calm_wait: float | None
-    """Mean wait at readings far below the limit, which is the disks'; None if there were none."""
+    """Mean wait in samples far below the limit, caused by the disks; None without such samples."""
     level: float | None
-    """Of a limit with bursts: what the bucket holds at least, by all that was seen; None without bursts."""
+    """For a limit with bursts: minimum level of the bucket according to the samples; None without bursts."""
     measured: bool = True
-    """Whether anything tells the use of this limit at all."""
+    """Whether any source reports the use of this limit."""
 
     @property
     def requests(self) -> float | None:
-        """Mean requests a second."""
+        """Mean requests per second."""
         return mean([s.requests for s in self.samples])
 
     @property
     def bytes(self) -> float | None:
-        """Mean bytes a second."""
+        """Mean bytes per second."""
         return mean([s.bytes for s in self.samples])
 
     @property
@@ -59,12 +59,12 @@ class Limiting(Struct, frozen=True):
 
     @property
     def low(self) -> float | None:
-        """The least share of the limit that was used, on average; None if it is not known."""
+        """Mean of the minimum share of the limit in use; None if unknown."""
         return mean([s.low for s in self.samples])
 
     @property
     def share(self) -> float | None:
-        """The most that can have been used of it, on average; above 1 in a burst."""
+        """Mean of the maximum share of the limit in use; above 1 in a burst."""
         return mean([s.high for s in self.samples])
 
     @property
@@ -74,34 +74,34 @@ class Limiting(Struct, frozen=True):
 
     @property
     def binding(self) -> str | None:
-        """Which limit is nearer, "IOPS" or "bandwidth"."""
+        """Limit that is closer to being reached, "IOPS" or "bandwidth"."""
         return max(self.samples, key=lambda s: s.high).binding if self.samples else None
 
     @property
     def at_limit(self) -> float | None:
-        """Share of the time at the limit: readings of at least AT_LIMIT for sure."""
+        """Share of the samples in which at least AT_LIMIT of the limit was certainly in use."""
         return sum(s.low >= AT_LIMIT for s in self.samples) / len(self.samples) if self.samples else None
 
     @property
     def maybe_at_limit(self) -> float | None:
-        """The same where the use is shared, if all of it was this owner's."""
+        """Share of the samples at the limit, assuming that shared use was all this owner's."""
         return sum(s.high >= AT_LIMIT for s in self.samples) / len(self.samples) if self.samples else None
 
     @property
     def full(self) -> float | None:
-        """Mean share at the readings that were at the limit, None if none was."""
+        """Mean share in the samples at the limit, None if there is none."""
         return mean([s.low for s in self.samples if s.low >= AT_LIMIT])
 
     @property
     def seconds(self) -> float:
-        """Time that the readings cover."""
+        """Time span of the samples."""
         return added(s.seconds for s in self.samples)
 
     @property
     def shaped(self) -> bool:
-        """Whether what passed in all lies so near to the limit, for so long, that nothing but the limit made it so.
+        """Whether the mean throughput was so close to the limit, for so long, that the limit must be the cause.
 
-        Single readings vary: the kernel lets requests through in slices of 0.1 s.
+        Single samples vary: the kernel admits requests in slices of 0.1 s.
         """
         seconds = self.seconds
         if seconds < SECONDS - 1:
@@ -110,66 +110,66 @@ class Limiting(Struct, frozen=True):
 
     @property
     def allowed(self) -> float | None:
-        """Requests a second that the limits allow at the size that was seen."""
+        """Requests per second that the limits allow at the mean request size."""
         return self.limit.iops_at(self.size)
 
     def promise(self, iops: float = 0.0) -> float | None:
-        """Return the requests a second that are promised at the size that was seen, no more than `iops` if given."""
+        """Return the guaranteed requests per second at the mean request size, at most `iops` if given."""
         allowed = self.allowed
         return allowed if allowed is None or not iops else min(allowed, iops)
 
     def cited(self, window: Window) -> tuple[Cite | None, ...]:
-        """Quote what shows the use, where the device's own counters do."""
+        """Return quotes of the device counters that show the use, if there are any."""
         rows = [window.get(DiskActivity, device) for device in devices_of(window, self.limit)]
         return tuple(window.cite(row) for row in rows if row is not None)
 
     @property
     def headroom(self) -> float | None:
-        """Requests a second that could be added at this size."""
+        """Requests per second that could be added at this request size."""
         allowed, requests = self.allowed, self.requests
         return None if allowed is None or requests is None else max(allowed - requests, 0.0)
 
     @property
     def wait(self) -> float | None:
-        """Mean time of a request, the limit's own wait included."""
+        """Mean time of a request, including the wait that the limit causes."""
         return weighted([(s.wait, s.requests) for s in self.samples])
 
     @property
     def disk_wait(self) -> float | None:
-        """What of it is spent below the limit: as told or measured there, or as it was while the limit was far."""
+        """Mean wait below the limit: reported or measured there, or else the wait while use was far below the limit."""
         told = weighted([(s.disk_wait, s.requests) for s in self.samples])
         return self.calm_wait if told is None else told
 
     @property
     def queue(self) -> float | None:
-        """Mean requests outstanding, those that the limit holds back included."""
+        """Mean outstanding requests, including those that the limit holds back."""
         return mean([s.queue for s in self.samples])
 
     @property
     def stalled(self) -> float | None:
-        """Share of the time in which a task of the owner waited for I/O (on any device), at least."""
+        """Minimum share of time in which a task of the owner waited for I/O (on any device)."""
         return mean([s.stalled for s in self.samples])
 
     @property
     def limit_wait(self) -> float | None:
-        """What of the wait the limit itself causes, None if that cannot be told."""
+        """Part of the wait that the limit causes, None if unknown."""
         wait, disks = self.wait, self.disk_wait
         return None if wait is None or disks is None else max(wait - disks, 0.0)
 
     @property
     def least_wait(self) -> float | None:
-        """Where only tasks' stalls are known: at least one request is outstanding while one stalls."""
+        """Minimum wait if only task stalls are known: a stalled task has at least one outstanding request."""
         stalled, requests = self.stalled, self.requests
         return stalled / requests if stalled is not None and requests else None
 
     @property
     def bursting(self) -> bool:
-        """Whether more passed lately than the limit allows for long."""
+        """Whether the latest rate exceeds the sustained limit."""
         return bool(self.samples) and self._bucket is not None and self.samples[-1].low > 1 + SHAPED
 
     @property
     def burst_left(self) -> float | None:
-        """For how many seconds more the last rate is let through, at most; None if it is no burst."""
+        """Maximum seconds for which the last rate remains allowed; None if there is no burst."""
         bucket = self._bucket
         if bucket is None or self.level is None or not self.bursting:
             return None
@@ -192,7 +192,7 @@ def limitings(window: Window) -> list[Limiting]:
 
 
 def mappings(window: Window) -> list[list[Limiting]]:
-    """Return the limits of each volume, one for each owner: on reads and writes together, or else on one of them."""
+    """Return the limits of each volume, one per owner: that on reads and writes together, or else on one of them."""
     return window.once("limitings.mappings", lambda: _mappings(window))
 
 
@@ -215,7 +215,7 @@ def _all(window: Window) -> list[Limiting]:
 
 
 class _Turn(Struct, frozen=True):
-    """A run that brought uses of limits, and what disks did about then."""
+    """A run with readings of limit use, and the disk activity at about that time."""
 
     run: Run
     table: Mapping[Hashable, LimitUse]
@@ -223,7 +223,7 @@ class _Turn(Struct, frozen=True):
 
 
 def _runs(window: Window) -> list[tuple[Run, Mapping[Hashable, LimitUse]]]:
-    """Return each collector's own runs, oldest first: joined, a slow one's rows would be counted again and again."""
+    """Return each collector's own runs, oldest first; joined runs would repeat the rows of slow collectors."""
     seen: set[int] = set()
     found = []
     for shot in window.snapshots:
@@ -236,7 +236,7 @@ def _runs(window: Window) -> list[tuple[Run, Mapping[Hashable, LimitUse]]]:
 
 
 def _beside(run: Run, moments: Sequence[Moment[DiskActivity]], starts: Sequence[float]) -> Moment[DiskActivity] | None:
-    """Return what disks did about then: collectors run one after the other in a round."""
+    """Return the disk activity at about the time of a run; collectors run one after the other in a round."""
     place = bisect.bisect(starts, run.started)
     near = min(moments[max(place - 1, 0) : place + 1], key=lambda m: abs(m.started - run.started), default=None)
     return near if near is not None and abs(near.started - run.started) < TOGETHER else None
@@ -254,7 +254,7 @@ def _look(window: Window, row: Limit, turns: Sequence[_Turn], moments: Sequence[
     else:
         newest = (_of_turn(row, key, turn, devices) for turn in reversed(turns))
         waits = row.wait is not None
-    # All readings only where those further back tell something: the wait when it was calm, a bucket's level.
+    # Older samples are needed only for the calm wait or the bucket's level.
     whole = waits or bool(row.iops_burst or row.bandwidth_burst)
     every = _taken(newest, whole=whole)
     kept = every[-max(READINGS, _fitting(every)) :]
@@ -263,7 +263,7 @@ def _look(window: Window, row: Limit, turns: Sequence[_Turn], moments: Sequence[
 
 
 def _taken(newest: Iterator[Sample | None], *, whole: bool) -> list[Sample]:
-    """Return the samples, oldest first; unless all are wanted, as many as are looked at."""
+    """Return the samples, oldest first: all of them, or only as many as are evaluated."""
     found: list[Sample] = []
     covered = 0.0
     for sample in newest:
@@ -276,7 +276,7 @@ def _taken(newest: Iterator[Sample | None], *, whole: bool) -> list[Sample]:
 
 
 def _of_turn(row: Limit, key: Hashable, turn: _Turn, devices: Sequence[str]) -> Sample | None:
-    """Return the sample of a run, made once for all windows that it is in."""
+    """Return the sample of a run, cached for all windows that contain the run."""
     run = turn.run
     known = ("limit", key)
     if known not in run.memo:
@@ -292,7 +292,7 @@ def _of_moment(row: Limit, moment: Moment[DiskActivity], devices: Sequence[str])
 
 
 def _found(rows: Mapping[Hashable, DiskActivity], devices: Sequence[str]) -> list[DiskActivity]:
-    """Return what each of some devices did, nothing unless all are there."""
+    """Return the activity of the devices, empty unless all are present."""
     found = [row for row in (rows.get(device) for device in devices) if row is not None]
     return found if len(found) == len(devices) else []
 
@@ -303,7 +303,7 @@ def _measured(row: Limit, devices: Sequence[str]) -> bool:
 
 
 def _fitting(samples: Sequence[Sample]) -> int:
-    """Return how many of the last readings lie within SECONDS."""
+    """Return how many of the last samples fit in SECONDS."""
     covered, count = 0.0, 0
     for sample in reversed(samples):
         if covered >= SECONDS - 0.5:
@@ -314,7 +314,7 @@ def _fitting(samples: Sequence[Sample]) -> int:
 
 
 def devices_of(window: Window, row: Limit) -> list[str]:
-    """Return the kernel's names of the devices that a limit is on; `254:0` is a number of /proc/diskstats."""
+    """Return the kernel names of the devices under a limit; `254:0` is a device number in /proc/diskstats."""
     if row.device is None:
         return []
     if ":" not in row.device:
@@ -344,7 +344,7 @@ def _bucket(row: Limit, of: str | None) -> LeakyBucket | None:
 
 
 def _level(row: Limit, samples: Sequence[Sample]) -> float | None:
-    """Return what the bucket holds at least: what it held before anybody looked is not known."""
+    """Return the minimum bucket level; the level before the first sample is unknown."""
     of = _burst_of(row, max(samples, key=lambda s: s.high).binding if samples else None)
     bucket = _bucket(row, of)
     if bucket is None:

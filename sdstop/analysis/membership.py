@@ -1,4 +1,4 @@
-"""What a disk is part of: arrays, pools of ZFS, and pools of clusters, through partitions, paths and mappings."""
+"""Membership of a disk in arrays, ZFS pools and cluster pools, through partitions, paths and mappings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdstop.readings.cluster import ClusterDevice
 
 
 class Membership(Struct, frozen=True):
-    """What a disk carries a part of: an array, a pool of ZFS or of a cluster, and which part."""
+    """Array, ZFS pool or cluster pool that uses a disk, and which part of it."""
 
     whole: str
     part: str = ""
@@ -23,7 +23,7 @@ class Membership(Struct, frozen=True):
 
 
 def memberships(window: Window, disk: str) -> list[Membership]:
-    """Return what a disk is part of, through partitions, paths and mappings."""
+    """Return the memberships of a disk, through partitions, paths and mappings."""
     members = window.once("members by device", lambda: _members(window))
     given = window.once("devices of pools", lambda: _given(window))
     found: list[Membership] = []
@@ -36,7 +36,7 @@ def memberships(window: Window, disk: str) -> list[Membership]:
 
 
 def _given(window: Window) -> dict[str, list[Membership]]:
-    """Return what of this node's devices is given to a pool of ZFS or to a cluster, by kernel name."""
+    """Return the ZFS and cluster pool memberships of this node's devices, by kernel name."""
     found: dict[str, list[Membership]] = {}
     for vdev in latest_rows(window, Vdev)[0].values():
         if vdev.leaf and vdev.device is not None:
@@ -50,7 +50,7 @@ def _given(window: Window) -> dict[str, list[Membership]]:
 
 
 def _upwards(window: Window, disk: str, members: Mapping[str, Sequence[Member]]) -> Iterator[str]:
-    """Yield a disk and everything that is built upon it, through no array."""
+    """Yield a disk and everything that is built on it, stopping at arrays."""
     above = window.of_run(BlockLink, "above", lambda: _above(window))
     todo, seen = [disk], {disk}
     while todo and len(seen) < _MOST:
@@ -65,7 +65,7 @@ def _upwards(window: Window, disk: str, members: Mapping[str, Sequence[Member]])
 
 
 _MOST = 256
-"""Devices upon a disk that are looked at."""
+"""Maximum number of devices on top of a disk that are followed."""
 
 
 def _above(window: Window) -> dict[str, list[str]]:

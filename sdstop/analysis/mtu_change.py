@@ -1,4 +1,4 @@
-"""The last change of an AoE path's MTU or payload that is remembered, and what a cache did before it and since."""
+"""Last remembered change of an AoE path's MTU or payload, and cache activity before and after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from sdstop.readings.iosize import RequestSizes, between, not_whole
 
 
 def mtu_changed(window: Window, interface: str) -> float | None:
-    """Return when the MTU of an interface was first seen as it is now (monotonic); None if it was so all along."""
+    """Return when an interface was first seen with its current MTU (monotonic); None if the MTU never changed."""
     now = window.get(Interface, interface)
     first = None
     for moment in reversed(window.moments(Interface)):
@@ -30,19 +30,19 @@ def mtu_changed(window: Window, interface: str) -> float | None:
 
 
 class PayloadSource(NamedTuple):
-    """A number that frames depend on: where it is read, whose it is, and whether it is an MTU or a payload."""
+    """Source of a number that frame sizes depend on: location, subject, and whether it is an MTU or a payload."""
 
     evidence: str
     name: str
     mtu: bool
 
     def carried(self, value: int) -> int:
-        """Return the bytes of data that a frame carries."""
+        """Return the payload bytes of a frame."""
         return payload(value) if self.mtu else value
 
 
 class PayloadChange(NamedTuple):
-    """It was `old` before frame `number`, which was `taken` (Unix seconds, and monotonic), and is `new` since."""
+    """Change from `old` to `new` in frame `number`, which was `taken` (Unix seconds, and monotonic)."""
 
     watched: PayloadSource
     number: int
@@ -53,9 +53,9 @@ class PayloadChange(NamedTuple):
 
 
 class CacheSide(NamedTuple):
-    """What a cache did on one side of a change, in `seconds`; None where that cannot be told.
+    """Cache activity on one side of a change, over `seconds`; None if unknown.
 
-    `not_whole` is the share of requests that were no whole number of blocks.
+    `not_whole` is the share of requests that were not a whole number of blocks.
     """
 
     activity: CacheActivity | None
@@ -64,7 +64,7 @@ class CacheSide(NamedTuple):
 
 
 class _ChangeWindows(NamedTuple):
-    """The windows that end before a change and with it; the old value was last read at `until`, monotonic."""
+    """Windows that end just before a change and with it; the old value was last read at `until`, monotonic."""
 
     before: Window
     upon: Window
@@ -72,7 +72,7 @@ class _ChangeWindows(NamedTuple):
 
 
 class PayloadHistory(Struct):
-    """Remembers what was read of AoE paths; frames are looked through once, as they come."""
+    """History of AoE path readings; each frame is processed once, in order."""
 
     _watched: frozenset[PayloadSource] = frozenset()
     _values: dict[str, int] = field(default_factory=dict)
@@ -117,7 +117,7 @@ class PayloadHistory(Struct):
     def sides(
         self, change: PayloadChange, cache: Cache, sizes: Sequence[RequestSizes], session: Session, window: Window
     ) -> tuple[CacheSide, CacheSide] | None:
-        """Return what a cache did before a change and since; None if what was before is forgotten."""
+        """Return the cache activity before and after a change; None if the data before it has expired."""
         if change not in self._turns:
             self._turns[change] = _turn(change, session)
         turn = self._turns[change]
@@ -138,7 +138,7 @@ class PayloadHistory(Struct):
 
 
 def watched(look: Look) -> frozenset[PayloadSource]:
-    """Return the payloads of AoE disks that are seen, and the MTUs of interfaces that AoE is served on."""
+    """Return the payloads of visible AoE disks, and the MTUs of interfaces that serve AoE."""
     found = []
     evidence = look.host.evidence
     for row, _ in rows_of_all_runs(look.window, AoeTarget).values():
@@ -171,7 +171,7 @@ def _turn(change: PayloadChange, session: Session) -> _ChangeWindows | None:
     before = session.look(index - 1).window
     upon = session.look(index).window
     family = Interface if change.watched.mtu else AoeTarget
-    # A frame that does not say who ran is one of all: what it does not bring was the same.
+    # A frame without a list of runs includes all collectors: values that it omits are unchanged.
     until = before.now.monotonic if frames[index - 1].ran is None else last_read(before, family)
     return _ChangeWindows(before, upon, until)
 

@@ -1,11 +1,11 @@
-"""Outliers: a node that differs from its peers. Pure functions over traits, wherever those come from.
+"""Outliers: nodes that differ from their peers. Pure functions over traits from any source.
 
-A trait is one thing that nodes are compared by, as text or number, of one node:
+A trait is one property of one node, as text or number, that nodes are compared by:
 
-    Trait("n07", "mtu", "eth2", 1500)    beside 11 peers that say 9000
+    Trait("n07", "mtu", "eth2", 1500)    beside 11 peers with 9000
 
-Peers are nodes of one group that have a trait of the same aspect and item. Only where nearly all of them agree is
-the one that differs an outlier: two generations of hardware in one rack are no fault of either.
+Peers are nodes of one group that have a trait of the same aspect and item. A node that differs is an outlier only if
+nearly all others agree: two generations of hardware in one rack are not a fault.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ NODE_OUTLIER = NodeRule(
 MTU_MISMATCH = NodeRule("mtu-mismatch", "nodes do not agree on the MTU of an interface", Severity.WARNING, THRESHOLDS)
 
 Configured = Mapping[str, Mapping[str, float]]
-"""Thresholds that config sets, by rule id and name."""
+"""Configured thresholds, by rule id and name."""
 
 _NAMED = 4
-"""Peers that a finding cites."""
+"""Maximum number of peers that a finding cites."""
 
 
 class Aspect(Struct, frozen=True):
-    """What is compared: its title, the rule that speaks, how bad a difference is, its unit, and what to do.
+    """Aspect that nodes are compared by: title, rule, severity of a difference, unit and advice.
 
-    `many`: the title is a plural. `fewest`: it is bad to have less of it, and no fault to have more than the peers.
-    `always`: nodes must be alike in it, whoever is right, so that a mere difference is as bad.
+    `many`: the title is a plural. `fewest`: only having less than the peers is a fault, having more is not. `always`:
+    nodes must agree even if the correct value is unknown, so a mere difference is as severe.
     """
 
     name: str
@@ -70,10 +70,10 @@ class Aspect(Struct, frozen=True):
 
 
 class Trait(Struct, frozen=True):
-    """What a node says of an aspect. `item` is which of several (`eth2`, a network), "" for the node as a whole.
+    """Value of an aspect on one node. `item` identifies one of several (`eth2`, a network), "" for the node as a whole.
 
-    `group` is whom it is a peer of: a job, a cluster, a role. `value` is in the aspect's unit. `cite` is where it was
-    read.
+    `group` defines its peers: a job, a cluster, a role. `value` is in the aspect's unit. `cite` is the location of the
+    source.
     """
 
     node: str
@@ -155,13 +155,13 @@ ASPECTS: Mapping[str, Aspect] = {
         ),
     )
 }
-"""What is compared, by name."""
+"""Aspects that are compared, by name."""
 
 
 def outliers(
     traits: Iterable[Trait], configured: Configured = MappingProxyType({}), aspects: Mapping[str, Aspect] = ASPECTS
 ) -> Iterator[Verdict]:
-    """Judge each aspect and item of each group, in their order: who differs, who all agree, where nobody can tell.
+    """Judge each aspect and item of each group, in order: outliers, full agreement, or undecidable.
 
     A trait whose aspect is unknown raises KeyError.
     """
@@ -219,12 +219,12 @@ def _number(value: str | float) -> float:
 
 
 def what(aspect: Aspect, item: str) -> str:
-    """Return what is compared, in a person's words."""
+    """Return the name of the compared aspect and item for display."""
     return f"{aspect.title} of {item}" if item else aspect.title
 
 
 def shown(value: str | float, aspect: Aspect) -> str:
-    """Return a value as a person reads it; an MTU in full."""
+    """Return a value for display; MTUs are not abbreviated."""
     if isinstance(value, str):
         return quantity(value, "")
     if not aspect.unit and value == int(value):

@@ -1,4 +1,4 @@
-"""Peers: captures of several nodes (or of one, before and after), by what they have alike and what differs."""
+"""Comparison of captures of several nodes (or of one, before and after): common and differing properties."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ FIRMWARE_MISMATCH = NodeRule(
     THRESHOLDS,
 )
 BETWEEN: tuple[NodeRule, ...] = (NODE_OUTLIER, MTU_MISMATCH, PATH_MISSING, FIRMWARE_MISMATCH)
-"""Every rule between nodes, in the order in which lists show them."""
+"""Every rule between nodes, in display order."""
 
 COMPARED: Mapping[str, Aspect] = {
     **{
@@ -69,21 +69,21 @@ COMPARED: Mapping[str, Aspect] = {
         many=True,
     ),
 }
-"""What captures are compared by: what the fleet is, and what only evidence tells."""
+"""Aspects for comparing captures: those of the fleet, and those that require evidence."""
 
 _PHYSICAL = frozenset({"physical", "bond"})
 _DISKS = frozenset({"disk", "nvme"})
 
 
 class PeerNode(Struct, frozen=True):
-    """A node of a comparison under a name of its own, and its last window."""
+    """Node of a comparison with a unique name, and its last window."""
 
     name: str
     window: Window
 
 
 class Difference(Struct, frozen=True):
-    """An aspect in which nodes differ: each value as it is read, and the nodes that have it, the commonest first."""
+    """Aspect in which nodes differ: each value for display with its nodes, the most common first."""
 
     aspect: Aspect
     item: str
@@ -91,12 +91,12 @@ class Difference(Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """What it is about, in a person's words."""
+        """Name of the aspect and item, for display."""
         return what(self.aspect, self.item)
 
 
 def traits(peer: PeerNode) -> Iterator[Trait]:
-    """Yield what a node says of every aspect; of what it does not say there is no trait."""
+    """Yield the traits of a node; unknown values yield none."""
     window, name = peer.window, peer.name
 
     def trait(aspect: str, item: str, value: str | float, row: Reading | None, field: str = "", /) -> Trait:
@@ -120,10 +120,10 @@ def traits(peer: PeerNode) -> Iterator[Trait]:
 
 
 class _Make(Protocol):
-    """Makes a trait of a node."""
+    """Factory for the traits of one node."""
 
     def __call__(self, aspect: str, item: str, value: str | float, row: Reading | None, field: str = "", /) -> Trait:
-        """Return it, with the evidence of a row's field."""
+        """Return a trait that cites a row's field."""
 
 
 def _memory(window: Window, trait: _Make) -> Iterator[Trait]:
@@ -174,12 +174,12 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 
 def judged(peers: Sequence[PeerNode], configured: Configured = MappingProxyType({})) -> list[Verdict]:
-    """Return who is unlike its peers; of few nodes, where nobody can tell who is right, what they disagree in."""
+    """Return the outliers; with too few nodes to decide, the disagreements."""
     return judged_traits([each for peer in peers for each in traits(peer)], configured)
 
 
 def judged_traits(found: Sequence[Trait], configured: Configured = MappingProxyType({})) -> list[Verdict]:
-    """Return the same of what nodes say."""
+    """Return the verdicts on traits: outliers or, with too few nodes to decide, disagreements."""
     verdicts: list[Verdict] = []
     for verdict in outliers(found, configured, COMPARED):
         verdicts += _disagreement(verdict, found) if isinstance(verdict, Unchecked) else [verdict]
@@ -188,7 +188,7 @@ def judged_traits(found: Sequence[Trait], configured: Configured = MappingProxyT
 
 
 def _disagreement(verdict: Unchecked, found: Iterable[Trait]) -> list[Verdict]:
-    """Return that nodes disagree, where no node is the odd one: an MTU must be one on all, whoever is right."""
+    """Return the disagreements without an outlier: an MTU must be equal on all nodes, whichever value is correct."""
     aspect, _, item = verdict.subject.partition("/")
     group = [trait for trait in found if (trait.aspect, trait.item) == (aspect, item)]
     known = COMPARED[aspect]

@@ -1,4 +1,4 @@
-"""ZFS pools: their vdevs as a tree, each leaf with its block device."""
+"""ZFS pools as trees of vdevs, each leaf with its block device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sdstop.readings.rebuild import Rebuild
 
 
 class VdevNode(Struct, frozen=True):
-    """A line of the tree: an inner vdev has no drive, a device one, if only by its name."""
+    """Line of the tree: inner vdevs have no drive; devices always have one, possibly just a name."""
 
     vdev: Vdev
     drive: DriveState | None
@@ -24,7 +24,7 @@ class VdevNode(Struct, frozen=True):
 
 
 class PoolTree(Struct, frozen=True):
-    """A pool with its lines, what it rebuilds, and the worst that is said of it."""
+    """A pool with its lines, rebuild and worst severity."""
 
     whole: Whole
     lines: tuple[VdevNode, ...]
@@ -38,7 +38,7 @@ class PoolTree(Struct, frozen=True):
 
 
 def pool_trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
-    """Return the pools, by name; `findings` are those in force at the window's end."""
+    """Return the pools, by name; `findings` are those active at the window's end."""
     return window.once("pool trees", lambda: _trees(window, findings))
 
 
@@ -58,7 +58,7 @@ def _trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
 
 
 def _drive(vdev: Vdev, known: dict[str, DriveState], said: Severity | None) -> DriveState:
-    """Return the whole disk of a leaf: that is what gets busy. A device that is gone is there by its name alone."""
+    """Return the whole disk of a leaf, because load occurs on the disk. A missing device has only its name."""
     own = known.get(vdev.device or "")
     disk = known.get(own.device.parent) if own is not None and own.device is not None and own.device.parent else own
     found = disk or DriveState(vdev.device or vdev.vdev.rpartition("/")[2], vdev.kind, None)

@@ -1,4 +1,4 @@
-"""How whole a pool is: what each of its top-level vdevs lacks, and how many more of its devices may fail."""
+"""Integrity of pools: missing devices and remaining redundancy of each top-level vdev."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _RAIDZ = re.compile(r"(?:raidz|draid)([123]?)", re.ASCII)
 
 
 class Top(Struct, frozen=True):
-    """A top-level vdev with its children: `missing` of them hold no good data, `tolerates` more may fail.
+    """A top-level vdev with its children: `missing` lack good data, `tolerates` is how many more may fail.
 
-    A child that a spare or a new disk stands in for is missing until that is resilvered; `replaced` are those whose
-    spare has all their data. `tolerates` is negative when data is out of reach, None for a kind that is not known.
+    A child that is being replaced by a spare or a new disk is missing until the resilver completes; `replaced` are
+    those whose spare has all their data. `tolerates` is negative when data is unavailable, None for an unknown kind.
     """
 
     vdev: Vdev
@@ -31,7 +31,7 @@ class Top(Struct, frozen=True):
 
 
 class Whole(Struct, frozen=True):
-    """A pool with all that is known of it; `vdevs` in the order of `zpool status`."""
+    """A pool with all known data; `vdevs` in the order of `zpool status`."""
 
     name: str
     state: str
@@ -41,7 +41,7 @@ class Whole(Struct, frozen=True):
 
     @property
     def leaves(self) -> tuple[Vdev, ...]:
-        """The devices, without spares that wait and distributed ones."""
+        """Devices of the pool, without idle spares and distributed spares."""
         return tuple(v for v in self.vdevs if v.leaf and v.group != "spares" and v.kind != "draid-spare")
 
     def group(self, group: str) -> tuple[Vdev, ...]:
@@ -101,10 +101,10 @@ def _tops(vdevs: Sequence[Vdev], *, repairing: bool) -> list[Top]:
 
 
 def _holds(row: Vdev, child: Vdev, inner: Sequence[Vdev], *, repairing: bool) -> bool:
-    """Whether a device below `spare-3` or `replacing-1` has all data of that child.
+    """Return whether a device below `spare-3` or `replacing-1` has all data of that child.
 
-    While the pool resilvers, the tree does not tell onto which: what stands first had the data, the last is new,
-    and a spare beside a disk that is being replaced is one that was filled before.
+    While the pool resilvers, the tree does not show the target: the first device had the data, the last is new, and a
+    spare beside a disk that is being replaced was filled before.
     """
     if row.state != "ONLINE":
         return False
@@ -142,7 +142,7 @@ def disk_of(window: Window, device: str | None) -> BlockDevice | None:
 
 
 def rotates(window: Window, leaves: Sequence[Vdev]) -> bool | None:
-    """Whether any of these rotates; None if it is not known of all, and none of the known does."""
+    """Return whether any of the devices rotates; None if at least one is unknown and no known one does."""
     said = [disk.rotational if (disk := disk_of(window, leaf.device)) is not None else None for leaf in leaves]
     if any(said):
         return True

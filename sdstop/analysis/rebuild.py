@@ -1,7 +1,7 @@
-"""How fast something is rebuilt, when it will be done, and how sure that is: pure arithmetic on progress.
+"""Pace, ETA and confidence of a rebuild: pure arithmetic on progress samples.
 
-The kernel's own figures come from the last 3 to 30 seconds and mislead after a start and in a stall. Here the rate
-is what really moved over all that was seen, and its uncertainty how much that varied.
+The kernel's own figures cover the last 3 to 30 seconds and mislead after a start and in a stall. Here the rate is the
+actual progress over the whole observed time, and its variation gives the uncertainty.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from msgspec import Struct
 from sdstop.core.text import added
 
 SLICES = 6
-"""Parts into which the time seen is cut to see how the rate varies."""
+"""Number of slices of the observed time that show how the rate varies."""
 SLICE_SECONDS = 4.0
-"""Shortest part: md moves in steps of seconds when it is throttled."""
+"""Minimum length of a slice: a throttled md progresses in steps of seconds."""
 PAUSE, PAUSES, READINGS, STALLED = 10.0, 3.0, 3.0, 60.0
-"""A stall: seconds without progress, times the longest rest before, samples, and seconds that are one in any case."""
+"""A stall: seconds without progress, multiple of the longest previous pause, samples, and seconds that always count."""
 STEADY = 0.15
-"""Change of the rate from the first half to the second, below which it counts as steady."""
+"""Relative change of the rate between the two halves below which it counts as steady."""
 _STUDENT = {2: 12.71, 3: 4.30, 4: 3.18, 5: 2.78, 6: 2.57}
-"""Student's t by parts: 19 of 20 rates lie so many standard errors from the mean at most."""
+"""Student's t by number of slices: 95% of rates are within that many standard errors of the mean."""
 
 
 class Trend(enum.StrEnum):
-    """Where the rate is going."""
+    """Direction in which the rate changes."""
 
     STEADY = "steady"
     SLOWING = "slowing"
@@ -37,11 +37,11 @@ class Trend(enum.StrEnum):
 
 
 class Pace(Struct, frozen=True, kw_only=True):
-    """The progress that was seen.
+    """Observed progress.
 
-    `rate` bytes a second; `eta` seconds to the end if it goes on as it did, between `soonest` and `latest` (None: it
-    may never be); `confidence` 0..1. `unchanged` seconds have passed since the counter last moved, `longest_pause` is
-    the longest such time before, `moved` bytes in `seconds`. What cannot be told yet is None.
+    `rate` is bytes per second; `eta` is the seconds to the end at an unchanged rate, between `soonest` and `latest`
+    (None: possibly never); `confidence` is 0..1. `unchanged` is the seconds since the counter last moved,
+    `longest_pause` the longest such time before, `moved` the bytes in `seconds`. None: not known yet.
     """
 
     done: float
@@ -63,8 +63,8 @@ class Pace(Struct, frozen=True, kw_only=True):
 def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
     """Judge progress from (seconds, bytes done), oldest first; None without a sample.
 
-    What lies before the counter last went back belongs to another run and is left out, and so is what lies before
-    the end of a stall: it says nothing of the pace after it.
+    Samples from before the counter last decreased belong to another run and are ignored, as are those from before the
+    end of a stall, which do not predict the pace after it.
     """
     if not samples:
         return None
@@ -79,7 +79,7 @@ def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
     last_move = moves[-1][0]
     unchanged = now - last_move
     still = sum(1 for moment, _ in seen if moment >= last_move)
-    # The first pause began before anybody looked: it is at least so long.
+    # The first pause began before the first sample, so this is its minimum length.
     pauses = [b[0] - a[0] for a, b in itertools.pairwise(moves)]
     longest = max(pauses, default=0.0)
     known = Pace(
@@ -94,7 +94,7 @@ def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
     )
     if len(moves) < 2:
         return known
-    # Between two moves, neither half a step is missing; a pause longer than any before counts in full.
+    # Measure from move to move, so that no partial step is lost; a pause longer than any before counts in full.
     end = now if unchanged > longest else last_move
     start = moves[1][0] if len(moves) > 2 else moves[0][0]
     base = moves[1][1] if len(moves) > 2 else moves[0][1]
@@ -105,7 +105,7 @@ def pace(samples: Sequence[tuple[float, float]], total: float) -> Pace | None:
 
 
 def _resumed(moves: Sequence[tuple[float, float]]) -> float | None:
-    """Return when progress went on after the last stall, None if there was none."""
+    """Return when progress resumed after the last stall, None if there was none."""
     rests = [b[0] - a[0] for a, b in itertools.pairwise(moves)]
     if len(rests) < 2:
         return None
@@ -120,9 +120,10 @@ def stands(
     readings: float = READINGS,
     stalled: float = STALLED,
 ) -> bool:
-    """Whether progress stands still longer than a throttled rebuild rests between its steps.
+    """Return whether progress has stopped for longer than a throttled rebuild pauses between steps.
 
-    That is `pause` seconds over `readings` samples, and `pauses` times the longest rest before or `stalled` seconds.
+    That is `pause` seconds over `readings` samples, and either `pauses` times the longest previous pause or `stalled`
+    seconds.
     """
     if seen.unchanged < pause or seen.unchanged_samples < readings:
         return False
@@ -145,7 +146,7 @@ def _with_rate(known: Pace, points: Sequence[tuple[float, float]]) -> Pace:
         half = (_at(points, start + span / 2) - base) / (done - base)
         change = 2 * (1 - 2 * half)
         trend = _trend(change, spread)
-    # A pause of the length that was usual may lie at either end.
+    # A pause of the usual length can be at either end.
     spread = min(1.0, math.hypot(1.0 if spread is None else spread, known.longest_pause / span / 2))
     eta = left / rate
     latest = eta / (1 - spread) if spread < 1 else None
@@ -175,7 +176,7 @@ def _trend(change: float, spread: float) -> Trend:
 
 
 def _at(points: Sequence[tuple[float, float]], moment: float) -> float:
-    """Return the bytes done at a moment, on the straight lines between the points."""
+    """Return the bytes done at a moment, interpolated linearly between the points."""
     for (t0, d0), (t1, d1) in itertools.pairwise(points):
         if moment <= t1:
             return d0 + (d1 - d0) * (moment - t0) / (t1 - t0) if t1 > t0 else d1

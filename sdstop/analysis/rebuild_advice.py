@@ -1,7 +1,7 @@
-"""What to type about a rebuild, by what it is that rebuilds: the advice for md is wrong for a pool.
+"""Advice for rebuilds by kind, because the commands for md are wrong for a pool.
 
-In the lines `{array}` is what is rebuilt, `{operand}` the same as an operand of a command, `{pool}` the part before a
-slash as such an operand, `{md}` the folder of md's attributes.
+In the lines `{array}` is the object of the rebuild, `{operand}` the same as an operand of a command, `{pool}` the part
+before a slash as such an operand, `{md}` the directory of md's attributes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from sdstop.readings.rebuild import Rebuild, folder
 
 
 class Advice(Struct, frozen=True, kw_only=True):
-    """The lines for one kind.
+    """Advice lines for one kind of rebuild.
 
-    `teller` says how far it is, and `shown` where a person sees that; `waits` and `waiting` are the words and lines
-    for states in which it waits; `end` ends a check, `stalled` shows why nothing moves, `yields` lets it take more
-    of busy disks, `unknown` looks on where no cause was found; `faster` raises the limit that holds it. `patience` is
-    how many seconds without progress are usual.
+    `teller` is the source of the progress, and `shown` where an administrator sees it; `waits` and `waiting` are the
+    words and lines for states in which it waits; `end` ends a check, `stalled` shows why nothing moves, `yields` gives
+    the rebuild more of busy disks, `unknown` continues the search if no cause was found; `faster` raises the binding
+    limit. `patience` is the usual number of seconds without progress.
     """
 
     teller: str
@@ -118,12 +118,12 @@ _OTHER = Advice(teller="its source", shown="its source")
 
 
 def advice(row: Rebuild) -> Advice:
-    """Return the words and lines for what rebuilds; of a kind that is not known, hardly any."""
+    """Return the words and lines for a rebuild, nearly empty for an unknown kind."""
     return _ADVICE.get(row.kind, _OTHER)
 
 
 def filled(row: Rebuild, *lines: str) -> tuple[str, ...]:
-    """Return lines with the names in them."""
+    """Return lines with the placeholders filled in."""
     return tuple(
         line.format(
             array=quoted(row.array),

@@ -1,4 +1,4 @@
-"""What a rebuild could be waiting for besides its disks: HBAs, memory, processors, and limits of ZFS itself."""
+"""Possible bottlenecks of a rebuild besides its disks: HBAs, memory, processors, and ZFS limits."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ from sdstop.core.shell import quoted
 from sdstop.core.text import added
 
 PASSES = 3
-"""Times that a byte of a rebuild crosses memory: from the HBA, for its checksum, for parity."""
+"""Number of times that a rebuilt byte crosses memory: from the HBA, for its checksum, for parity."""
 REACHED = 0.75
-"""Share of the peak of memory that programs reach (STREAM measures 0.72 to 0.80)."""
+"""Share of the peak memory bandwidth that programs reach (STREAM measures 0.72 to 0.80)."""
 THREAD_SECONDS = 30.0
-"""How far back threads are looked at: processes are listed every five seconds."""
+"""Time span over which threads are averaged; processes are listed every five seconds."""
 _PARITY = ("_raid4", "_raid5", "_raid6")
-"""How the threads of md end that compute parity, unless group_thread_cnt gives them help (drivers/md/raid5.c)."""
+"""Name suffixes of the md threads that compute parity, unless group_thread_cnt adds workers (drivers/md/raid5.c)."""
 HBA_FULL, CPU_FULL, CPUS_FULL = 0.8, 0.95, 0.85
-"""Shares in use from which an HBA's links, one processor and all of them count as full."""
+"""Utilization at which an HBA's links, one processor and all processors count as saturated."""
 
 
 class Suspect(Struct, frozen=True):
-    """Something that could limit a rebuild. `guilt`: proven, possible, none (looked at, and not it) or unknown."""
+    """Possible limit of a rebuild. `guilt`: proven, possible, none (checked and excluded) or unknown."""
 
     what: str
     guilt: str
     advice: str = ""
     readings: tuple[Reading, ...] = ()
     field: str = ""
-    """Of the readings, if what is shown is one of them alone."""
+    """Field of the reading to show, if only one."""
 
 
 def suspects(
     window: Window, known: Rebuilding, disk_rate: float, flash_rate: float, efficiency: float
 ) -> list[Suspect]:
-    """Return what was looked at; the rates are bytes a second of a disk, `efficiency` a link's share for data."""
+    """Return the checked suspects; rates are bytes per second of a disk, `efficiency` is a link's payload share."""
     behind = _hbas(window, known, loads(window, disk_rate, flash_rate, efficiency))
     looks: Sequence[Callable[[], Iterator[Suspect]]] = (
         lambda: _suspended(window, known),
@@ -62,7 +62,7 @@ def suspects(
 
 
 def _hbas(window: Window, known: Rebuilding, found: Sequence[HbaLoad]) -> list[HbaLoad]:
-    """Return the HBAs that devices of the rebuild hang on."""
+    """Return the HBAs that the devices of the rebuild are attached to."""
     names = {load.device for load in known.loads} | {name for name in (known.rebuild.devices or "").split(",") if name}
     rows = [window.get(BlockDevice, name) for name in names]
     names |= {row.parent for row in rows if row is not None and row.parent}
@@ -89,7 +89,7 @@ def _hba(behind: Sequence[HbaLoad]) -> Iterator[Suspect]:
 
 
 def _wanted(window: Window, known: Rebuilding, behind: Sequence[HbaLoad], rates: tuple[float, float]) -> float | None:
-    """Return what the disks could move all together, no more than HBAs carry; None where they are not known."""
+    """Return the combined throughput of the disks, capped by their HBAs; None if the disks are unknown."""
     if behind:
         return added(min(load.wants, load.carries or load.wants) for load in behind)
     names = {name for name in (known.rebuild.devices or "").split(",") if name} | {load.device for load in known.loads}
@@ -167,7 +167,7 @@ def _processors(window: Window, known: Rebuilding) -> Iterator[Suspect]:
 
 
 def _threads(window: Window, known: Rebuilding) -> list[tuple[StorageThreadActivity, float]]:
-    """Return the kernel's threads that work for a rebuild: their latest rows, and the share of a processor of each."""
+    """Return the kernel threads that work for a rebuild: latest row and CPU share of each."""
     prefixes = {"md": (f"{known.name}_",), "zfs": ("z_",), "drbd": ("drbd_",)}.get(known.rebuild.kind, ())
     looks = window.last(THREAD_SECONDS).moments(StorageThreadActivity)
     rows = {key: row for look in looks for key, row in look.rows.items() if row.name.startswith(prefixes)}
@@ -176,7 +176,7 @@ def _threads(window: Window, known: Rebuilding) -> list[tuple[StorageThreadActiv
 
 
 def _means(shares: Iterable[tuple[Hashable, float]]) -> dict[Any, float]:
-    """Return the mean of each one's shares."""
+    """Return the mean share by key."""
     by: dict[Any, list[float]] = {}
     for key, share in shares:
         by.setdefault(key, []).append(share)
@@ -193,7 +193,7 @@ def _suspended(window: Window, known: Rebuilding) -> Iterator[Suspect]:
 
 
 def _shares(window: Window, known: Rebuilding) -> Iterator[Suspect]:
-    """Yield ZFS's limits of I/Os: where no disk is full they may be what keeps each of them waiting for more."""
+    """Yield ZFS's I/O limits, which may keep disks waiting for requests if no disk is saturated."""
     tuning = next(iter(window.rows(Tuning).values()), None)
     busiest = known.busiest
     if known.rebuild.kind != "zfs":

@@ -1,4 +1,4 @@
-"""Rebuilds of a window: their pace, and what their members and the array were doing meanwhile."""
+"""Rebuilds in a window: pace, and the load of their members and of the array."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild, folder
 
 SECONDS = 75.0
-"""How far back progress is looked at; of a source that is seldom read, as far as it takes (history.COURSE runs)."""
+"""Time span of the progress history; for slowly read sources as long as needed (history.COURSE runs)."""
 LOAD_SECONDS = 20.0
-"""How far back the load of the members is averaged."""
+"""Time span over which the load of the members is averaged."""
 
 REPAIRS = frozenset({"recovery", "resync", "reshape", "resilver", "rebuild", "forward rebuild", "backward rebuild"})
-"""Operations on which redundancy waits; check, repair and scrub go over data that is whole, rebalance moves it."""
+"""Operations that restore redundancy; check, repair and scrub process intact data, rebalance moves it."""
 
 NEAR, LEAST, BUSY = 0.1, 1.25, 0.8
-"""Held by a limit: how near to the upper one, times the lower one, busy time of the members that speaks against it."""
+"""Held by a limit: tolerance to the upper limit, multiple of the lower limit, member busy time that rules it out."""
 _BELOW = 0.7
-"""Times the lower limit, below which md yields to nobody: then the disks are full, or something else is wrong."""
+"""Multiple of the lower limit below which md no longer yields: the disks are saturated or another fault exists."""
 
 
 _STEPS = 3.0
-"""Steps in which its source tells progress that must be missing, at the speed that was, before it stands still."""
+"""Steps of the source's progress counter that must be overdue before the rebuild counts as stalled."""
 
 
 class DeviceLoad(Struct, frozen=True):
-    """What a device did on average: share of time busy, mean wait (seconds), requests and bytes a second."""
+    """Mean load of a device: share of time busy, wait (seconds), requests and bytes per second."""
 
     device: str
     busy: float | None
@@ -48,11 +48,11 @@ class DeviceLoad(Struct, frozen=True):
 
 
 class Rebuilding(Struct, frozen=True):
-    """One rebuild, with its pace and the loads it runs among.
+    """One rebuild, with its pace and the loads beside it.
 
-    `own` is the array's own load, which is what others want of it (rebuild traffic does not pass there). `motion` is
-    the pace of whatever moves: ZFS looks at data long before it has it repaired. `at_end`: by its source's measure it
-    is done, or should be by now, and goes on: nothing then tells when it ends.
+    `own` is the array's own load, that is the demand of its users (rebuild traffic does not pass there). `motion` is
+    the pace of any progress: ZFS scans data long before it is repaired. `at_end`: by its source's count it is complete
+    or overdue, but still running; its end is then unpredictable.
     """
 
     rebuild: Rebuild
@@ -65,41 +65,41 @@ class Rebuilding(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Name of what is rebuilt."""
+        """Name of the array or pool."""
         return self.rebuild.array
 
     @property
     def advice(self) -> Advice:
-        """What to type, by what it is that rebuilds."""
+        """Advice for this kind of rebuild."""
         return advice(self.rebuild)
 
     def lines(self, *patterns: str) -> tuple[str, ...]:
-        """Return lines of advice with the names in them."""
+        """Return lines of advice with the names filled in."""
         return filled(self.rebuild, *patterns)
 
     @property
     def what(self) -> str:
-        """The operation in a person's words."""
+        """Name of the operation, for display."""
         if self.rebuild.kind == "zfs" and self.rebuild.operation == "rebuild":
             return "sequential rebuild"
         return "data check" if self.rebuild.operation == "check" else self.rebuild.operation
 
     @property
     def stands(self) -> bool:
-        """Whether it stands still: then its speed is history, and rebuild-stalled speaks."""
+        """Whether a repair has stopped; its speed is then history, and rebuild-stalled reports it."""
         return self.rebuild.operation in REPAIRS and self.stood()
 
     def stood(
         self, pause: float = PAUSE, pauses: float = PAUSES, readings: float = READINGS, stalled: float = STALLED
     ) -> bool:
-        """Whether nothing of it moved for longer than is usual of its kind, and than its source's steps take."""
+        """Return whether progress stopped for longer than is usual for its kind and for its source's step size."""
         if self.motion is None or self.motion.unchanged < self.patience:
             return False
         return stands(self.motion, pause, pauses, readings, stalled)
 
     @property
     def patience(self) -> float:
-        """Seconds without progress that say nothing: usual of its kind, or of the steps in which it is told."""
+        """Seconds without progress that are normal for its kind, or for the steps in which progress is reported."""
         usual, step = self.advice.patience, self.rebuild.step
         if not step:
             return usual
@@ -108,23 +108,23 @@ class Rebuilding(Struct, frozen=True):
 
     @property
     def done(self) -> str:
-        """The share that is done, never rounded up to a hundred percent."""
+        """Share that is done, never rounded up to 100 percent."""
         return human.done(self.rebuild.progress)
 
     @property
     def busiest(self) -> DeviceLoad | None:
-        """The member that was busiest, None if none is known."""
+        """Busiest member, None if no busy time is known."""
         known = [load for load in self.loads if load.busy is not None]
         return max(known, key=lambda load: load.busy or 0.0, default=None)
 
     @property
     def foreground(self) -> bool | None:
-        """Whether others use the array; None if its own load is not known."""
+        """Whether the array has other users; None if its own load is unknown."""
         return None if self.own is None else self.own.completed >= 1.0
 
 
 def rebuildings(window: Window) -> list[Rebuilding]:
-    """Return every rebuild of the window's end, by array; rules share the work."""
+    """Return every rebuild at the window's end, by array; rules share the work."""
     return window.once("rebuildings", lambda: [_look(window, row) for row in _newest(window)])
 
 
@@ -155,14 +155,17 @@ def _look(window: Window, row: Rebuild) -> Rebuilding:
 
 
 def _at_end(row: Rebuild, seen: Pace) -> bool:
-    """Whether it is done by its own measure and goes on: ZFS has then started every I/O, and waits for them."""
+    """Return whether a rebuild is complete by its own count but still running.
+
+    ZFS has then issued every I/O and waits for completions.
+    """
     if row.kind == "md" or row.state != "running" or row.done is None or row.total is None:
         return False
     return row.total - row.done <= row.step or (seen.eta is not None and seen.eta < seen.unchanged)
 
 
 def _devices(window: Window, row: Rebuild) -> list[str]:
-    """Return the devices that take part: md's members are known by a source of their own."""
+    """Return the participating devices; md's members come from a separate source."""
     if row.kind != "md":
         return list(dict.fromkeys(name for name in (row.devices or "").split(",") if name))
     return [m.device for m in window.rows(Member).values() if m.array == row.array and m.state in _AT_WORK]
@@ -172,9 +175,9 @@ _AT_WORK = frozenset({"in_sync", "rebuilding", "replacement", "unknown"})
 
 
 def _run(window: Window, row: Rebuild) -> list[tuple[float, Rebuild]]:
-    """Return what was seen of this run, by when: what lies before a moment without it, or at rest by order, is another.
+    """Return the timed samples of this run; a missing sample or a requested pause starts another run.
 
-    Each source is asked at its own pace: that the others' news come meanwhile says nothing.
+    Each source is read at its own interval, so samples of other sources in between are irrelevant.
     """
     key = (row.array, row.operation)
     for course in window.courses(Rebuild, SECONDS):
@@ -195,19 +198,19 @@ def _since(course: list[Moment[Rebuild]], key: tuple[str, str], row: Rebuild) ->
 
 
 def _other(then: Rebuild, row: Rebuild) -> bool:
-    """Whether it is another run; md's total is fixed, that of others follows what is written meanwhile."""
+    """Return whether a row belongs to another run; md's total is fixed, others grow with concurrent writes."""
     return then.total != row.total if row.kind == "md" else then.total is None
 
 
 def _load(window: Window, device: str) -> DeviceLoad | None:
-    """Return the mean load of a device, of the whole disk where it is a partition: the disk is what gets busy."""
+    """Return the mean load of a device; for a partition that of the whole disk, where the load occurs."""
     known = window.get(BlockDevice, device)
     name = known.parent if known is not None and known.parent else device
     recent = window.once("rebuilding.load", lambda: window.last(LOAD_SECONDS).moments(DiskActivity))
     count = measured = 0
     busy = completed = weight = waited = moved = 0.0
     last: DiskActivity | None = None
-    for moment in recent:  # in one go: there are dozens of members and of moments, in every frame
+    for moment in recent:  # single pass, because each frame has dozens of members and moments
         rows: dict[str, DiskActivity | None] = moment.memo.setdefault("rebuilding.rows", {})
         if name in rows:
             row = rows[name]
@@ -239,7 +242,7 @@ def _load(window: Window, device: str) -> DeviceLoad | None:
 
 
 def _of_pool(window: Window, row: Rebuild) -> DeviceLoad | None:
-    """Return what applications want of a pool's datasets, None if that is not counted."""
+    """Return the application load of a pool's datasets, None if not counted."""
     pool = row.array.partition("/")[0]
     found = [
         [activity for activity in moment.rows.values() if activity.pool == pool]
@@ -253,7 +256,7 @@ def _of_pool(window: Window, row: Rebuild) -> DeviceLoad | None:
 
 
 def eta_words(known: Pace) -> str:
-    """Return when it will be done, with how sure that is: `in 2h 10m (1h 50m to 2h 40m)`."""
+    """Return the ETA and its uncertainty as text: `in 2h 10m (1h 50m to 2h 40m)`."""
     if known.eta is None:
         return "no end in sight yet"
     if known.latest is None or known.soonest is None:
@@ -262,7 +265,7 @@ def eta_words(known: Pace) -> str:
 
 
 class SpeedLimit(Struct, frozen=True):
-    """That a speed limit holds a rebuild: `which` max or min, in bytes a second, and what sets it.
+    """Speed limit that holds a rebuild: `which` is max or min, in bytes per second, and its origin.
 
     `path` and `sysctl` are the files of md's limits, "" for others.
     """
@@ -275,19 +278,19 @@ class SpeedLimit(Struct, frozen=True):
 
     @property
     def set_by(self) -> str:
-        """What sets it, in words."""
+        """Origin of the limit, for display."""
         if not self.path:
             return self.by
         return f"sync_speed_{self.which} of this array" if self.by == "local" else f"{self.sysctl} of this node"
 
 
 def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: float = BUSY) -> SpeedLimit | None:
-    """Return the limit that holds a rebuild, None if none does or its pace is not known.
+    """Return the limit that holds a rebuild, None if none does or its pace is unknown.
 
-    At the most it may do: within `near` (0.1: a tenth) of speed_max or above, while no member is busy more than
-    `busy` of the time; what md holds against its limit is its own figure, so that one counts too, as long as
-    something moves. At the least (md): no faster than `least` (1.25: a quarter more) times speed_min while others use
-    the array: md yields to them until it falls to that.
+    Upper limit: the pace is within `near` (0.1: a tenth) of speed_max or above, while no member is busy for more than
+    `busy` of the time; md compares its own figure with the limit, so that one counts too while there is progress. Lower
+    limit (md): the pace is at most `least` (1.25: a quarter more) times speed_min while others use the array, because
+    md yields to them until it falls to that.
     """
     row, seen = known.rebuild, known.pace
     if seen is None or seen.rate is None or row.state != "running":
@@ -295,7 +298,7 @@ def held(known: Rebuilding, near: float = NEAR, least: float = LEAST, busy: floa
     busiest = known.busiest
     idle = busiest is not None and busiest.busy is not None and busiest.busy < busy
     if row.kind != "md":
-        # The disks of a cluster are on other nodes: of what cannot be seen here, nothing speaks against the limit.
+        # The disks of a cluster are on other nodes, so no local data can contradict the limit.
         idle = idle or not row.devices
         by = row.limited_by or "its limit"
         most = row.speed_max is not None and seen.rate >= row.speed_max * (1 - near) and idle

@@ -1,4 +1,4 @@
-"""Request sizes of late, in ranges, beside what frames of AoE make of requests."""
+"""Histograms of recent request sizes, compared to how AoE frames split requests."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 
 LENGTH = 128 << 10
-"""Bytes of the long request that frames are thought to cut: what read-ahead asks for."""
+"""Bytes of a long request that frames are assumed to split: the size of read-ahead."""
 
 _APART = 4096
-"""Sizes up to this stand for themselves, longer ones in ranges."""
+"""Maximum size that is shown individually; longer ones are grouped into ranges."""
 _DATA = frozenset({"", "read", "write"})
-"""Directions that carry data: a discard's size is no transfer's."""
+"""Directions that transfer data; the size of a discard is not a transfer size."""
 
 
 class SizeHistogram(Struct, frozen=True):
-    """Requests by size of one device (or module), all directions together.
+    """Requests by size of one device (or module), all directions combined.
 
-    `seconds` is the time in which they came; None: since the counter began. `idle`: nothing came of late, so these are
-    totals. `whole` says whose requests they are: one device's, or all of a module's.
+    `seconds` is the time span of the requests; None: since the counter began. `idle`: there were no recent requests, so
+    these are totals. `whole` is the scope: one device, or a whole module.
     """
 
     counter: str
@@ -43,7 +43,7 @@ class SizeHistogram(Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether bounds are the sizes that requests had."""
+        """Whether bounds are exact request sizes."""
         return all(row.exact for row in self.rows)
 
     @property
@@ -53,18 +53,18 @@ class SizeHistogram(Struct, frozen=True):
 
     @property
     def lost(self) -> int:
-        """Requests that found the counter's table full."""
+        """Requests that were not counted because the counter's table was full."""
         return sum(row.lost or 0 for row in self.rows)
 
     def not_whole(self, block: int | None) -> float | None:
-        """Return the share of requests that are no whole number of blocks; None where that is not known."""
+        """Return the share of requests that are not a whole number of blocks; None if unknown."""
         return not_whole(self.counts, block) if block and self.exact else None
 
 
 def size_histograms(window: Window, since: float = 0.0) -> list[SizeHistogram]:
-    """Return the request sizes of every device and module that are counted, by counter and name.
+    """Return the request sizes of every counted device and module, by counter and name.
 
-    They are those of the last minute; of what came before `since` (monotonic) nothing is taken in.
+    The requests are those of the last minute; any from before `since` (monotonic) are excluded.
     """
     return window.once(("request sizes", since), lambda: _sized(window, since))
 
@@ -88,9 +88,9 @@ def _sized(window: Window, since: float) -> list[SizeHistogram]:
 
 
 def recent_counts(window: Window, rows: Iterable[RequestSizes], since: float) -> tuple[dict[int, int], float] | None:
-    """Return the requests by size that came in the last minute of a window, or since a moment, and in how many seconds.
+    """Return requests by size over the last minute of a window, or since a moment, and the time span in seconds.
 
-    None where fewer than two readings are known, or a counter began anew.
+    None with fewer than two readings, or if a counter was reset.
     """
     parts, seconds = [], 0.0
     for row in rows:
@@ -115,10 +115,10 @@ def _total(parts: Iterable[Mapping[int, int]]) -> dict[int, int]:
 
 
 def sizes_of(cache: Cache, all_sizes: Iterable[SizeHistogram]) -> SizeHistogram | None:
-    """Return the sizes of requests that come to a cache, by the counter that is nearest to it.
+    """Return the sizes of requests to a cache from the closest counter.
 
-    flashcache counts for all its caches together; of others, a counter of requests as they came to the device that is
-    cached tells most.
+    flashcache counts all its caches together. For others, counters of the cache's own device are preferred to those
+    of the backing device, and requests as they arrive ("queue") to requests as they are issued.
     """
     wanted = [("flashcache", "")] if cache.kind == "flashcache" else []
     wanted += [
@@ -129,7 +129,7 @@ def sizes_of(cache: Cache, all_sizes: Iterable[SizeHistogram]) -> SizeHistogram 
 
 
 class Framing(NamedTuple):
-    """What a frame carries on a path. `here`: this node is the target, so that it gets what frames make of requests."""
+    """Frame payload on a path. `here`: this node is the target, so it receives requests as split by frames."""
 
     payload: int
     where: str
@@ -138,9 +138,9 @@ class Framing(NamedTuple):
 
 
 def framings(window: Window, at: Cache | SizeHistogram) -> list[Framing]:
-    """Return what frames carry of requests to a cache or a device: of a target by its MTU, of an initiator as measured.
+    """Return the frame payloads for requests to a cache or device: from the MTU of a target, measured on an initiator.
 
-    Paths that are known to lead elsewhere are left out.
+    Paths that are known to lead elsewhere are excluded.
     """
     found: dict[tuple[str, bool], Framing] = {}
     interfaces = rows_of_all_runs(window, Interface)
@@ -160,20 +160,20 @@ def framings(window: Window, at: Cache | SizeHistogram) -> list[Framing]:
 def _served(window: Window, export: AoeExport, at: Cache | SizeHistogram) -> bool:
     if isinstance(at, SizeHistogram):
         return export.kernel == at.device
-    if export.kernel is None:  # a file, or nobody knows which device it is
+    if export.kernel is None:  # a file, or the kernel device is unknown
         return export.device.endswith(f"/{at.cache}") or not export.device.startswith("/dev/")
     return at.device in below(window, export.kernel)
 
 
 def _devices(window: Window, at: Cache | SizeHistogram) -> list[str]:
-    """Return the devices that requests go on to."""
+    """Return the devices that requests are passed on to."""
     if isinstance(at, SizeHistogram):
         return [at.device]
     return [name for top in (at.device, at.slow) if top for name in below(window, top)]
 
 
 class SizeBin(Struct, frozen=True):
-    """Requests of a range of sizes. `cut`: how many pieces of these sizes frames make of a long request, by payload."""
+    """Requests in a size range. `cut`: number of pieces in this range per long request split by frames, by payload."""
 
     low: int
     high: int
@@ -183,9 +183,9 @@ class SizeBin(Struct, frozen=True):
 
 
 def binned(sizes: SizeHistogram, block: int | None, payloads: Sequence[int]) -> list[SizeBin]:
-    """Return the sizes that came, the cache's block and what frames cut, smallest first.
+    """Return the observed sizes, the cache's block and the sizes of frame pieces, smallest first.
 
-    Small sizes and those that are marked stand for themselves; others are put together by powers of two.
+    Small and marked sizes are listed individually; others are grouped by powers of two.
     """
     cuts = {p: pieces(p, LENGTH, block or LENGTH) for p in payloads}
     marked = {size for cut in cuts.values() for size in cut} | ({block} if block else set())
@@ -204,7 +204,7 @@ def binned(sizes: SizeHistogram, block: int | None, payloads: Sequence[int]) -> 
 
 
 def _ranges(sizes: SizeHistogram, block: int | None, cuts: Mapping[int, Mapping[int, int]]) -> list[SizeBin]:
-    """Return ranges as their counter has them; each begins above the one before."""
+    """Return the counter's own ranges; each begins above the previous one."""
     bounds = sorted({bound for row in sizes.rows for bound in row.sizes})
     found, below = [], 0
     for bound in bounds:

@@ -1,4 +1,4 @@
-"""Serving: what is served by AoE on an interface, and what frames do to requests before they reach cache or disk."""
+"""AoE exports on an interface, and how frames split requests before they reach cache or disk."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sdstop.core.history import Window
 
 
 class Served(Struct, frozen=True):
-    """What is served on an interface: what its MTU makes frames carry, and what is seen of them.
+    """Exports on an interface: frame payload by its MTU, and observed request sizes.
 
-    `block` is what whole requests are multiples of. `frame` is what frames seem to carry, where requests contradict
-    the MTU; `past` are the caches that requests go past for it.
+    `block` is the size that whole requests are multiples of. `frame` is the apparent frame payload if requests
+    contradict the MTU; `past` are the caches that requests bypass for this reason.
     """
 
     nic: Interface
@@ -33,22 +33,22 @@ class Served(Struct, frozen=True):
 
     @property
     def small(self) -> float | None:
-        """The share of requests that are no whole blocks, if it is known of now."""
+        """Share of requests that are not whole blocks, if there is recent data."""
         return self.sizes.small if self.sizes is not None and self.sizes.lately else None
 
     @property
     def direct(self) -> bool:
-        """Whether any of it goes past the page cache, which puts pieces together and reads whole blocks."""
+        """Whether any export bypasses the page cache, which merges pieces and reads whole blocks."""
         return any(export.direct for export in self.exports)
 
     @property
     def bypass(self) -> float:
-        """The largest share of requests that goes past a cache for it."""
+        """Largest share of requests that bypasses a cache for this reason."""
         return max((caching.bypass_share(course) or 0.0 for caching, course in self.past), default=0.0)
 
 
 def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: Mapping[str, float]) -> Served:
-    """Return what is seen of what is served on an interface; `limits` are the rule's."""
+    """Return the observations about the exports on an interface; `limits` are the rule's."""
     direct = [export for export in exports if export.direct]
     caches = caches_below(window, direct)
     judged = [(caching, caching.judged(limits["requests"])) for caching in caches]
@@ -58,23 +58,23 @@ def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: M
     sizes = arrived(window, devices, courses)
     carried = payload(nic.mtu or 0)
     frame = None
-    # Requests of before a change of the MTU contradict it, and are over; those that are shifted anyway say nothing.
+    # Ignore requests from before an MTU change and from shifted exports.
     fresh = mtu_changed(recent(window), nic.interface) is not None
     if sizes is not None and not fresh and not any(begins_within(export, block) for export in direct):
         frame = sizes.frame(carried, block, limits["disagree"])
-    # Seen to be small, or too small by what frames can carry: no other reason to go past is this one's matter.
+    # Small requests, measured or inferred from the frame payload, are the only bypass reason to report here.
     cut = (frame or carried) < block if sizes is None else sizes.small > limits["bypass"]
     past = [(c, course) for c, course in courses if cut and (c.bypass_share(course) or 0.0) > limits["bypass"]]
     return Served(nic, exports, block, carried, sizes, frame, past)
 
 
 def begins_within(export: AoeExport, block: int = BLOCK) -> bool:
-    """Whether what an export serves begins within a block of the device, so that no request can be of whole ones."""
+    """Return whether the export begins within a block of the device, so that no request can be of whole blocks."""
     return bool(export.offset) and (export.offset or 0) % block != 0
 
 
 def doubt(served: Served) -> str:
-    """Say what it may be that makes requests smaller than the MTU does; "" if they are not."""
+    """Return a text on why requests may be smaller than the MTU explains; "" if they are not."""
     frame, nic = served.frame, served.nic
     if frame is None:
         return ""
@@ -89,7 +89,7 @@ def doubt(served: Served) -> str:
 
 
 def asks(served: Served) -> Iterator[str]:
-    """Yield what tells frames from requests that are no whole blocks before they are framed."""
+    """Yield commands that distinguish splitting by frames from requests that were partial blocks before."""
     if served.frame is not None:
         yield (
             f"cat /sys/block/etherd*/payload   # on an initiator: {served.frame}? then the path; a multiple of "
@@ -100,9 +100,9 @@ def asks(served: Served) -> Iterator[str]:
 
 
 def wrong(served: Served, better: Proposal | None) -> Iterator[str]:
-    """Yield what is wrong, the setting that mends it, and why, where the MTU makes frames of no whole blocks.
+    """Yield the problem, the corrective setting, and the reason if the MTU does not carry whole blocks.
 
-    What an operator suffers from comes first: an MTU is set, but a cache is what is slow.
+    The impact on operators is first: the setting is the MTU, but the symptom is a slow cache.
     """
     nic, carried = served.nic, served.carried
     if carried % served.block == 0:
@@ -118,7 +118,7 @@ def wrong(served: Served, better: Proposal | None) -> Iterator[str]:
 
 
 def worst_of(served: Served) -> tuple[Caching, CacheSteps] | None:
-    """Return the cache that most requests go past since the MTU is as it is; None if that is not sure of any."""
+    """Return the cache that most requests bypass since the MTU was set; None if uncertain."""
     if served.frame is not None:
         return None
     return max(served.past, key=lambda pair: pair[0].bypass_share(pair[1]) or 0.0, default=None)
@@ -131,7 +131,7 @@ def _went(caching: Caching, course: CacheSteps) -> str:
 
 
 def harms(served: Served) -> Iterator[str]:
-    """Yield what frames do to requests, and what that costs."""
+    """Yield the effects of frames on requests, and their cost."""
     small = served.sizes.small if served.sizes is not None else None
     counted = f"counted: {human.percent(small)} % of what arrives are no whole blocks" if small is not None else ""
     if served.carried % served.block:
@@ -156,7 +156,7 @@ def harms(served: Served) -> Iterator[str]:
 
 
 def cost(served: Served) -> Iterator[str]:
-    """Yield what it costs a second, where rates are known."""
+    """Yield the cost per second where rates are known."""
     cut = served.sizes.pieces(served.block) if served.sizes is not None and served.sizes.lately else None
     if cut is not None and cut[0]:
         count, size = cut

@@ -1,22 +1,22 @@
-"""Is the load of a striped array spread over its members? Pure statistics over per-second member rates.
+"""Load distribution over the members of a striped array: pure statistics over per-second member rates.
 
-The unit is the *stripe column*: the places among which consecutive chunks go round. The legs of a mirror carry the
-same writes and make one column; on RAID0, 5 and 6 each disk is one. Per second, with L the requests outstanding on
-all columns (aqu-sz), B how many columns were busy (sum of util) and N columns:
+The unit is the *stripe column*: consecutive chunks rotate over the columns. The legs of a mirror carry the same writes
+and form one column; on RAID0, 5 and 6 each disk is a column. Per second, with L the outstanding requests on all
+columns (aqu-sz), B the number of busy columns (sum of util) and N columns:
 
-* deficit D = 1 - B/E with E = N*L/(N+L-1), the columns that L requests keep busy when they are spread by chance over
-  equal servers (closed product-form network; M disks and N = M for mirrors, whose legs answer reads on their own).
+* deficit D = 1 - B/E with E = N*L/(N+L-1), the number of columns that L randomly distributed requests keep busy on
+  equal servers (closed product-form network; M disks and N = M for mirrors, whose legs serve reads independently).
   Random load keeps as many or more busy: D <= 0. While the array itself was idle for part of the second (its own util
   A < 1, as between write-back bursts) L and B are taken per busy time.
-* top share T = N * max(L_i) / L: 1 when the queue is even, N when all of it stands at one column.
+* top share T = N * max(L_i) / L: 1 when the queue is even, N when all of it is on one column.
 
-A convoy - sequential streams that queue on one column together and move on together - is a deficit and a top share
-at once, in most seconds, at columns that change. It must be looked for second by second and only then summarised:
-over five seconds or more its counters are as even as those of a healthy array. How much it changes is told by the
-*standing*: the unevenness of the mean of the seconds' shares, against the mean unevenness of the seconds. It is 1
-when the same columns hold the same shares in every second (however many they are), and near 0 when the crowd
-wanders. A queue that stays is that of a hot column (it is asked for more), of a slow disk (it is asked for the same and
-takes longer), or unclear.
+A convoy (sequential streams that queue on one column together and move on together) shows both a deficit and a top
+share, in most seconds, on changing columns. It must be detected second by second and only then summarized: over five
+seconds or more its counters are as even as those of a healthy array. The *standing* measures how much the pattern
+changes: the unevenness of the mean of the seconds' shares, relative to the mean unevenness of the seconds. It is 1
+when the same columns hold the same shares in every second (however many they are), and near 0 when the crowd moves.
+A queue that stays is due to a hot column (it gets more requests), to a slow disk (it gets the same requests and takes
+longer), or unclear.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from sdstop.core.text import added
 
 
 class StripePattern(enum.StrEnum):
-    """What the seconds show."""
+    """Pattern of the load over the judged seconds."""
 
-    CONVOY = "convoy"  # the queue stands at one column, and the column changes
-    HOT = "hot"  # it stays at one column, which is asked for more than the others
-    SLOW = "slow"  # one disk is asked for no more than its peers and answers far slower
+    CONVOY = "convoy"  # the queue is at one column, and the column changes
+    HOT = "hot"  # the queue stays at one column, which gets more requests than the others
+    SLOW = "slow"  # one disk gets no more requests than its peers and is far slower
     UNCLEAR = "unclear"  # concentrated, but none of these
     EVEN = "even"
-    IDLE = "idle"  # too little outstanding to say
-    UNEQUAL = "unequal"  # concentrated, but the columns are of unequal size: nothing can be said
-    TOO_FEW = "too-few"  # columns or seconds
+    IDLE = "idle"  # too few outstanding requests
+    UNEQUAL = "unequal"  # concentrated, but columns of unequal size cannot be compared
+    TOO_FEW = "too-few"  # too few columns or seconds
 
 
 class Verdict(Struct, frozen=True):
-    """What was found, and every number that was compared. Numbers are None where there was nothing to compare.
+    """Verdict with every compared number; None where there was nothing to compare.
 
-    `seconds` were looked at, `active` of them had enough outstanding, `crowded` of those were past the limits.
-    `deficit`, `top_share`, `queue` (requests outstanding), `busy` and `expected` (columns) are medians over the active
-    seconds. `standing` (0..1) says how much the queue's pattern stays the same, `persistence` is the share of the
-    seconds that count in which `top` was the fullest column. `ios_ratio` is its I/O against the median of the others,
-    each by its capacity; `work` is what the fullest column of each crowded second, whichever it was, got done in it,
-    times the mean of all. `wait` is of the slowest disk, if one stands out.
+    `seconds` were checked, `active` of them had enough outstanding requests, `crowded` of those exceeded the limits.
+    `deficit`, `top_share`, `queue` (outstanding requests), `busy` and `expected` (columns) are medians over the active
+    seconds. `standing` (0..1) is the stability of the queue's pattern, `persistence` is the share of the evaluated
+    seconds in which `top` was the fullest column. `ios_ratio` is its I/O relative to the median of the others, each by
+    its capacity; `work` is the request rate of each crowded second's fullest column, whichever it was, relative to the
+    mean of all. `wait` is that of the slowest disk, if there is an outlier.
     """
 
     kind: StripePattern
@@ -83,9 +83,9 @@ def judge(
 ) -> Verdict:
     """Judge the columns of one array over successive seconds (about ten; each an interval of about 1 s).
 
-    `parity` is how many further columns each write engages (RAID5 1, RAID6 2): their queues are no independent ones.
-    The caller leaves out arrays in rebuild or check, dedicated parity disks (RAID4), journals, write-mostly legs and
-    members whose kernel counts no statistics. All seconds must have the same columns and members.
+    `parity` is the number of further columns that each write uses (RAID5 1, RAID6 2); their queues are not independent.
+    The caller excludes arrays in rebuild or check, dedicated parity disks (RAID4), journals, write-mostly legs and
+    members without kernel statistics. All seconds must have the same columns and members.
     """
     limits = limits or StripeLimits()
     columns = len(seconds[0].columns) if seconds else 0
@@ -104,10 +104,10 @@ def judge(
 def crowd(
     seconds: Sequence[Second], *, rotational: bool, parity: int = 0, limits: StripeLimits | None = None
 ) -> StripeColumn | None:
-    """Return the column before which the queue of the last second stood; None if it was spread, or too little.
+    """Return the column that the queue of the last second was on; None if it was spread, or too short.
 
-    One second says less than `judge` does of ten: chance crowds now and then. What adds such seconds up sees a crowd
-    that any mean over them would hide.
+    One second is less reliable than the ten of `judge`, because crowds also occur by chance. Accumulating such seconds
+    reveals a crowd that any mean over them would hide.
     """
     limits = limits or StripeLimits()
     last = seconds[-1]
@@ -189,7 +189,7 @@ def _are_unequal(columns: Sequence[StripeColumn], limits: StripeLimits) -> bool:
 
 
 class _Load(Struct, frozen=True):
-    """One second in numbers; `shares` of the queue and `ios` are by column, `busiest` is the top's busy time."""
+    """Figures of one second; `shares` of the queue and `ios` are by column, `busiest` is the top's busy time."""
 
     queue: float
     busy: float
@@ -206,29 +206,29 @@ _EVEN = 1e-9
 
 
 _COUPLED = 2
-"""Requests that wait together with one update, for each disk of parity (fitted: one deep writer is no crowd)."""
+"""Requests that wait together per update and parity disk (fitted, so that one deep writer is not a crowd)."""
 _DEEP = 8.0
 _LEAST_COUNTED = 0.8
 
 
 def _counted(seconds: Sequence[Second]) -> float:
-    """Return the part of the busy time that the kernel counts.
+    """Return the share of busy time that the kernel counts.
 
-    Linux 5.0 to 6.9 loses some where requests arrive while others are served. A disk before which many waited was
-    busy all the time: what the busiest of these lacks, the kernel lost.
+    Linux 5.0 to 6.9 loses busy time when requests arrive while others are served. A disk with a long queue was busy all
+    the time, so the missing busy time of the busiest such disk was lost by the kernel.
     """
     most = max([busy for second in seconds if (busy := _busiest(second)) is not None], default=1.0)
     return min(1.0, most) if most >= _LEAST_COUNTED else 1.0
 
 
 def _busiest(second: Second) -> float | None:
-    """Return the busy time of the busiest disk before which many waited, None if there is none."""
+    """Return the busy time of the busiest disk with a long queue, None if there is none."""
     members = (member for column in second.columns for member in column.members)
     return second.once("busiest", lambda: max((m.busy for m in members if m.queue >= _DEEP), default=None))
 
 
 def _load(second: Second, counted: float, parity: int, limits: StripeLimits) -> _Load | None:
-    """Return a second in numbers, None if it is too small a sample."""
+    """Return the figures of a second, None if it is too small a sample."""
     key = ("load", counted, parity, limits.queue, limits.ios)
     return second.once(key, lambda: _measured(second, counted, parity, limits))
 
@@ -241,20 +241,21 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
     queue, busy = added(queues), added(times)
     legs = sum(len(column.members) for column in columns) / len(columns)
     reading, writing = _waited(second)
-    # With parity a write reads before it writes, so that as much of what waits for reads is its own.
+    # With parity a write reads first, so an equal part of the read wait belongs to the write.
     updating = min(1.0, 2 * writing / (reading + writing)) if parity and reading + writing else 0.0
-    # A column's queue is the mean of its legs: a write waits on all of them, but a read on one.
+    # A column's queue is the mean of its legs: a write waits on all of them, but a read on only one.
     requests = queue * (legs * reading + writing) / (reading + writing) if reading + writing else queue
-    # With parity even one deep writer fills several columns. Where much waits and nothing is busy, the kernel or the
-    # device does not count busy time.
+    # With parity even one deep writer fills several columns. A long queue with no busy time means that the kernel or
+    # the device does not count busy time.
     if requests < limits.queue * (1 + _COUPLED * parity * updating) or added(ios) < limits.ios or not busy:
         return None
     part = 1.0
     if second.busy is not None:
-        # No column is busy for longer than the array: where the counters say so, they were read a little apart.
+        # A column cannot be busy for longer than the array: otherwise the counters were read at slightly different
+        # times.
         part = min(1.0, max(second.busy, *times))
     disks = legs * len(columns)
-    # Where nearly all that waits are writes, data and parity wait as one; beside reads hardly (the power is fitted).
+    # If nearly all waiting requests are writes, data and parity wait as one; with reads barely (the power is fitted).
     outstanding = legs * queue / part / (1 + parity * updating**3)
     expected = part * len(columns) * outstanding / (disks + outstanding - 1)
     top = queues.index(max(queues))
@@ -272,14 +273,14 @@ def _measured(second: Second, counted: float, parity: int, limits: StripeLimits)
 
 
 def _waited(second: Second) -> tuple[float, float]:
-    """Return the time waited for reads and for writes, in seconds a second, summed over all disks."""
+    """Return the time waited for reads and for writes, in seconds per second, summed over all disks."""
     members = [member for column in second.columns for member in column.members]
     reading = added([member.reads * (member.read_wait or 0.0) for member in members])
     return reading, added([member.writes * (member.write_wait or 0.0) for member in members])
 
 
 def _standing(shares: Sequence[Sequence[float]]) -> float:
-    """Return how much of the seconds' unevenness is left in their mean, 0..1 (1 if they are even)."""
+    """Return the share of the seconds' unevenness that remains in their mean, 0..1 (1 if they are even)."""
     even = 1 / len(shares[0])
     means = [added(parts) / len(shares) for parts in zip(*shares, strict=True)]
     each = added(added(part * part for part in second) - even for second in shares) / len(shares)
@@ -288,7 +289,7 @@ def _standing(shares: Sequence[Sequence[float]]) -> float:
 
 
 def _work(loads: Sequence[_Load], capacities: Sequence[float]) -> float:
-    """Return what the fullest column gets done, times the mean of all, whichever it is in each second."""
+    """Return the request rate of the fullest column of each second, relative to the mean of all columns."""
     ratios = []
     for load in loads:
         rates = [ios / capacity for ios, capacity in zip(load.ios, capacities, strict=True)]
@@ -300,6 +301,6 @@ def _ios_ratio(loads: Sequence[_Load], top: int, capacities: Sequence[float]) ->
     ratios = []
     for load in loads:
         rates = [ios / capacity for ios, capacity in zip(load.ios, capacities, strict=True)]
-        # Columns with nothing to do count as one request a second, so that there is a ratio.
+        # Idle columns count as one request per second to keep the ratio finite.
         ratios.append(rates[top] / max(1.0, median(rates[:top] + rates[top + 1 :])))
     return median(ratios)

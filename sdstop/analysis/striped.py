@@ -1,4 +1,4 @@
-"""Striped arrays of a window, second by second, as sdstop.analysis.stripe judges them."""
+"""Striped arrays of a window as per-second samples, judged by sdstop.analysis.stripe."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from sdstop.core.history import Moment, Window
 from sdstop.readings.disk import DiskActivity
 
 SECONDS = 10.0
-"""Window of a judgement: long enough for the median, short enough that a moving crowd is still the same crowd."""
+"""Seconds to judge: enough for a median, but short enough that a moving crowd is still the same one."""
 STAYS = 30.0
-"""Seconds over which a slow disk must stay slow: a crowd that seeks before one disk may last longer than SECONDS."""
+"""Seconds for which a disk must be slow: a crowd of seeking streams on one disk may last longer than SECONDS."""
 COARSEST = 3.0
-"""Seconds between readings, above which a moving crowd has averaged out."""
+"""Sampling interval in seconds above which a moving crowd averages out."""
 SILENT = 3
-"""Readings in a row without an answer after which a member's queue is not known."""
+"""Consecutive samples without completions after which a member's queue counts as unknown."""
 
 _STRIPED = frozenset({"raid0", "raid10", "raid5", "raid6"})
 PARITY = {"raid5": 1, "raid6": 2}
@@ -51,15 +51,15 @@ _HELP = {
 
 
 def thresholds(*names: str) -> tuple[Threshold, ...]:
-    """Return the named limits of sdstop.analysis.stripe as thresholds that config can set."""
+    """Return the named limits of sdstop.analysis.stripe as configurable thresholds."""
     defaults = StripeLimits()
     return tuple(Threshold(name, getattr(defaults, name), *_HELP[name]) for name in names)
 
 
 class Striped(Struct, frozen=True):
-    """One striped array over the last seconds: the verdict, or the reason why there is none.
+    """One striped array over the last seconds: the verdict, or the reason for its absence.
 
-    `columns` are the member devices of each stripe column in order; `seconds` what was judged, oldest first.
+    `columns` are the member devices of each stripe column in order; `seconds` are the judged ones, oldest first.
     """
 
     array: Array
@@ -83,7 +83,7 @@ def striped_arrays(window: Window, limits: Mapping[str, float]) -> list[Striped]
 
 
 def _recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskActivity]]:
-    """Return the readings of the last seconds, or as many as a judgement takes where they lie further apart."""
+    """Return the samples of the last seconds, or the minimum number to judge if they are further apart."""
     moments = window.moments(DiskActivity)
     start = window.now.monotonic - seconds - 0.5
     young = sum(moment.started >= start for moment in moments)
@@ -93,8 +93,9 @@ def _recent(window: Window, seconds: float, fewest: float) -> list[Moment[DiskAc
 def columns_of(array: Array, members: Sequence[Member]) -> tuple[tuple[str, ...], ...]:
     """Return the devices of each stripe column, in slot order.
 
-    RAID10 with near copies that divide its disks folds the legs of a mirror into one column: they carry the same
-    writes. In every other layout each disk is a column of its own. A missing leg leaves its column the others.
+    RAID10 with near copies whose number divides the number of disks has one column per mirror, because its legs carry
+    the same writes. In every other layout each disk is a column of its own. A missing leg leaves the others in its
+    column.
     """
     present = {
         m.slot: m.device for m in members if m.slot is not None and m.state in {"in_sync", "rebuilding", "unknown"}
@@ -133,7 +134,7 @@ def _judge(window: Window, array: Array, limits: StripeLimits) -> Striped:
     seconds = _seconds(array.array, columns, capacities, moments)
     if len(seconds) < limits.seconds:
         return no(f"needs {limits.seconds:g} readings of every member, has {len(seconds)}")
-    # Unknown media are held to the stricter limits of flash: rather silent than wrong.
+    # Unknown media use the stricter flash thresholds to avoid false alarms.
     parity = PARITY.get(array.level or "", 0)
     verdict = stripe.judge(seconds, rotational=rotational is True, parity=parity, limits=limits)
     if verdict.wait is not None:
@@ -157,7 +158,7 @@ def _by_array(window: Window) -> dict[str, list[Member]]:
 
 
 def _synchronising(window: Window, array: Array, moments: Sequence[Moment[DiskActivity]]) -> str | None:
-    """Return what md did, besides its users' I/O, at any time since the readings begin; None if nothing."""
+    """Return the md operation that ran at any time since the first sample, None if there was none."""
     start = min((moment.started - (moment.seconds or 0.0) for moment in moments), default=window.now.monotonic)
     for shot in reversed(window.snapshots):
         known = shot.get(Array, array.array)
@@ -169,7 +170,7 @@ def _synchronising(window: Window, array: Array, moments: Sequence[Moment[DiskAc
 
 
 def _silent(columns: tuple[tuple[str, ...], ...], moments: Sequence[Moment[DiskActivity]]) -> str | None:
-    """Return a member that has requests and answered none of them in the last readings."""
+    """Return a member with outstanding requests that completed none in the last samples."""
     names = [name for column in columns for name in column]
     for moment in moments[-SILENT:]:
         rows = ((name, moment.rows.get(name)) for name in names)
@@ -193,7 +194,7 @@ def _second(
     capacities: Sequence[float],
     moment: Moment[DiskActivity],
 ) -> Second | None:
-    """Return the array in one reading. It is kept with the reading: ten windows look at it."""
+    """Return the array's figures in one sample, cached with the sample because ten windows use it."""
     known: tuple[tuple[tuple[str, ...], ...], Second | None] | None = moment.memo.get(("second", array))
     if known is None or known[0] != columns:
         known = columns, _read_second(array, columns, capacities, moment.rows)
@@ -202,7 +203,7 @@ def _second(
 
 
 def _forget(window: Window, array: str, kept: int) -> None:
-    """Let go of the array in readings before the last `kept`: no window to come looks at them, and they are large."""
+    """Drop the array's cached figures from samples before the last `kept`: they are large and not used again."""
     for moment in window.moments(DiskActivity)[:-kept]:
         moment.memo.pop(("second", array), None)
 
@@ -220,7 +221,7 @@ def _read_second(
             return None
         made.append(StripeColumn(tuple(leg for leg in legs if leg is not None), capacity))
     own = rows.get(array)
-    # Before 5.12 md counted requests but no time: a util of 0 with requests means "not counted".
+    # Before 5.12 md counted requests but not busy time, so a util of 0 with requests means "not counted".
     counted = own is not None and not (own.busy == 0 and own.completed_per_second)
     return Second(tuple(made), own.busy if own is not None and counted else None)
 
@@ -242,7 +243,7 @@ def _leg(row: DiskActivity | None) -> StripeMember | None:
 
 
 def _capacities(array: Array, columns: tuple[tuple[str, ...], ...], members: Sequence[Member]) -> tuple[float, ...]:
-    """Return each column's share of the array's space: only RAID0 uses members of unequal size in full."""
+    """Return each column's share of the array's space; only RAID0 fully uses members of different sizes."""
     sizes = {m.device: m.size for m in members}
     found = [sizes.get(column[0]) for column in columns]
     if array.level != "raid0" or not all(found):
@@ -258,9 +259,9 @@ def _device(window: Window, name: str) -> BlockDevice | None:
 
 
 def _media(window: Window, columns: tuple[tuple[str, ...], ...]) -> tuple[bool | None, str | None]:
-    """Return whether the members are disks that seek, and the first one that the kernel keeps no statistics of.
+    """Return whether the members are rotational, and the first member without kernel statistics.
 
-    None if the node does not say of any; None if there is none.
+    The first is None if unknown for all members, the second if all have statistics.
     """
     known = {name: device for column in columns for name in column if (device := _device(window, name)) is not None}
     said = [bool(device.rotational) for device in known.values() if device.rotational is not None]

@@ -1,9 +1,9 @@
-r"""Archive: a tar file, perhaps a hostile one, read into memory. Nothing is ever extracted.
+r"""Archive: reads a possibly hostile tar file into memory. Nothing is ever extracted.
 
-The bytes, plain or packed with gzip (RFC 1952), xz or bzip2, are counted while they are unpacked. Headers are those of
-POSIX.1-1988 (ustar), with pax headers (POSIX.1-2001) and GNU long names; the sizes in them are believed only within the
-limits. A capture holds regular files and folders; a foreign tree may hold links, too. The standard library's reader is
-not used: it follows pax headers without bound, and Debian 12's Python 3.11.2 has no extraction filters.
+The data, plain or compressed with gzip (RFC 1952), xz or bzip2, are counted during decompression. Headers are those of
+POSIX.1-1988 (ustar), with pax headers (POSIX.1-2001) and GNU long names; their sizes are accepted only within the
+limits. A capture contains regular files and directories; a foreign tree may also contain links. The standard library's
+reader is not used: it follows pax headers without limit, and Debian 12's Python 3.11.2 has no extraction filters.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from sdstop.capture.contents import (
 from sdstop.core.format import safe
 
 BLOCK = 512
-"""Bytes of a header; a member's content is filled up to a multiple of it."""
+"""Size of a header in bytes; a member's content is padded to a multiple of it."""
 LONGEST = 1 << 16
-"""Largest extended header that is read, in bytes."""
+"""Maximum size of an extended header in bytes."""
 
 _EXTENDED = frozenset({b"x", b"g", b"L", b"K"})  # pax headers, GNU long names and targets of links
 _KINDS: Mapping[bytes, str] = {
@@ -54,9 +54,9 @@ _MOST_STREAMS = 100_000  # concatenated gzip streams: a block-wise compressor ma
 
 
 def read_archive(stream: BinaryIO, limits: ReadLimits = LIMITS, foreign: ForeignTree | None = None) -> Contents:
-    """Read a tar archive, as far as it goes where it is cut off or damaged; the notes say so.
+    """Read a tar archive; a truncated or damaged one is read up to the fault, which is added to the notes.
 
-    `foreign` is given for another tool's tree. Raises CaptureRefused, and OSError if nothing can be read at all.
+    `foreign` is set for another tool's tree. Raises CaptureRefused, and OSError if nothing can be read.
     """
     source = ArchiveBytes(stream, limits)
     contents = Contents(notes=source.notes)
@@ -118,7 +118,7 @@ def _add_link(contents: Contents, name: str, link: TreeLink) -> None:
 
 
 def _members(source: ArchiveBytes, limits: ReadLimits, foreign: ForeignTree | None) -> Iterator[tuple[str, Body]]:
-    """Yield every member's name and content, None for a folder, until the archive's end."""
+    """Yield every member's name and content (None for a directory) until the archive's end."""
     extended: dict[str, str] = {}
     for number in range(limits.members):
         try:
@@ -157,7 +157,7 @@ def _members(source: ArchiveBytes, limits: ReadLimits, foreign: ForeignTree | No
 def _member(
     source: ArchiveBytes, name: str, size: int, kind: bytes, limits: ReadLimits
 ) -> tuple[str, bytes | None] | None:
-    """Read a member of a capture, None for the folder around everything."""
+    """Read a member of a capture; return None for the top-level directory."""
     if kind not in {b"0", b"\0", b"5"}:
         raise CaptureRefused(f"holds {_KINDS.get(kind, 'a member of unknown kind')}: {safe(name)}")
     folder = kind == b"5" or (name.endswith("/") and not size)
@@ -178,7 +178,7 @@ def _member(
 def _foreign_member(
     foreign: ForeignTree, source: ArchiveBytes, name: str, size: int, kind: bytes, target: str, limits: ReadLimits
 ) -> tuple[str, Body] | None:
-    """Read a member of a foreign tree, or pass over it; one that leads out of the tree refuses the whole archive."""
+    """Read or skip a member of a foreign tree. Raises CaptureRefused if its path leads out of the tree."""
     name = name.removeprefix("./").rstrip("/")
     if name in {"", "."}:
         return None
@@ -197,11 +197,11 @@ def _foreign_member(
 
 
 def _parse_header(block: bytes) -> tuple[str, int, bytes, str] | None:
-    """Return a member's name, size, kind and the target of a link; None if the block is not a header."""
+    """Return a member's name, size, kind and link target, None if the block is not a header."""
     stored = _octal(block[148:156])
     if stored is None or stored != sum(block) - sum(block[148:156]) + 8 * 0x20:
         return None
-    large = block[124] == 0x80  # GNU writes sizes from 8 GiB as a binary number
+    large = block[124] == 0x80  # GNU tar writes sizes of 8 GiB and above as a binary number
     size = int.from_bytes(block[125:136], "big") if large else _octal(block[124:136])
     if size is None:
         return None
@@ -228,7 +228,7 @@ def _parse_size(digits: str) -> int:
 
 
 def _extend(extended: dict[str, str], kind: bytes, body: bytes) -> None:
-    """Add the fields of a pax header or a GNU long name to those of the next member. Raises CaptureRefused."""
+    """Store the fields of a pax header or a GNU long name for the next member. Raises CaptureRefused."""
     if kind in {b"L", b"K"}:
         extended["path" if kind == b"L" else "linkpath"] = _text(body.partition(b"\0")[0])
         return
@@ -249,7 +249,7 @@ def _extend(extended: dict[str, str], kind: bytes, body: bytes) -> None:
 
 
 class ArchiveBytes:
-    """The archive's bytes, unpacked and counted."""
+    """Decompressed and counted data of an archive."""
 
     def __init__(self, stream: BinaryIO, limits: ReadLimits) -> None:
         self.notes: list[str] = []
@@ -279,13 +279,13 @@ class ArchiveBytes:
         return data
 
     def body(self, size: int) -> bytes:
-        """Return a member's content, and skip its padding."""
+        """Return a member's content and skip its padding."""
         data = self.take(size)
         self.take(-size % BLOCK)
         return data
 
     def drain(self) -> None:
-        """Read to the end of the stream, so that its checksum is verified; anything but padding is noted."""
+        """Read to the end of the stream, which verifies its checksum; add a note if there is more than padding."""
         rest = bool(self._buffer.strip(b"\0"))
         for chunk in self._chunks:
             self._count(len(chunk))
@@ -362,7 +362,7 @@ class ArchiveBytes:
 
 
 def _sound(unpacker: zlib._Decompress, data: bytes) -> Iterator[bytes]:
-    """Yield the data before the damage: a call that meets it returns nothing."""
+    """Yield the data before the damage byte by byte, because a call that reaches the damage returns nothing."""
     for at in range(len(data)):
         try:
             chunk = unpacker.decompress(data[at : at + 1])

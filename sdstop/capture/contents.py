@@ -1,8 +1,8 @@
-"""Contents: the files of a capture or another tool's tree in memory, and how they are read from a folder.
+"""Contents: the files of a capture or another tool's tree in memory, and their reading from a directory.
 
-Whoever made a folder or an archive may be hostile, so there are limits, and names that nobody honest makes are refused.
-Nothing in a folder leads out of it: every part of a path is opened below the folder opened before it, without following
-links, so that a link planted meanwhile leads nowhere either. sdstop.capture.archive reads archives by the same limits.
+Captures are untrusted, so their size is limited, and names that only an attacker would write are refused. No path leads
+out of a directory: each part of it is opened relative to its open parent without following links, which also protects
+against links that are created during the reading. sdstop.capture.archive applies the same limits to archives.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ _KINDS = {
 }
 
 
-class CaptureRefused(Exception):  # noqa: N818  # the archive is at fault, not we
-    """The path holds no capture, or one that nobody honest makes. The text continues a sentence after its name."""
+class CaptureRefused(Exception):  # noqa: N818  # the archive is at fault, not sdstop
+    """Raised for a path that is not a capture, or for a hostile one. The text continues after the path's name."""
 
 
 class ArchiveEnded(Exception):  # noqa: N818
-    """The archive ends too early, or is damaged here. The text continues after "the archive"."""
+    """Raised where an archive is truncated or damaged. The text continues after "the archive"."""
 
 
 class _FolderLimit(Exception):  # noqa: N818
-    """A limit is reached. The text continues after "the folder"."""
+    """Raised if a directory exceeds a limit. The text continues after "the folder"."""
 
 
 class ReadLimits(Struct, frozen=True):
-    """Limits of what is read: bytes in all and of one member, members, and length and number of a name's parts.
+    """Limits for reading: total bytes, bytes of a member, members, and length and number of a name's parts.
 
-    More than `ratio` bytes unpacked out of each packed byte, once `ratio_from` bytes are unpacked, is a bomb.
+    An archive counts as a bomb above `ratio` decompressed bytes per compressed byte, checked above `ratio_from` bytes.
     """
 
     total: int = 1 << 30
@@ -57,32 +57,32 @@ LIMITS = ReadLimits()
 
 
 class ForeignTree(Struct, frozen=True):
-    """How another tool's tree is read, which has links, devices and large files that no capture has.
+    """Reading options for another tool's tree, which can have links, devices and large files, unlike captures.
 
-    Content is kept of files whose name is `wanted`. Links are kept as text; nothing follows them on this machine.
-    Entries that cannot be kept are counted; one that leads out of the tree refuses all of it.
+    Only files whose name is `wanted` are kept. Links are kept as text and never followed on this machine. Entries that
+    cannot be kept are counted; an entry that leads out of the tree causes the whole tree to be refused.
     """
 
     wanted: Callable[[str], bool]
 
 
 class TreeLink(Struct, frozen=True):
-    """A link in a foreign tree; a hard one is another name of an earlier file."""
+    """Link in a foreign tree; a hard link is another name of an earlier file."""
 
     target: str
     hard: bool
 
 
 class LeftOut:
-    """An entry of a foreign tree that is not kept."""
+    """Marker for an entry of a foreign tree that is not kept."""
 
 
 Body = bytes | TreeLink | LeftOut | None
-"""Content of an archive's member; None for a folder."""
+"""Content of an archive's member; None for a directory."""
 
 
 class Contents(Struct):
-    """Files by name within the archive or folder, and notes of what was wrong.
+    """Files by name within the archive or directory, and notes about faults.
 
     `cut`: whether the end may be missing. `links` are the symbolic links of a foreign tree.
     """
@@ -96,7 +96,7 @@ class Contents(Struct):
 
 
 def folders_of(contents: Contents) -> set[str]:
-    """Return all folders, named or implied by the name of a file."""
+    """Return all directories, listed or implied by the name of a file."""
     found = set(contents.folders)
     for name in (*contents.files, *contents.folders):
         parent = name.rpartition("/")[0]
@@ -107,7 +107,7 @@ def folders_of(contents: Contents) -> set[str]:
 
 
 def fault_of_name(name: str, limits: ReadLimits = LIMITS) -> str:
-    """Return what is wrong with a member's name, "" if it is safe."""
+    """Return the fault of a member's name, "" if it is safe."""
     parts = name.split("/")
     if name.startswith("/"):
         return "is an absolute path"
@@ -125,17 +125,17 @@ def fault_of_name(name: str, limits: ReadLimits = LIMITS) -> str:
 
 
 def folded(name: str) -> str:
-    """Return the form that two names share if some file system takes them for the same."""
+    """Return the normalized form of a name; equal forms may be the same name on some file system."""
     return name.lower() if name.isascii() else unicodedata.normalize("NFC", name).casefold()
 
 
 def read_folder(
     path: str, names: Collection[str], limits: ReadLimits = LIMITS, foreign: ForeignTree | None = None
 ) -> Contents:
-    """Read the named entries of a folder with everything below them. What cannot be read is left out and noted.
+    """Read the named entries of a directory recursively. Unreadable entries are omitted and noted.
 
-    `foreign` is given for another tool's tree. Raises CaptureRefused for anything but files and folders, and OSError
-    if the folder itself cannot be opened.
+    `foreign` is set for another tool's tree. Raises CaptureRefused for anything but files and directories, and OSError
+    if the directory itself cannot be opened.
     """
     contents = Contents()
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -162,7 +162,7 @@ class _FolderWalk:
         self._seen = 0
 
     def read_entries(self, folder: int, prefix: str, names: Collection[str] | None = None) -> None:
-        """Read an open folder's entries in order, all or those named."""
+        """Read all or the named entries of an open directory in order."""
         try:
             found = os.listdir(folder)
         except OSError as error:
@@ -196,7 +196,7 @@ class _FolderWalk:
                 os.close(descriptor)
 
     def _is_done(self, foreign: ForeignTree, folder: int, name: str, member: str) -> bool:
-        """Keep a link of a foreign tree, and return whether there is nothing to open: a link, or left out."""
+        """Store a link of a foreign tree; return whether the entry need not be opened (a link, or left out)."""
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False)
             if stat.S_ISLNK(mode.st_mode):
@@ -214,7 +214,7 @@ class _FolderWalk:
 
     def _open(self, folder: int, name: str, member: str) -> int:
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device may do something
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):  # opening a device can have side effects
             raise CaptureRefused(f"holds {_KINDS.get(stat.S_IFMT(mode), 'no file')}: {safe(member)}")
         descriptor = os.open(name, _OPEN, dir_fd=folder)
         if stat.S_IFMT(os.fstat(descriptor).st_mode) != stat.S_IFMT(mode):

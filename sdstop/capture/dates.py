@@ -1,4 +1,4 @@
-"""Dates as tools print them, where they are certain: with a zone that is the same everywhere, or with an offset.
+"""Parser of dates printed by tools, if they are unambiguous: in UTC, or with an offset.
 
 Sat Nov 21 16:32:30 UTC 2026          date, zpool status -T d; `Sat 21 Nov 2026 04:32:30 PM UTC` elsewhere
 2026-11-21T17:32:30+01:00             date -Is, iostat -t where S_TIME_FORMAT=ISO, dmesg --time-format iso
@@ -26,7 +26,7 @@ _UP = re.compile(rb"(\d{1,12}\.\d{1,6}) ")
 
 
 def unix_time(line: str) -> float | None:
-    """Return the Unix time that a line is, and nothing else; None if it is no date, or of which zone is not known."""
+    """Return the Unix time of a line that is a date, None for other lines and for unknown time zones."""
     shown = line.strip()
     if universal := _UNIVERSAL.fullmatch(line):
         return _parsed(f"{universal[1]} +0000", "%Y-%m-%d %H:%M:%S %z")
@@ -41,25 +41,25 @@ def unix_time(line: str) -> float | None:
 
 
 def seconds_since_epoch(line: str) -> float | None:
-    """Return what `date +%s` printed."""
+    """Return the Unix time in a line printed by `date +%s`, None for other lines."""
     return float(line.strip()) if _UNIX.fullmatch(line.strip()) else None
 
 
 def local_time(line: str) -> str:
-    """Return a date of a zone that is told by letters at most, as `2026-11-21 16:32:30`; "" for any other line."""
+    """Return a date with a zone abbreviation or none as `2026-11-21 16:32:30`, "" for any other line."""
     plain, _ = _zoneless(line.strip())
     moment = _moment(plain)
     return f"{moment:%Y-%m-%d %H:%M:%S}" if moment is not None else ""
 
 
 def since_boot(stat: bytes, uptime: bytes) -> float | None:
-    """Return the Unix time at which /proc/uptime was read: when the kernel says it booted, and how long it has run."""
+    """Return the Unix time at which /proc/uptime was read: boot time (btime in /proc/stat) plus uptime."""
     booted, up = _BOOTED.search(stat), _UP.match(uptime)
     return float(booted[1]) + float(up[1]) if booted is not None and up is not None and int(booted[1]) else None
 
 
 def _zoneless(shown: str) -> tuple[str, str]:
-    """Return a line of at most eight words without its zone, and that."""
+    """Return the first eight words of a line without the time zone, and the zone ("" if there is none)."""
     words = shown.split()[:8]
     zones = [at for at, word in enumerate(words) if re.fullmatch(r"[A-Z]{1,5}", word) and word not in {"AM", "PM"}]
     if len(zones) != 1:
@@ -70,7 +70,7 @@ def _zoneless(shown: str) -> tuple[str, str]:
 def _moment(plain: str) -> datetime | None:
     for form in _FORMATS:
         with contextlib.suppress(ValueError):
-            return datetime.strptime(plain, form)  # noqa: DTZ007  # the caller knows the zone, or that nobody does
+            return datetime.strptime(plain, form)  # noqa: DTZ007  # the caller handles the time zone
     return None
 
 

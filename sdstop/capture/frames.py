@@ -1,24 +1,24 @@
-"""Frames of a capture, out of its files, its manifest and its index, as far as each is there.
+"""Frames of a capture, assembled from its files, its manifest and its index, as far as each exists.
 
-The manifest, `manifest.json`, describes the capture and lists its frames. Everything but the schema may be missing:
+The manifest, `manifest.json`, describes the capture and lists its frames. All fields but the schema are optional:
 
     {"schema": "sdstop.capture/1", "tool": "sdstop 0.1.0", "host": "node7", "complete": true,
      "privileged": true, "facts": {"kernel": "6.1.0"}, "collectors": ["diskstats", "mdraid"],
      "frames": [{"number": 1, "taken": 1790000000.25, "monotonic": 815.5, "ran": {"diskstats": [815.4, 0.002]}}]}
 
 `collectors` are those of the recorder, whether they ran or not. `taken` is Unix time and `monotonic` the node's clock,
-in seconds; `ran` has the start of each collector that ran, and its duration (null: it was still hanging).
+in seconds; `ran` has the start and the duration of each collector that ran (null: it was still hanging).
 
-The index has a line of JSON for each piece of evidence, and for each frame once it was whole:
+The index has a line of JSON for each piece of evidence, and one for each complete frame:
 
     {"frame": 2, "kind": "file", "key": "/proc/mdstat", "member": "frames/0002/proc/mdstat", "sha256": "9f..",
      "outcome": "ok", "taken": 1790000001.2, "monotonic": 816.4, "duration": 0.0002}
     {"frame": 2, "kind": "frame", "taken": 1790000001.3, "monotonic": 816.5, "ran": {"mdraid": [816.4, 0.001]}}
 
-`member` is null without data, and one of an earlier frame if the evidence was read again and had not changed.
-`detail`, `exit` and `stderr` (a member) are optional. A folder has the first kind in `index.jsonl` and the second in
-`frames.jsonl`. An archive, which can only be appended to, has both after each frame in `index/0001.jsonl`, and gets an
-`index.jsonl` in the end.
+`member` is null without data, and refers to an earlier frame if the evidence was read again and had not changed.
+`detail`, `exit` and `stderr` (a member) are optional. A directory has the first kind in `index.jsonl` and the second in
+`frames.jsonl`. An archive, which can only be appended to, has both after each frame in `index/0001.jsonl`, and an
+`index.jsonl` at the end.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ from sdstop.core.host import LARGEST, LARGEST_REPLY
 
 SCHEMA = "sdstop.capture/1"
 NAMES = ("manifest.json", "manifest-final.json")
-"""The later one replaces the earlier: an archive can only be appended to."""
+"""Names of the manifest; the later one replaces the earlier, because an archive can only be appended to."""
 MOST_FRAMES = 100_000
-"""Frames that are opened at most, more than a day at one a second."""
+"""Maximum number of frames that are opened; more than a day at one per second."""
 
 _LATEST = 253_402_300_800.0  # the year 10000
 _MOST_FACTS = 100
@@ -55,14 +55,14 @@ _MOST_LINES = 1_000_000
 
 
 class FrameTime(Struct, frozen=True):
-    """When a frame was taken, and which collectors ran, as far as known."""
+    """Time of a frame and runs of its collectors, as far as known."""
 
     taken: float | None = None
     monotonic: float | None = None
     ran: Mapping[str, RunMark] | None = None
 
     def or_else(self, other: FrameTime) -> FrameTime:
-        """Return this with the time and the runs of the other where this has none."""
+        """Return a copy with missing time and runs taken from another."""
         timed = self if (self.taken, self.monotonic) != (None, None) else other
         return FrameTime(timed.taken, timed.monotonic, other.ran if self.ran is None else self.ran)
 
@@ -81,7 +81,7 @@ class Manifest(Struct, frozen=True):
 def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
     """Read the manifest; a damaged one counts as missing and is noted.
 
-    Raises CaptureRefused for a schema that is not ours.
+    Raises CaptureRefused for an unsupported schema.
     """
     table: dict[str, Any] = {}
     for name in NAMES:
@@ -128,7 +128,7 @@ def _frame_times(frames: Any, notes: list[str]) -> dict[int, FrameTime]:
 
 
 def read_frame_time(entry: Mapping[str, Any]) -> FrameTime:
-    """Read the time of a frame out of an entry of the manifest or the index."""
+    """Return the time of a frame from an entry of the manifest or the index."""
     taken, ran = finite(entry.get("taken")), entry.get("ran")
     marks: dict[str, RunMark] | None = None
     if isinstance(ran, dict):
@@ -160,14 +160,14 @@ class IndexLine(Struct, frozen=True):
 
 
 class CaptureIndex(Struct, frozen=True):
-    """Lines in order, and the times of the frames that were whole."""
+    """Lines of the index in order, and the times of complete frames."""
 
     lines: list[IndexLine] = field(default_factory=list)
     moments: dict[int, FrameTime] = field(default_factory=dict)
 
 
 def read_index(files: Mapping[str, bytes], notes: list[str]) -> CaptureIndex:
-    """Read the index, as far as it is there; lines that are not understood are left out and noted."""
+    """Read the index, as far as it exists; malformed lines are omitted and noted."""
     index = CaptureIndex()
     bad = count = 0
     for data in _parts(files, index):
@@ -237,7 +237,7 @@ Layers = Mapping[int, dict[str, Evidence]]
 
 
 def assemble(contents: Contents, manifest: Manifest, index: CaptureIndex) -> list[Frame]:
-    """Return the frames, at least one; what is wrong is added to the contents' notes."""
+    """Return the frames, at least one; faults are added to the notes of the contents."""
     numbers = _numbers(contents, manifest, index)
     _shorten(contents)
     places = {
@@ -252,13 +252,13 @@ def assemble(contents: Contents, manifest: Manifest, index: CaptureIndex) -> lis
 
 
 def _numbers(contents: Contents, manifest: Manifest, index: CaptureIndex) -> list[int]:
-    """Return the numbers of the frames, in order: of those with files, and those in which nothing changed."""
+    """Return the numbers of the frames in order: those with files, and those without changes."""
     notes = contents.notes
     matches = (_MEMBER.fullmatch(name) for name in contents.folders)
     there = {int(match[1]) for match in matches if match and match[1]}
     moments = manifest.moments.keys() | index.moments.keys()
     known = there | moments
-    if contents.cut:  # the manifest may promise more than has come
+    if contents.cut:  # the manifest may list frames that are missing
         reached = max(there | index.moments.keys(), default=0)
         known = {number for number in known if number <= reached}
     own = (int(m[1]) for line in index.lines if line.member and (m := _MEMBER.match(line.member)) and m[1])
@@ -317,7 +317,7 @@ def _evidence(
         key = line.evidence.key
         own = place is not None and place[0] == number
         if not own and line.member and key in layers[number]:
-            continue  # somebody put it into this frame by hand
+            continue  # the file was added to this frame by hand
         data, stderr = _data(line, place, contents.files, layers), _stderr(line, contents.files)
         if data is None or stderr is None:
             lost[number].add(key)
@@ -343,7 +343,7 @@ def _merged(
     for number, layer in layers.items():
         found = layer | indexed.get(number, {})
         for key in sorted(known.intersection(lost.get(number, ())) - found.keys()):
-            # what was known before has changed, and how is not known: it must not go on as if it had not
+            # The new content is lost; the previous content must not be taken for the current one.
             found[key] = Evidence(key, Outcome.FAILED, detail="lost from the capture")
         known.update(found)
         frames[number] = tuple(found.values())
@@ -366,7 +366,7 @@ def _stderr(line: IndexLine, files: Mapping[str, bytes]) -> bytes | None:
 
 
 class _Checksums:
-    """Comparison of data with the checksums of the index, once per piece: a hostile index may name one often."""
+    """Comparison of data with the checksums of the index, once per piece, as a hostile index may repeat one."""
 
     def __init__(self) -> None:
         self.changed = 0
@@ -385,9 +385,9 @@ class _Checksums:
 def _clocked(
     moments: Iterable[tuple[int, FrameTime]], evidence: Mapping[int, tuple[Evidence, ...]], notes: list[str]
 ) -> list[Frame]:
-    """Return frames whose clock goes forward: 1 s per number where no time is known, undated if no frame has a date.
+    """Return frames with increasing times: 1 s per number where no time is known, undated if no frame has a date.
 
-    A frame whose own clock does not go forward is treated so, too, and loses its marks of runs.
+    A frame whose clock does not advance counts as a frame without a time, and loses its run marks.
     """
     frames: list[Frame] = []
     backward = 0
@@ -410,7 +410,7 @@ def _clocked(
             taken = last.taken + (monotonic - last.monotonic if frames else step)
         frames.append(Frame(this, taken, monotonic, evidence[this], ran))
     first = next((frame for frame in frames if dated(frame.taken)), None)
-    if first is not None and not dated(frames[0].taken):  # of those before it the date follows from its own
+    if first is not None and not dated(frames[0].taken):  # earlier frames are dated relative to this one
         frames = [
             frame if dated(frame.taken) else replace(frame, taken=first.taken - (first.monotonic - frame.monotonic))
             for frame in frames

@@ -1,14 +1,14 @@
-"""Layout: which file of a frame holds which evidence, for reading and for writing.
+"""Layout: mapping between the evidence and the files of a frame, for reading and writing.
 
-Names of files below the folder of a frame (`frames/0001`, or `static`):
+Names of files below the directory of a frame (`frames/0001`, or `static`):
 
     proc/diskstats                          a file at its own absolute path
     links.json                              {path: target} of symbolic links
-    lists.json                              {folder: [names]} of folders that were listed
+    lists.json                              {directory: [names]} of listed directories
     commands/SLUG/stdout, stderr, exit      output and exit status of a command
     answers/SLUG.json                       answer of psutil or udev
-    outcomes.json                           {key: {"outcome", "detail"}} of what could not be read
-    keyed/HEX                               a file whose path cannot be a name here; the index has its key
+    outcomes.json                           {key: {"outcome", "detail"}} of failed reads
+    keyed/HEX                               a file whose path cannot be used as a name; the index has its key
     http/METHOD_SLUG, .status, .headers     a gateway's reply to METHOD PATH: body, status, type;
                                             METHOD_SLUG~HEX if the request had a body
 """
@@ -28,7 +28,7 @@ from sdstop.core.evidence import Evidence, Outcome, http_slug, slug
 from sdstop.core.format import safe
 
 LONGEST_JSON = 16 << 20
-"""Bytes of a JSON document at most; a hostile one takes about twenty times as much memory."""
+"""Maximum size of a JSON document in bytes; a hostile one takes about twenty times as much memory."""
 
 _FOLDERS = frozenset({"answers", "commands", "http", "keyed"})
 DOCUMENTS = frozenset({"links.json", "lists.json", "outcomes.json"})
@@ -37,7 +37,7 @@ _LONGEST_NAME = 3000
 
 
 def parse_json(data: bytes) -> Any:
-    """Return a JSON document of unknown origin. Raises ValueError if it is not one, too large or too deep."""
+    """Parse an untrusted JSON document. Raises ValueError if it is malformed, too large or nested too deeply."""
     if len(data) > LONGEST_JSON:
         raise ValueError(f"more than {LONGEST_JSON >> 20} MiB")
     try:
@@ -51,14 +51,14 @@ def _refuse_constant(word: str) -> NoReturn:
 
 
 def usable_key(key: object) -> bool:
-    """Return whether a value of a capture's JSON can be a key of evidence."""
+    """Return whether a value in a capture's JSON is usable as a key of evidence."""
     if not isinstance(key, str) or not 0 < len(key) <= _LONGEST_KEY:
         return False
     return key.isascii() or _bytes(key) is not None
 
 
 def as_outcome(word: object) -> Outcome | None:
-    """Return the outcome of that name, None if there is none."""
+    """Return the outcome with this name, None if there is none."""
     return Outcome(word) if isinstance(word, str) and word in set(Outcome) else None
 
 
@@ -70,7 +70,7 @@ def _bytes(text: str) -> bytes | None:
 
 
 def layout_key(name: str) -> str | None:
-    """Return the key of a frame's file by its name alone, None if the name does not determine it."""
+    """Return the key for the name of a frame's file, None if the name does not determine it."""
     first, _, rest = name.partition("/")
     if first == "commands":
         return f"slug:{rest.partition('/')[0]}"
@@ -86,10 +86,9 @@ def _http_name(name: str) -> str:
 
 
 def read_layer(files: Mapping[str, bytes], faults: list[str]) -> dict[str, Evidence]:
-    """Return the evidence of one frame by key, from its files by their names below it.
+    """Return the evidence of one frame by key, from its files by name within the frame.
 
-    A command whose arguments are not known has the key `slug:SLUG`. What is not understood is left out and added
-    to `faults`.
+    A command with unknown arguments has the key `slug:SLUG`. Malformed entries are omitted and added to `faults`.
     """
     found: dict[str, Evidence] = {}
     for name in sorted(files):
@@ -176,13 +175,13 @@ def _judge(found: dict[str, Evidence], key: str, said: Any, faults: list[str]) -
     known = found.get(key, Evidence(key))
     if key.startswith("http:"):
         known = replace(found.pop(f"http-slug:{http_slug(key)}", known), key=key)
-    if key.startswith("cmd:"):  # what it printed before it failed stands under its slug
+    if key.startswith("cmd:"):  # its output before the failure is stored under its slug
         known = replace(found.pop(f"slug:{slug(key[4:])}", known), key=key)
     found[key] = replace(known, outcome=outcome, detail=detail)
 
 
 class MemberNames(Struct, frozen=True):
-    """Names, within a frame, of the files that hold a piece of evidence; None for a part that it does not have."""
+    """Names of the files of a piece of evidence within a frame; None for a missing part."""
 
     data: str | None
     stderr: str | None = None
@@ -214,7 +213,7 @@ class SlugTable(Struct):
 
 
 def lay_out(evidence: Iterable[Evidence], slugs: SlugTable) -> tuple[dict[str, bytes], dict[str, MemberNames]]:
-    """Return the files of one frame by their names below it, and the names of each key's files. Keys are unique.
+    """Return the files of one frame by name, and the names of each key's files. Keys are unique.
 
     Only commands have a stderr.
     """
@@ -254,7 +253,7 @@ def lay_out(evidence: Iterable[Evidence], slugs: SlugTable) -> tuple[dict[str, b
 
 
 def _standing(keys: Iterable[str]) -> set[str]:
-    """Return the keys of the files that can be stored at their own path."""
+    """Return the keys of files that can be stored at their own path."""
     standing: dict[str, str] = {}
     for key in keys:
         if key.startswith("/") and _can_stand(key[1:]):
@@ -265,7 +264,7 @@ def _standing(keys: Iterable[str]) -> set[str]:
         while parent and parent not in folders:
             folders.add(parent)
             parent = parent.rpartition("/")[0]
-    return set(standing.values()) - folders  # a path cannot be file and folder at once
+    return set(standing.values()) - folders  # a path cannot be both file and directory
 
 
 def _can_stand(name: str) -> bool:

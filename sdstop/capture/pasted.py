@@ -1,11 +1,11 @@
-"""Pasted text: what somebody copied from a terminal into a ticket, recognised by its prompts and by what it looks like.
+"""Pasted text: terminal output copied into a ticket, recognized by its prompts or by its form.
 
-    [root@san1 ~]# dmsetup status cachedev            a prompt names the command: all up to the next one is its output
-    0 2930294784 flashcache stats:                    without one, the text itself tells what printed it
+    [root@san1 ~]# dmsetup status cachedev            a prompt has the command; its output ends at the next prompt
+    0 2930294784 flashcache stats:                    without a prompt, the form of the text identifies the command
     Personalities : [raid10]
       pool: tank
 
-Whatever is recognised is evidence as if it had been recorded, one frame of it; of what stands there twice, the last.
+Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin
 from sdstop.core.format import safe
 
 LONGEST = 16 << 20
-"""Bytes of text that are read."""
+"""Maximum size of the text in bytes."""
 
 PROGRAMS = frozenset({
     "ceph", "dmidecode", "dmsetup", "drbdsetup", "iostat", "ip", "lsblk", "lscpu", "lsscsi", "lvs", "scli", "sg_map",
     "smp_discover", "smp_rep_general", "smp_rep_phy_err_log", "zpool", "zfs",
 })  # fmt: skip
-"""Commands whose output somebody here reads."""
+"""Commands whose output sdstop can parse."""
 
 _PROMPT = re.compile(
     r"\s{0,8}(?:\[[^\]\n]{1,100}\]\s?|[\w.-]{1,64}@[\w.-]{1,64}[:\s]?[^\s#$%>]{0,200}\s?|[\w./~:-]{0,80}\s?)?"
@@ -37,13 +37,13 @@ _PROMPT = re.compile(
 _ALONE = re.compile(
     rf"\s{{0,8}}`?(?P<line>(?:sudo )?(?:{'|'.join(sorted(PROGRAMS))})(?: [\w./:@%+=,-]{{1,100}}){{0,12}})`?:?"
 )
-"""A command line in back quotes, or by itself."""
+"""Command line in back quotes, or alone on a line."""
 _SUDO = re.compile(r"(?:sudo|doas)\s+(?:-\S+\s+)*")
 _FOLDER = re.compile(r"/?(?:usr/(?:local/)?)?s?bin/")
 
 
 class _Signature(Struct, frozen=True):
-    """What the first line of an output looks like, the key of what prints it, and what its last line looks like."""
+    """Signature of an output: pattern of its first line, key of its source, and pattern of its last line."""
 
     first: re.Pattern[str]
     key: str
@@ -66,7 +66,7 @@ _FILES = re.compile(r"(?:cat|less|more|head|tail)\s+(?P<path>/(?:proc|sys|etc)/\
 
 
 class _Section(Struct):
-    """Lines that one command printed, or one file held."""
+    """Lines of the output of one command, or of one file."""
 
     key: str
     named: bool
@@ -75,7 +75,7 @@ class _Section(Struct):
 
 
 def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
-    """Return what text is recognised as. Raises CaptureRefused if nothing of it is."""
+    """Return the origin and the frame of a pasted text. Raises CaptureRefused if none of it is recognized."""
     if len(data) > LONGEST:
         raise CaptureRefused(f"is longer than {LONGEST >> 20} MiB")
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
@@ -107,7 +107,7 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
 
 
 _JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True}
-"""Programs that are asked for one thing after another, so that their outputs belong together."""
+"""Programs that are run once per object, so that their outputs are joined."""
 
 
 _DATE = re.compile(r"(?:/usr)?(?:/bin/)?date(?P<options>(?: \S{1,40}){0,3})")
@@ -116,9 +116,9 @@ _SCANNED = re.compile(r"\s*scan: .{1,200}? (?:on|since) ([A-Z][a-z]{2} [A-Z][a-z
 
 
 def _taken(text: str) -> tuple[float | None, str]:
-    """Return when it was copied (Unix seconds) if a clock printed that and its zone, and what else is said of it.
+    """Return the time of the text (Unix seconds) if it has a date with a known zone, and a note about the time.
 
-    Of several dates the last. A scan of a pool, or a line of dmesg, is older than the text: that is a bound, no time.
+    The last of several dates counts. A pool scan or a line of dmesg is older than the text and only gives a bound.
     """
     found: float | None = None
     local = after = ""
@@ -163,12 +163,12 @@ def _sections(text: str) -> Iterator[_Section]:
 
 
 def _goes_on(section: _Section, signature: _Signature) -> bool:
-    """Whether what looks like a beginning is one more part of the same output."""
+    """Return whether a line with a signature continues the current section."""
     return section.key == signature.key or (section.named and bool(section.key))
 
 
 def _command(line: str) -> str | None:
-    """Return the key of a command after a prompt, or alone; "" for one that nobody here reads, None for other text."""
+    """Return the key of a command line; "" for a command that sdstop does not read, None for other text."""
     found = _PROMPT.fullmatch(line.rstrip()) or _ALONE.fullmatch(line.rstrip())
     if found is None:
         return None
@@ -188,4 +188,4 @@ def _command(line: str) -> str | None:
 
 
 _PLAIN = re.compile(r"\s*#\s")
-"""A comment, or the head of dmidecode, where there is no name before the sign."""
+"""Comment, or first line of dmidecode: no host name before the `#`."""

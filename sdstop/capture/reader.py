@@ -1,10 +1,10 @@
 """Reader: opens a capture, a sosreport or pasted text as an origin and its frames.
 
-    contents   the files of the folder or archive, within limits          contents.py, archive.py
-    manifest, index   what the capture says of its frames                 frames.py
-    frames     evidence by frame, put together from all three             frames.py, layout.py
+    contents   files of the directory or archive, within limits           contents.py, archive.py
+    manifest, index   description of the frames                           frames.py
+    frames     evidence by frame, assembled from all three                frames.py, layout.py
 
-Nothing of a capture is trusted. Raw evidence is kept as it is; it is parsed when it is replayed.
+Captures are untrusted. Raw evidence is kept unchanged, and parsed on replay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from sdstop.core.evidence import Frame, Origin
 from sdstop.core.format import safe
 
 PACKED = "capture.tar.gz"
-"""A folder may hold its capture in this one file, beside a README.md for instance, as fixtures do."""
+"""Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
 _NO_CAPTURE = "is no capture: it holds neither frames/ nor static/"
@@ -33,19 +33,20 @@ _MOST_NOTES = 5
 
 
 class Unopenable(Exception):  # noqa: N818
-    """A path cannot be opened as a capture. One line that says why."""
+    """Raised if a path cannot be opened as a capture; one line with the reason."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
-        """Keep which path, and the reason, which goes on from its name."""
+        """Store the path and the reason, which continues after the path."""
         super().__init__(f"{safe(os.fspath(path))} {reason}")
         self.path = path
         self.reason = reason
 
 
 def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frames, at least one, of a capture or a sosreport (folder or archive) or pasted text.
+    """Open a capture, a sosreport (directory or archive) or pasted text; return the origin and at least one frame.
 
-    A damaged capture opens as far as it goes: its origin is not complete, and the note says why. Raises Unopenable.
+    A damaged capture is opened as far as possible: its origin is not complete, and the note has the reason. Raises
+    Unopenable.
     """
     try:
         contents = _capture_contents(path)
@@ -107,7 +108,7 @@ def _open_text(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | Non
 
 
 def _open_sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
-    """Read a sosreport. Raises CaptureRefused if the path holds none."""
+    """Read a sosreport. Raises CaptureRefused if the path is not one."""
     target = Path(path)
     if target.is_dir():
         contents = read_folder(
@@ -122,7 +123,7 @@ def _open_sosreport(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
 
 
 def _without_foreign_top(contents: Contents) -> Contents:
-    """Remove the folder around everything from all names; targets of links stay as they were on the node."""
+    """Remove the top-level directory from all names; targets of links are unchanged."""
     tops = {name.partition("/")[0] for name in (*contents.files, *contents.links)}
     if len(tops) == 1:
         top = f"{tops.pop()}/"
@@ -137,7 +138,7 @@ def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
     path = Path(path)
     try:
         mode = path.stat().st_mode
-    except ValueError as error:  # a NUL, or what no file system can encode
+    except ValueError as error:  # a NUL, or a name that cannot be encoded
         raise CaptureRefused("is no path") from error
     if not stat.S_ISDIR(mode):
         return None if _named_by_sos(path) else _read_archive(path, _OPEN)
@@ -155,7 +156,7 @@ def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
 
 
 def _named_by_sos(path: Path) -> bool:
-    """Return whether an archive's first member has the name that sos gives it."""
+    """Return whether the name of an archive's first member is one assigned by sos."""
     if not stat.S_ISREG(path.stat().st_mode):
         return False
     with os.fdopen(os.open(path, _OPEN), "rb", buffering=0) as stream:
@@ -170,7 +171,7 @@ def _read_archive(path: Path, flags: int) -> Contents:
 
 
 def _without_top(contents: Contents) -> Contents:
-    """Remove the one folder that an archive may have around everything."""
+    """Remove the single top-level directory that an archive may have."""
     folders = folders_of(contents)
     tops = {name.partition("/")[0] for name in (*contents.files, *folders)}
     if tops.isdisjoint({"frames", "static"}) and len(tops) == 1:

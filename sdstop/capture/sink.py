@@ -1,6 +1,6 @@
-"""Sink: the folder or archive that a capture is written to. Whatever happens, whole frames stay.
+"""Sink: the directory or archive that a capture is written to. Complete frames survive any failure.
 
-Nothing that exists is overwritten, and nobody else may read what is written. The methods raise OSError.
+Existing files are never overwritten, and only the owner may read the output. The methods raise OSError.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from sdstop.core.output_file import rename_new
 
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_INDEX = LIMITS.member // 2
-_SYNC_SECONDS = 0.5  # a dump of many frames made at once is not slowed by a sync for each
+_SYNC_SECONDS = 0.5  # avoids a sync per frame when many are written at once
 _LATEST_TAR_TIME = 8**11 - 1
 _BLOCK = 512
 _LONGEST_USTAR_NAME = 100
 _FILE_TAIL, _FOLDER_TAIL = (kind.ljust(101, b"\0") + b"ustar\x0000".ljust(255, b"\0") for kind in (b"0", b"5"))
 _FILE_WEIGHT, _FOLDER_WEIGHT = sum(_FILE_TAIL), sum(_FOLDER_TAIL)  # their share of a header's checksum
-# Checksums are most of a compressed index, and the whole one repeats them. In a string of JSON it cannot match.
+# Checksums are most of a compressed index, and the final index repeats them. The pattern cannot match in a JSON string.
 _SHA256 = re.compile(rb'"sha256":"[0-9a-f]{64}",')
 
 
 class Sink(ABC):
-    """Target of a capture. `frame` writes all members of a frame, so that all of them count or none."""
+    """Target of a capture. `frame` writes the members of a frame so that either all of them count or none."""
 
     where: Path
-    """The path that can be opened while it is not finished."""
+    """Path that can be opened before the capture is finished."""
 
     taken: float = 0.0
-    """Unix time that members bear from now on."""
+    """Modification time (Unix) of members written next."""
 
     @abstractmethod
     def put(self, name: str, data: bytes) -> None:
@@ -45,19 +45,19 @@ class Sink(ABC):
 
     @abstractmethod
     def frame(self, number: int, members: Mapping[str, bytes], index: bytes, whole: bytes) -> None:
-        """Write a frame's members, then its lines of the index, and last the line that it is whole."""
+        """Write a frame's members, then its index lines, and finally the line that marks it as complete."""
 
     @abstractmethod
     def finish(self, manifest: bytes) -> None:
-        """Write the last manifest; from now on the capture counts as complete."""
+        """Write the final manifest, which marks the capture as complete."""
 
     @abstractmethod
     def close(self, *, kept: bool) -> None:
-        """Close what is open; what is not to be kept and was not finished is removed. Twice is once."""
+        """Close all files; remove an unfinished capture unless `kept`. Repeated calls have no effect."""
 
 
 class _GrowingFile:
-    """A file that only whole pieces are appended to."""
+    """File to which data are appended completely or not at all."""
 
     def __init__(self, descriptor: int) -> None:
         self.size = 0
@@ -66,7 +66,7 @@ class _GrowingFile:
         self._open = True
 
     def append(self, data: bytes) -> None:
-        """Write all of it; if that fails, none of it stays."""
+        """Append all data; if that fails, remove what was written."""
         try:
             _write_all(self._descriptor, data)
         except OSError:
@@ -79,12 +79,12 @@ class _GrowingFile:
             self.sync()
 
     def sync(self) -> None:
-        """Bring what was written onto the disk."""
+        """Flush the written data to disk."""
         os.fsync(self._descriptor)
         self._synced = time.monotonic()
 
     def close(self) -> bool:
-        """Close it, and return whether it was open."""
+        """Close the file, and return whether it was open."""
         was_open, self._open = self._open, False
         if was_open:
             os.close(self._descriptor)
@@ -98,7 +98,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 
 def _rename_new(source: Path, target: Path) -> None:
-    """Give a file of the same folder a name that nothing has yet. Raises FileExistsError."""
+    """Rename a file within its directory. Raises FileExistsError if the target exists."""
     folder = os.open(target.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         rename_new(source.name, target.name, folder)
@@ -108,7 +108,7 @@ def _rename_new(source: Path, target: Path) -> None:
 
 
 class FolderSink(Sink):
-    """A folder. Everything is created below the descriptor of the new folder, even if its path changes."""
+    """Directory. All files are created relative to the new directory's descriptor, even if its path changes."""
 
     def __init__(self, path: Path) -> None:
         self.where = path
@@ -119,7 +119,7 @@ class FolderSink(Sink):
         self._frames = _GrowingFile(self._create("frames.jsonl"))
 
     def put(self, name: str, data: bytes) -> None:
-        """Make a file."""
+        """Create a file."""
         self._make(name.rpartition("/")[0])
         descriptor = self._create(name)
         try:
@@ -129,7 +129,7 @@ class FolderSink(Sink):
             os.close(descriptor)
 
     def frame(self, number: int, members: Mapping[str, bytes], index: bytes, whole: bytes) -> None:
-        """Make a frame's files, and append its lines."""
+        """Create a frame's files, and append its lines."""
         self._make(f"frames/{number:04d}")
         for name, data in members.items():
             self.put(name, data)
@@ -148,7 +148,7 @@ class FolderSink(Sink):
         os.fsync(self._folder)
 
     def close(self, *, kept: bool) -> None:
-        """Close the index and the folder."""
+        """Close the index and the directory."""
         if not (self._index.close() and self._frames.close()):
             return
         if not kept:
@@ -169,10 +169,10 @@ class FolderSink(Sink):
 
 
 class ArchiveSink(Sink):
-    """A tar archive of two gzip streams, which can be unpacked up to the last frame: deflate is flushed after each.
+    """Tar archive of two gzip streams; deflate is flushed after each frame, so that all written frames can be unpacked.
 
-    The first stream holds the first frame, with every file: megabytes, packed fast. The frames after it, for a minute
-    or for days, are small and packed well.
+    The first stream contains the first frame with every file: megabytes, compressed fast. Later frames, for a minute
+    or for days, are small and compressed well.
     """
 
     def __init__(self, path: Path, top: str) -> None:
@@ -192,9 +192,9 @@ class ArchiveSink(Sink):
         self._file.append(self._member(name, data) + self._deflate.flush(zlib.Z_SYNC_FLUSH))
 
     def frame(self, number: int, members: Mapping[str, bytes], index: bytes, whole: bytes) -> None:
-        """Append a frame's members and its part of the index, at once."""
+        """Append a frame's members and its part of the index with one write."""
         pieces = [self._member(name, data) for name, data in members.items()]
-        if not members:  # a frame in which nothing changed is one
+        if not members:  # also store a frame without changes
             pieces.append(self._member(f"frames/{number:04d}", None))
         pieces.append(self._member(f"index/{number:04d}.jsonl", _SHA256.sub(b"", index) + whole))
         if self._first:
@@ -208,7 +208,7 @@ class ArchiveSink(Sink):
             self._index.append(index)
 
     def finish(self, manifest: bytes) -> None:
-        """Append the whole index and the last manifest, and give the archive its name."""
+        """Append the complete index and the final manifest, and rename the archive to its final name."""
         pieces = [
             self._member("index.jsonl", b"".join(self._index)),
             self._member("manifest-final.json", manifest),
@@ -225,28 +225,29 @@ class ArchiveSink(Sink):
             self.where.unlink(missing_ok=True)
 
     def _member(self, name: str, data: bytes | None) -> bytes:
-        """Return what to write of a file, or of a folder if there are no data."""
+        """Return the compressed member for a file, or for a directory if `data` is None."""
         header = tar_header(f"{self._top}/{name}", None if data is None else len(data), int(self.taken))
         data = data or b""
         return self._deflate.compress(b"".join((header, data, bytes(-len(data) % _BLOCK))))
 
 
 def _gzip(level: int) -> zlib._Compress:
-    """Return a compressor of a gzip stream without name and time."""
+    """Return a compressor for a gzip stream without name and time."""
     return zlib.compressobj(level, zlib.DEFLATED, 31)
 
 
 def tar_header(path: str, size: int | None, taken: int) -> bytes:
-    """Return the header of a file of so many bytes, or of a folder (None), of a Unix time; its owner alone reads it.
+    """Return the tar header of a file of `size` bytes, or of a directory (None), readable only by its owner.
 
-    Most paths and all sizes fit into a ustar header (POSIX.1-1988), which is filled in here: a first frame has
-    thousands of members, and tarfile takes five times as long for each. It makes those of other paths.
+    Most paths and all sizes fit into a ustar header (POSIX.1-1988), which is built here: a first frame has thousands of
+    members, and tarfile takes five times as long for each. tarfile builds the headers of other paths. `taken` is the
+    Unix time of the member.
     """
     mtime = max(0, min(taken, _LATEST_TAR_TIME))
     folder = size is None
     name = f"{path}/" if folder and not path.endswith("/") else path
     if len(name) > _LONGEST_USTAR_NAME or not name.isascii() or "\0" in name:
-        import tarfile  # noqa: PLC0415  # takes longer to import than most captures have use for
+        import tarfile  # noqa: PLC0415  # slow to import, and rarely needed
 
         info = tarfile.TarInfo(path)
         info.mtime, info.mode, info.size = mtime, 0o700 if folder else 0o600, size or 0
@@ -255,5 +256,5 @@ def tar_header(path: str, size: int | None, taken: int) -> bytes:
     mode, tail, weight = ("0000700", _FOLDER_TAIL, _FOLDER_WEIGHT) if folder else ("0000600", _FILE_TAIL, _FILE_WEIGHT)
     fields = "\0".join((mode, "0000000", "0000000", f"{size or 0:011o}", f"{mtime:011o}", ""))
     head = name.encode("ascii").ljust(_LONGEST_USTAR_NAME, b"\0") + fields.encode("ascii")
-    summed = sum(head) + weight + 8 * 0x20  # as if its own eight bytes were spaces
+    summed = sum(head) + weight + 8 * 0x20  # the checksum field counts as eight spaces
     return head + f"{summed:06o}\0 ".encode("ascii") + tail

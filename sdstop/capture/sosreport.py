@@ -1,15 +1,15 @@
 """sosreport: the output of sos 3 and 4, opened as one frame of a node.
 
     proc/, sys/, etc/, run/           files at their own paths, links as links
-    sos_commands/PLUGIN/COMMAND       what a command printed; its name is the command line, mangled
+    sos_commands/PLUGIN/COMMAND       output of a command; the name is the mangled command line
     sos_reports/manifest.json         sos 4: each command as it was run, with status and time
     version.txt                       `sosreport: 4.5.6`, `sos report: ...`
     date, hostname, uptime            links to the commands' outputs
 
-sos makes a file's name of a command line: it removes the folder of the program, writes `_` for each run of characters
-other than letters, digits, `_`, `-`, `.` and `/`, then `.` for `/` (sos/report/plugins, _mangle_command).
+sos derives a file's name from a command line: it removes the directory of the program, replaces each run of characters
+other than letters, digits, `_`, `-`, `.` and `/` by `_`, then `/` by `.` (sos/report/plugins, _mangle_command).
 
-sos copies little of /sys/block and nothing of udev's database, but runs programs that print the same:
+sos copies little of /sys/block and nothing of udev's database, but runs programs that print the same data:
 
     uname -a             Linux san1 6.1.0-38-amd64 #1 SMP ...           /proc/sys/kernel/osrelease
     blockdev --report    rw   256   512  4096   0   134217728   /dev/vda    /sys/block/vda/size, ro
@@ -33,9 +33,9 @@ from sdstop.core.evidence import UNDATED, Evidence, Frame, Origin, Outcome
 from sdstop.core.host import LARGEST
 
 ROOT = ("proc", "sys", "etc", "run", "var", "sos_commands", "sos_reports", "version.txt", "date", "hostname")
-"""What of an unpacked sosreport is read."""
+"""Entries of an unpacked sosreport that are read."""
 LIMITS = ReadLimits(total=2 << 30, ratio=400, ratio_from=64 << 20)
-"""Logs are large, and trees of small files pack well."""
+"""Reading limits: logs are large, and trees of small files compress well."""
 
 _KEPT = re.compile(
     r"(?:proc|sys|run/udev/data|sos_commands)/|etc/(?:hostname|fstab|mdadm|zfs|drbd|ceph/ceph\.conf|multipath)"
@@ -57,7 +57,7 @@ _NOTE = "a sosreport is one moment: what takes two readings, as every rate, is n
 
 
 def foreign_tree(*, topped: bool) -> ForeignTree:
-    """Return which files of a sosreport are kept; `topped`: there is one folder around everything."""
+    """Return the selection of a sosreport's files to keep; `topped`: there is a single top-level directory."""
 
     def wanted(name: str) -> bool:
         inner = name.partition("/")[2] if topped else name
@@ -67,7 +67,7 @@ def foreign_tree(*, topped: bool) -> ForeignTree:
 
 
 def is_sosreport(contents: Contents) -> bool:
-    """Return whether a tree, without the one folder around it, is a sosreport with outputs of commands."""
+    """Return whether a tree, without its top-level directory, is a sosreport with command output."""
     commands = any(name.startswith("sos_commands/") for name in (*contents.files, *contents.folders))
     return commands and (
         "version.txt" in contents.files or any(name.startswith("sos_reports/") for name in contents.files)
@@ -110,7 +110,7 @@ def _links(contents: Contents) -> Iterator[tuple[str, Evidence]]:
 
 
 def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[str, Evidence]]:
-    """Yield commands as the manifest has them, then those whose line can only be told from the file's name."""
+    """Yield the commands in the manifest, then those whose command line is derived from the file's name."""
     known: set[str] = set()
     for command in _listed(manifest):
         path, line = command.get("filepath"), command.get("exec")
@@ -122,11 +122,11 @@ def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[st
             known.add(path)
             status = command.get("return_code")
             exit_ = status if isinstance(status, int) else None
-            # What went to standard error stands in the same file.
+            # The file contains standard error, too.
             yield key, Evidence(key, data=data[:LARGEST], stderr=data[:4096] if exit_ else b"", exit=exit_)
     for name, data in contents.files.items():
         file = name.rpartition("/")[2]
-        if _SAR.fullmatch(file):  # a whole day, from the data that sysstat keeps
+        if _SAR.fullmatch(file):  # a whole day from sysstat's data
             key = f"cmd:sar -A -f {file.replace('sar', 'sa')}"
             yield key, Evidence(key, data=data[:LARGEST])
         elif name.startswith("sos_commands/") and name not in known:
@@ -135,7 +135,7 @@ def _commands(contents: Contents, manifest: dict[str, Any]) -> Iterator[tuple[st
 
 
 def _listed(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield the commands of every plugin of a manifest."""
+    """Yield the commands of all plugins in a manifest."""
     count = 0
     report: Any = manifest.get("components")
     for step in ("report", "plugins"):
@@ -149,7 +149,7 @@ def _listed(manifest: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _plain(line: str, parameters: object) -> str:
-    """Return a command line as it is asked for here: the program without its folder, words with one space between."""
+    """Return a command line as used in keys: the program without its directory, words separated by one space."""
     words: list[str] = [line]
     if isinstance(parameters, list) and parameters and " " not in line.strip():
         words += [word for word in parameters if isinstance(word, str)]
@@ -161,9 +161,9 @@ def _plain(line: str, parameters: object) -> str:
 
 
 def unmangled(name: str) -> str:
-    """Return a command line out of a file's name: `dmsetup_table` was `dmsetup table`.
+    """Return the command line for a file's name: `dmsetup table` for `dmsetup_table`.
 
-    An underscore that was one is taken for a space; programs whose name has one are known.
+    An original underscore also becomes a space, except in known program names.
     """
     for program in _UNDERSCORED:
         if name == program or name.startswith(f"{program}_"):
@@ -194,7 +194,7 @@ def _manifest(contents: Contents) -> dict[str, Any]:
 
 
 def _line(contents: Contents, name: str) -> str:
-    """Return the first line of a file, "" if there is none that can be shown."""
+    """Return the first line of a file, "" if it is missing or not printable."""
     text = contents.files.get(name, b"")[:500].decode("utf-8", "replace").strip().partition("\n")[0]
     return text if text.isprintable() else ""
 
@@ -204,10 +204,10 @@ _SETTINGS = ("systemd/timedatectl", "date/timedatectl", "general/timedatectl", "
 
 
 def _taken(contents: Contents, manifest: dict[str, Any]) -> tuple[float | None, str]:
-    """Return when it was made (Unix seconds), and what is to be known of that.
+    """Return the time of the sosreport (Unix seconds), and a note about it.
 
-    `date` where that is in UTC, else what the kernel says of its boot and uptime, else timedatectl; at last the
-    manifest, or `date` of some zone, which are of the node's own time of day.
+    The sources are `date` if it is in UTC, else the kernel's boot time and uptime, else timedatectl, else the manifest
+    or `date` in an unknown zone, which have the node's local time.
     """
     files = contents.files
     lines = [_line(contents, f"sos_commands/{name}") for name in _DATES]
@@ -229,7 +229,7 @@ def _taken(contents: Contents, manifest: dict[str, Any]) -> tuple[float | None, 
 
 
 def stand_ins(evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:
-    """Yield evidence of files that were not copied, from commands that print the same; the detail names the command."""
+    """Yield evidence for files that were not copied, from equivalent command output; the detail has the command."""
     names: dict[str, dict[str, str]] = {}
     for key, item in evidence.items():
         if item.outcome is not Outcome.OK or not key.startswith(("cmd:uname", "cmd:blockdev", "cmd:udevadm")):
@@ -252,7 +252,7 @@ def _stand_in(key: str, text: str, command: str) -> Evidence:
 
 
 def _sizes(text: str, evidence: Mapping[str, Evidence]) -> Iterator[Evidence]:
-    """Yield sizes of whole devices that the tree has, if only by a link or some attribute."""
+    """Yield sizes of whole devices that exist in the tree, even if only as a link or with few attributes."""
     whole = {part[3] for key in evidence if len(part := key.split("/")) > 3 and part[1:3] == ["sys", "block"]}
     copied = {"/".join(key.rsplit("/", 2)[1:]) for key in evidence if key.endswith(("/size", "/ro"))}
     for found in _REPORT.finditer(text):

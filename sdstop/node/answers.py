@@ -1,6 +1,6 @@
-"""Answers: what psutil and udev are asked about the live node, and hot-plug as udev tells it.
+"""Answers: queries of psutil and udev about the live node, and hot-plug events from udev.
 
-Both libraries are imported when they are asked: who reads a capture needs neither.
+Both libraries are imported at the first query, because reading a capture needs neither.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from sdstop.core.host import Absent
 
 PROCESSES = "psutil.processes"
 SETTLE = 0.25
-"""Seconds without an event after which hot-plugging is over."""
+"""Seconds without an event after which a series of hot-plug events is over."""
 LONGEST_STORM = 2.0
-"""Seconds after which it is told even if it is not over."""
+"""Seconds after which a series of events is reported even if it is not over."""
 
 
 _ROW = ("pid", "name", "started", "user", "cmdline", "read_bytes", "write_bytes")
 
 
 class _Known(Struct):
-    """What hardly changes of a process."""
+    """Attributes of a process that rarely change."""
 
     process: Any
     started: float
@@ -38,19 +38,19 @@ class _Known(Struct):
     cmdline: str = ""
     moved: tuple[int, int] | None = None
     works: bool = False
-    """Whether it is a kernel thread that works for arrays, pools or caches: its processor time is told."""
+    """Whether it is a kernel thread of arrays, pools or caches, of which the CPU time is reported."""
 
 
 class Processes(Struct):
-    """Processes and their I/O. A process that moved no bytes since the last look costs two small reads."""
+    """Processes and their I/O. A process that moved no bytes since the last sample costs two small reads."""
 
     known: dict[int, _Known] = field(default_factory=dict)
 
     def look(self) -> list[dict[str, Any]]:
-        """Return a row of each process; both counters are null where they may not be read.
+        """Return a row for each process; both counters are null if they may not be read.
 
-        Every /proc has a process 1. Where it is not seen (hidepid, ProtectProc), others are not either: its row then
-        is all that tells of them, with `"hidden": true`.
+        Every /proc has a process 1. If it is not visible (hidepid, ProtectProc), neither are others: a row for
+        process 1 with `"hidden": true` then represents them.
         """
         import psutil  # noqa: PLC0415
 
@@ -63,7 +63,7 @@ class Processes(Struct):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process = psutil.Process(pid)
                 known = before.get(pid)
-                if known is None or known.process != process:  # they compare by number and start
+                if known is None or known.process != process:  # psutil compares process number and start time
                     known = _Known(process, process.create_time(), "")
                     uid = process.uids().real
                     known.user = users.get(uid, str(uid))
@@ -108,7 +108,7 @@ _WORKER = re.compile(
 
 
 def _users() -> dict[int, str]:
-    """Return names of users by number from /etc/passwd alone: name services may ask a network that hangs."""
+    """Return user names by number from /etc/passwd only: name services may query a network that hangs."""
     users: dict[int, str] = {}
     try:
         text = Path("/etc/passwd").read_text("utf-8", "replace")
@@ -123,7 +123,7 @@ def _users() -> dict[int, str]:
 
 
 def block_devices() -> dict[str, dict[str, str]]:
-    """Return udev's properties by device, without those that say nothing about it (the numbers of events)."""
+    """Return udev's properties by device, only those that describe it (not event numbers)."""
     import pyudev  # type: ignore[import-untyped]  # noqa: PLC0415
 
     devices = pyudev.Context().list_devices(subsystem="block")
@@ -135,20 +135,20 @@ def block_devices() -> dict[str, dict[str, str]]:
 
 
 def answers() -> dict[str, Callable[[], Any]]:
-    """Return what answers each question that psutil or udev can answer; one that remembers starts anew.
+    """Return a function for each query that psutil or udev can answer; functions with state start fresh.
 
     psutil.processes   [{"pid": 1, "name": "fio", "started": 1763719200.12, "user": "root", "cmdline": "fio job",
                          "read_bytes": 4096, "write_bytes": null}, {"pid": 1, "hidden": true, "name": null, ...}],
-                       with "cpu_seconds": 12.31 for the kernel's own threads of arrays, pools and caches
+                       with "cpu_seconds": 12.31 for kernel threads of arrays, pools and caches
     udev.block         {"sda": {"ID_PATH": "pci-0000:3b:00.0-sas-phy7-lun-0", "ID_WWN": "0x5000...", ...}}
     """
     return {PROCESSES: Processes().look, "udev.block": block_devices}
 
 
 def hotplug(callback: Callable[[], None]) -> str:
-    """Call `callback`, in a thread of its own, whenever block devices came, went or changed and then SETTLE passed.
+    """Call `callback` in a new thread SETTLE seconds after block devices were added, removed or changed.
 
-    Returns "", or why that cannot be had: the sampler's slow looks find such devices too, later.
+    Return "", or the reason why events are unavailable; the sampler's slow rounds then find such devices later.
     """
     try:
         import pyudev  # noqa: PLC0415
@@ -166,7 +166,7 @@ def hotplug(callback: Callable[[], None]) -> str:
         while True:
             try:
                 event = monitor.poll(None if first is None else SETTLE) is not None
-            except OSError:  # more events than the socket holds: something did change
+            except OSError:  # the socket's buffer overflowed: there were events
                 event = True
                 time.sleep(SETTLE)
             now = time.monotonic()

@@ -1,4 +1,4 @@
-"""A child process that reads the node: it holds nothing of its parent and ends with it."""
+"""Setup of a child process that reads the node: it keeps none of its parent's resources and ends with it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import socket
 
 
 def detach(connection: socket.socket) -> None:
-    """Let go of the terminal, the parent's signals and every file but `connection`.
+    """Release the terminal, the parent's signal handlers and every file but `connection`.
 
-    A process that hangs in a read is left behind; it must hold nothing open.
+    A process that hangs in a read is left behind, so it must not keep anything open.
     """
     signal.set_wakeup_fd(-1)
     for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ}:
-        with contextlib.suppress(OSError, ValueError):  # some belong to the C library
+        with contextlib.suppress(OSError, ValueError):  # some are reserved by the C library
             signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     os.setsid()
@@ -26,14 +26,14 @@ def detach(connection: socket.socket) -> None:
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208  # names are all that is wanted
         fd = int(name)
         if fd > 2 and fd != connection.fileno():
-            with contextlib.suppress(OSError):  # the listing's own is closed already
+            with contextlib.suppress(OSError):  # the listing's own descriptor is already closed
                 os.close(fd)
 
 
 def end_with(process: int) -> None:
-    """Ask the kernel for SIGTERM when the parent, `process`, ends. Where it refuses, the closed socket is the sign."""
+    """Request SIGTERM from the kernel for the end of the parent, `process`; else the closed socket reveals it."""
     try:
-        import ctypes  # noqa: PLC0415  # takes milliseconds that the first frame need not wait for
+        import ctypes  # noqa: PLC0415  # takes milliseconds, and must not delay the first frame
 
         ctypes.CDLL(None).prctl(1, signal.SIGTERM.value, 0, 0, 0)  # PR_SET_PDEATHSIG
     except (ImportError, OSError, AttributeError):

@@ -1,4 +1,4 @@
-"""Commands: how the commands that collectors declare are run, so that none of them delays anything else."""
+"""Runner for the commands that collectors declare; a hanging command does not delay anything else."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from sdstop.core.evidence import command_key
 from sdstop.core.host import LARGEST, Absent, Denied, Failed, Output, TimedOut
 
 PATH = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
-"""Folders in which programs are looked for, whatever the caller's PATH says."""
+"""Directories that are searched for programs, regardless of the caller's PATH."""
 ENVIRONMENT = {"PATH": ":".join(PATH), "LC_ALL": "C.UTF-8", "HOME": "/"}
 RUNAWAY = 16 * LARGEST
-"""Bytes of output after which a command is ended: it would fill the memory."""
+"""Bytes of output above which a command is ended, because it would fill the memory."""
 GRACE = 1.0
-"""Seconds that a command has to end after SIGTERM, and again after SIGKILL."""
+"""Seconds that a command has to end after SIGTERM, and after SIGKILL."""
 MOST_ABANDONED = 2
-"""Commands of one program that may hang, deaf to SIGKILL, before the program is not started any more."""
+"""Number of unkillable hanging commands of one program after which the program is no longer started."""
 
 _DEFAULTED = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGPIPE, signal.SIGTERM, signal.SIGXFSZ)
 
 
 class CommandRunner:
-    """Runs commands of an allow-list; it remembers which hang and cannot be killed. Threads may share it."""
+    """Runner for allow-listed commands that tracks those that hang and cannot be killed. Thread-safe."""
 
     def __init__(self, allowed: Iterable[Command] = (), path: Sequence[str] = PATH, grace: float = GRACE) -> None:
-        """Start with nothing running."""
+        """Start with no command running."""
         self._allowed = tuple(allowed)
         self._path = tuple(path)
         self._grace = grace
@@ -40,14 +40,14 @@ class CommandRunner:
         self._lock = threading.Lock()
 
     def run(self, argv: Sequence[str], deadline: float) -> Output:
-        """Run a command for at most `deadline` seconds, twice GRACE more if it does not want to end.
+        """Run a command for at most `deadline` seconds, plus twice GRACE if it does not end on SIGTERM.
 
-        It gets a session of its own, no input, a fixed environment, and files in memory for its output: with
-        pipes, whoever inherited them from it could keep us waiting. What it leaves running in its process
-        group is killed. Output beyond LARGEST is cut off; the exit status is negative for a signal.
+        The command gets a new session, no input, a fixed environment, and in-memory files for its output: with pipes,
+        a process that inherited them could keep sdstop waiting. Processes that remain in its process group are
+        killed. Output beyond LARGEST is cut off; the exit status is negative for a signal.
 
-        Raises Absent if there is no such program, Denied if it may not be executed, TimedOut, and Failed if it
-        is not on the list, cannot be started, or was abandoned too often.
+        Raises Absent if the program is not installed, Denied if it may not be executed, TimedOut, and Failed if the
+        command is not on the list, cannot be started, or was abandoned too often.
         """
         key = command_key(argv)
         command = next((command for command in self._allowed if command.allows(argv)), None)
@@ -68,7 +68,7 @@ class CommandRunner:
             os.close(stderr)
 
     def close(self) -> None:
-        """Kill what is running, without waiting for anything: for a process that is about to end."""
+        """Kill all running commands without waiting; for a process that is about to end."""
         locked = self._lock.acquire(timeout=0.1)
         for pid in tuple(self._running):
             _signal_group(pid, signal.SIGKILL)
@@ -102,7 +102,7 @@ class CommandRunner:
         return pid
 
     def _wait(self, key: str, program: str, pid: int, deadline: float, files: tuple[int, ...]) -> int:
-        """Return the wait status, or end the command and say why."""
+        """Return the wait status, or end the command and raise TimedOut or Failed with the reason."""
         if self._ended(pid, deadline, files):
             return self._reap(pid)
         too_much = _runs_away(files)
@@ -120,7 +120,7 @@ class CommandRunner:
         raise TimedOut(key, f"no answer within {deadline:g} s, and process {pid} cannot be killed: {_doing(pid)}")
 
     def _ended(self, pid: int, seconds: float, files: tuple[int, ...] = ()) -> bool:
-        """Wait for the end, but leave the zombie: as long as it is there its group's number is not reused."""
+        """Wait for the end, but keep the zombie: while it exists, its process group number is not reused."""
         end = time.monotonic() + seconds
         pause = 0.0005
         while os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
@@ -138,7 +138,7 @@ class CommandRunner:
             return os.waitpid(pid, 0)[1]
 
     def _hanging(self, program: str) -> set[int]:
-        """Return the abandoned commands of a program that hang still; those that ended after all are forgotten."""
+        """Return the abandoned commands of a program that still hang, and reap those that have ended."""
         with self._lock:
             pids = self._abandoned.get(program, set())
             pids -= {pid for pid in pids if os.waitpid(pid, os.WNOHANG)[0]}
@@ -164,7 +164,7 @@ _STATES = {
 
 
 def _doing(pid: int) -> str:
-    """Say what a process does, from /proc/PID/stat (the state follows the last bracket) and /proc/PID/wchan."""
+    """Describe the state of a process, from /proc/PID/stat (after the last parenthesis) and /proc/PID/wchan."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[0]
         where = Path(f"/proc/{pid}/wchan").read_text("ascii", "replace").strip()

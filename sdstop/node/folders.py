@@ -1,4 +1,4 @@
-"""Folders: which folders of a large tree hold something, without recording all of them."""
+"""Directories of a large tree that contain certain non-empty files, without recording the whole tree."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from sdstop.core.host import Failed
 
 
 def holding(top: str, files: Sequence[str], most: int) -> tuple[list[str], int]:
-    """Return the folders, breadth first from `top`, in which one of `files` is not empty, and how many there are.
+    """Return the directories below `top` in which one of `files` is not empty, and the number of all directories.
 
-    The paths are relative to `top` and sorted; `top` itself is "/". Links are not followed. Raises Failed above `most`
-    folders, and OSError.
+    The paths are relative to `top` and sorted; `top` itself is "/". The search is breadth first and does not follow
+    links. Raises Failed above `most` directories, and OSError.
     """
     found: list[str] = []
     folders = deque([top])
@@ -36,12 +36,12 @@ def _folders(folder: str) -> Iterator[str]:
             for entry in entries:
                 if entry.is_dir(follow_symlinks=False) and "\n" not in entry.name:
                     yield entry.path
-    except FileNotFoundError:  # folders come and go
+    except FileNotFoundError:  # the directory was removed during the search
         return
 
 
 def _holds(path: str) -> bool:
-    """Return whether a file is there and is not empty; a size of 0 means nothing where the kernel makes the content."""
+    """Return whether a file exists and is not empty. Reads it, because files of the kernel have a size of 0."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,8 +1,8 @@
-"""HTTP client whose requests end by a total deadline, whatever the server does.
+"""HTTP client whose requests end by a total deadline, regardless of the server's behavior.
 
-Name lookup, connect, TLS handshake, send and receive share one deadline (sdstop.node.timed_socket), and the body has a
-limit. Redirects are not followed, proxies and cookies are not used, and only requests on the caller's allow-list are
-sent.
+Name lookup, connect, TLS handshake, send and receive share one deadline (sdstop.node.timed_socket), and the body size
+is limited. Redirects are not followed, proxies and cookies are not used, and only requests on the caller's allow-list
+are sent.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from msgspec.structs import replace
 from sdstop.node.timed_socket import NameLookup, TimedSocket, TimedTlsSocket
 
 LARGEST = 32 << 20
-"""Bytes of a response body, decompressed."""
+"""Maximum size of a decompressed response body in bytes."""
 _CHUNK = 1 << 16
 _CLOCK = 0.01
-"""Seconds by which a timeout of the kernel may come before the deadline."""
+"""Seconds by which a kernel timeout may expire before the deadline."""
 
 Allowed = Callable[[str, str], bool]
 """Returns whether a method and a target (path and query) may be sent."""
@@ -40,7 +40,7 @@ class HttpError(Exception):
     """The server returned no usable response; the text continues "SERVER: "."""
 
 
-class HttpTimeout(HttpError):  # noqa: N818  # as TimeoutError: it is not a fault
+class HttpTimeout(HttpError):  # noqa: N818  # named like TimeoutError
     """The deadline passed before the response was complete."""
 
 
@@ -67,7 +67,7 @@ class Endpoint(Struct, frozen=True):
 
 
 class Response(Struct, frozen=True):
-    """Status, headers (without regard to case), body decompressed."""
+    """Response of a server: status, headers (case-insensitive), decompressed body."""
 
     status: int
     headers: Message
@@ -79,7 +79,7 @@ class Response(Struct, frozen=True):
 
 
 def form(fields: Sequence[tuple[str, str]]) -> str:
-    """Return fields as a query, or as a body of type application/x-www-form-urlencoded; it is ASCII."""
+    """Return fields as an ASCII query string, or as a body of type application/x-www-form-urlencoded."""
     return urlencode(fields, errors="replace")
 
 
@@ -90,7 +90,7 @@ def tls_context(
     verify: bool = True,
     oldest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2,
 ) -> ssl.SSLContext:
-    """Return a client context that trusts this CA alone (PEM), or the system's. Raises OSError (also as SSLError)."""
+    """Return a client context that trusts only this CA (PEM), or the system's CAs. Raises OSError, also SSLError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = oldest
     if not verify:
@@ -112,12 +112,12 @@ def fingerprint(endpoint: Endpoint, seconds: float) -> str | None:
 
 
 class HttpClient:
-    """One server, asked one request at a time over a connection that is kept. A context manager."""
+    """Client of one server: serial requests over a persistent connection. A context manager."""
 
     def __init__(
         self, endpoint: Endpoint, allowed: Allowed, *, largest: int = LARGEST, connect: float | None = None
     ) -> None:
-        """Open nothing yet; `connect` limits the seconds of each attempt to connect, beside the deadline."""
+        """Store the settings without connecting; `connect` also limits each connection attempt, in seconds."""
         self._endpoint = endpoint
         self._allowed = allowed
         self._largest = largest
@@ -150,10 +150,10 @@ class HttpClient:
         self, method: str, target: str, headers: Mapping[str, str] | list[tuple[str, str]], body: bytes | None,
         seconds: float,
     ) -> Response:  # fmt: skip
-        """Send a request and return the whole response. A kept connection that the server closed is opened again.
+        """Send a request and return the whole response; reconnect if the server closed the persistent connection.
 
-        Raises HttpTimeout after so many seconds, UntrustedCertificate, ResponseTooLarge and HttpError; ValueError for
-        a request that is not on the allow-list, which is a bug and is not sent.
+        Raises HttpTimeout after `seconds`, UntrustedCertificate, ResponseTooLarge and HttpError; ValueError, without
+        sending anything, for a request that is not on the allow-list, which is a bug.
         """
         if not self._allowed(method, target):
             raise ValueError(f"{method} {target.partition('?')[0]} is not a request that sdstop sends")
@@ -232,7 +232,7 @@ class HttpClient:
         return b"".join(pieces)
 
     def _failure(self, error: Exception, end: float, seconds: float) -> HttpError:
-        """Return the one line for whatever ended a request."""
+        """Return the error for a failed request, with a message of one line."""
         if self._closed:
             return HttpError("request canceled")
         if time.monotonic() >= end - _CLOCK:
@@ -242,7 +242,7 @@ class HttpClient:
     # -- the connection ---------------------------------------------------------------------------------------
 
     def _open(self, end: float) -> http.client.HTTPConnection:
-        """Connect, with TLS if the endpoint has it, and compare the pinned fingerprint. Raises OSError, HttpError."""
+        """Connect, with TLS if configured, and check the pinned fingerprint. Raises OSError and HttpError."""
         endpoint = self._endpoint
         stream = self._connected(end)
         if endpoint.tls is not None:
@@ -257,8 +257,8 @@ class HttpClient:
             if endpoint.fingerprint is not None and not hmac.compare_digest(found, endpoint.fingerprint):
                 raise UntrustedCertificate(f"certificate does not match the pinned fingerprint (got sha256:{found})")
         connection = http.client.HTTPConnection(endpoint.host, endpoint.port)
-        connection.default_port = 80 if endpoint.tls is None else 443  # left out of the Host header
-        connection.auto_open = 0  # it would connect without a deadline
+        connection.default_port = 80 if endpoint.tls is None else 443  # omitted from the Host header
+        connection.auto_open = 0  # a reconnect by http.client would have no deadline
         connection.sock = self._socket
         return connection
 
@@ -288,14 +288,14 @@ class HttpClient:
         raise problem
 
     def _keep(self, stream: TimedSocket | TimedTlsSocket) -> None:
-        """Make a socket known to `close`. Raises OSError if the client was closed."""
+        """Register a socket for `close`. Raises OSError if the client was closed."""
         with self._lock:
             self._socket = stream
             if self._closed:
                 raise OSError
 
     def _drop(self) -> None:
-        """Close the connection; the next request opens another."""
+        """Close the connection; the next request opens a new one."""
         with self._lock:
             connection, self._connection = self._connection, None
             stream, self._socket = self._socket, None
@@ -306,7 +306,7 @@ class HttpClient:
 
 
 def _shut(stream: socket.socket) -> None:
-    """End whatever another thread waits for on a socket; SSLSocket.shutdown would drop its TLS state meanwhile."""
+    """Interrupt another thread's wait on a socket; SSLSocket.shutdown would drop the TLS state in use."""
     with contextlib.suppress(OSError):
         socket.socket.shutdown(stream, socket.SHUT_RDWR)
 
@@ -316,11 +316,11 @@ def _fingerprint(stream: ssl.SSLSocket) -> str:
 
 
 def _fault(error: Exception) -> HttpError:
-    """Return the one line for what ended a request before its deadline."""
+    """Return the error for a request that failed before its deadline, with a message of one line."""
     match error:
         case ssl.SSLCertVerificationError():
             return UntrustedCertificate(f"certificate not trusted: {error.verify_message or 'not verified'}")
-        case TimeoutError():  # of one attempt, while time is left for another server
+        case TimeoutError():  # of one connection attempt, before the deadline
             return HttpTimeout("connection timed out")
         case ssl.SSLError():
             return HttpError(f"TLS failed: {(error.reason or 'unknown reason').replace('_', ' ').lower()}")
@@ -328,7 +328,7 @@ def _fault(error: Exception) -> HttpError:
             return HttpError("cannot resolve host name")
         case ConnectionRefusedError():
             return HttpError("connection refused")
-        case http.client.IncompleteRead() | ConnectionError():  # RemoteDisconnected is one, too
+        case http.client.IncompleteRead() | ConnectionError():  # includes RemoteDisconnected
             return HttpError("connection closed before the response was complete")
         case OSError():
             return HttpError(f"cannot connect: {error.strerror or type(error).__name__}")

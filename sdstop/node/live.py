@@ -1,7 +1,7 @@
-"""The live node: its files, folders, links and commands, what psutil and udev say, and its cluster's gateway.
+"""The live node: its files, directories, links and commands, data from psutil and udev, and its cluster's gateway.
 
-Only this package reads the node, and a sick node may hang any read for ever, so only the sampler's child process uses
-it. The one thing that sdstop changes on a node, and only when asked to, is in sdstop.node.tracing.
+Only this package reads the node. On a failing node any read can hang indefinitely, so only the sampler's child process
+uses it. The only change that sdstop makes to a node, on request, is in sdstop.node.tracing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _CHUNK = 1 << 16
 _ATTRIBUTE = 4096
-_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # without O_NONBLOCK: what it would give is not what a file holds
+_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY  # no O_NONBLOCK: it can change what a read returns
 _FOLDER = _FILE | os.O_DIRECTORY
 _MOST_LINKS = 40
 
@@ -40,7 +40,7 @@ _ABSENT = {
 
 
 def unreadable(key: str, error: OSError | ValueError) -> Unreadable:
-    """Return what a host raises for an error of the operating system."""
+    """Return the exception that a host raises for an error of the operating system."""
     number = error.errno if isinstance(error, OSError) else None
     if number in _ABSENT:
         return Absent(key, _ABSENT[number])
@@ -55,10 +55,9 @@ def unreadable(key: str, error: OSError | ValueError) -> Unreadable:
 
 
 class LiveHost(Host):
-    """The node, or a tree of its files: with a root other than `/` all paths are looked up below it.
+    """The live node, or a tree of its files: all paths are resolved below the root.
 
-    Below such a root symbolic links mean what they would mean if it were `/`, and never lead out of it.
-    Threads may share a host.
+    Symbolic links are resolved as if the root were `/`, and never lead out of it. Thread-safe.
     """
 
     def __init__(
@@ -69,12 +68,12 @@ class LiveHost(Host):
         runner: CommandRunner | None = None,
         gateway: Callable[[], GatewayClient] | None = None,
     ) -> None:
-        """Look at a root; a root that does not exist has no files.
+        """Read the node below a root; a root that does not exist has no files.
 
-        Only the commands that `collectors` declare are run, by `runner` if one is given, and only their questions are
-        answered, beside those of psutil and udev. `gateway` makes the client of the cluster's gateway.
+        Only the commands that `collectors` declare are run, by `runner` if one is given, and only their questions and
+        those of psutil and udev are answered. `gateway` creates the client of the cluster's gateway.
         """
-        self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are no UTF-8
+        self._root = "" if root == "/" else os.path.abspath(root)  # keeps bytes that are not UTF-8
         self._inside = os.path.realpath(root).rstrip("/")
         self._runner = runner or CommandRunner(commands_of(collectors))
         self._questions = questions_of(collectors)
@@ -85,12 +84,12 @@ class LiveHost(Host):
         self._resting: dict[str, float] = {}
 
     def read(self, path: str) -> bytes:
-        """Return a file's content, at most LARGEST bytes; a file of /proc comes in many pieces."""
+        """Return a file's content, at most LARGEST bytes; a file of /proc can need several reads."""
         try:
             fd = self._open(path, _FILE)
             try:
                 data = os.read(fd, _CHUNK)
-                # An attribute of sysfs is at most a page, and comes at once.
+                # An attribute of sysfs has at most one page, and is returned by one read.
                 if data and not (len(data) < _ATTRIBUTE and path.startswith("/sys/")):
                     pieces = [data]
                     left = LARGEST - len(data)
@@ -105,7 +104,7 @@ class LiveHost(Host):
         return data
 
     def entries(self, path: str) -> list[str]:
-        """Return the names in a folder, sorted."""
+        """Return the names in a directory, sorted."""
         try:
             if not self._root:
                 return sorted(os.listdir(_absolute(path)))
@@ -140,7 +139,7 @@ class LiveHost(Host):
         return self._runner.run(argv, deadline)
 
     def answer(self, question: str) -> Any:
-        """Answer a question; Absent where the library for it does not work."""
+        """Answer a question. Raises Absent if its library is not usable."""
         key = f"answer:{question}"
         if question == GATEWAY:
             if self._client is None:
@@ -162,13 +161,13 @@ class LiveHost(Host):
             raise Absent(key, f"library not usable: {error}") from error
         except OSError as error:
             raise unreadable(key, error) from error
-        except Unreadable as error:  # of one of the files that it follows from
+        except Unreadable as error:  # of one of the files that the answer is derived from
             raise type(error)(key, error.detail) from error
         self._answers[question] = now, said
         return said
 
     def holding(self, top: str, files: Sequence[str], most: int = 20_000) -> tuple[list[str], int]:
-        """Return the folders in which one of `files` is not empty, and how many there are."""
+        """Return the directories in which one of `files` is not empty, and the number of all directories."""
         if self._root:
             return super().holding(top, files, most)
         try:
@@ -177,7 +176,7 @@ class LiveHost(Host):
             raise unreadable(f"list:{top}", error) from error
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
-        """Ask the cluster's gateway; Absent if none is configured."""
+        """Send a request to the cluster's gateway. Raises Absent if none is configured."""
         if self._gateway is None:
             return super().request(method, path, body, deadline)
         if self._root:
@@ -187,7 +186,7 @@ class LiveHost(Host):
         return self._client.request(method, path, body, deadline)
 
     def promptly(self, path: str, seconds: float) -> str:
-        """Return a file as text. A read cannot be ended, but what came late is told as late."""
+        """Return a file as text. Raises TimedOut afterwards if it took longer: a read cannot be interrupted."""
         began = time.monotonic()
         text = self.text(path)
         took = time.monotonic() - began
@@ -196,16 +195,16 @@ class LiveHost(Host):
         return text
 
     def rests(self, what: str) -> bool:
-        """Whether something is to be left alone for now."""
+        """Return whether something is not to be queried for now."""
         return time.monotonic() < self._resting.get(what, 0.0)
 
     def rest(self, what: str, seconds: float) -> None:
-        """Have something left alone for so long; what rests already is not kept longer."""
+        """Suspend queries of something for so many seconds; a current suspension is not extended."""
         if not self.rests(what):
             self._resting[what] = time.monotonic() + seconds
 
     def close(self) -> None:
-        """Kill the commands that are running, without waiting for anything."""
+        """Kill all running commands without waiting."""
         self._runner.close()
 
     def _open(self, path: str, flags: int) -> int:
@@ -214,8 +213,8 @@ class LiveHost(Host):
     def _open_below(self, path: str, flags: int) -> int:
         """Open a path below the root.
 
-        The kernel follows links as if `/` were the root, which is right for relative ones that stay inside:
-        nearly all. Where that leads out, or nowhere, the path is walked again with links as the root means them.
+        The kernel resolves links relative to the real `/`, which is correct for relative links that stay inside the
+        root, nearly all of them. If the result is outside or missing, links are resolved relative to the root.
         """
         try:
             fd = self._reopened(path, flags, os.O_PATH)
@@ -228,7 +227,7 @@ class LiveHost(Host):
         return fd
 
     def _reopened(self, path: str, flags: int, find: int) -> int | None:
-        """Open what a path leads to, None if that lies outside: found first (which does nothing), then opened."""
+        """Open a path's target, None if it is outside the root; O_PATH checks it first, without side effects."""
         found = os.open(self._root + path, find | os.O_CLOEXEC)
         try:
             itself = f"/proc/self/fd/{found}"

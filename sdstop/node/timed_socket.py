@@ -1,7 +1,7 @@
 """Sockets and name lookups with a deadline for all calls together.
 
-The timeout of a socket is per call, so a peer that sends one byte now and then can hold a reader for ever. These
-sockets set their timeout to what is left until the deadline before each call, and need no watchdog thread.
+The timeout of a socket applies to each call, so a peer that sends single bytes can block a reader indefinitely. These
+sockets set their timeout to the remaining time before each call, and need no watchdog thread.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from collections.abc import Sequence
 from typing import Any
 
 Address = tuple[int, int, int, str, Any]
-"""What getaddrinfo returns for one address: family, type, protocol, canonical name, address."""
+"""Result of getaddrinfo for one address: family, type, protocol, canonical name, address."""
 
 
 class _Timed:
-    """A socket whose calls get what is left until `end` (monotonic seconds)."""
+    """Socket mix-in that limits each call to the time left until `end` (monotonic seconds)."""
 
     end = 0.0
 
@@ -48,18 +48,18 @@ class _Timed:
 
 
 class TimedSocket(_Timed, socket.socket):
-    """Plain TCP; sendall of the standard library treats its timeout as one for all of the data."""
+    """Plain TCP socket. The standard library applies the timeout of sendall to all of the data."""
 
 
 class TimedTlsSocket(_Timed, ssl.SSLSocket):
-    """TLS; a read, a write or a handshake of the ssl module treats its timeout as one for all its system calls."""
+    """TLS socket. The ssl module applies the timeout of a read, write or handshake to all of its system calls."""
 
 
 class NameLookup:
-    """The lookup of one host name. The resolver takes no timeout, so a thread waits for it, and ends when it does."""
+    """Lookup of one host name, in a thread that ends with it, because the resolver supports no timeout."""
 
     def __init__(self, host: str, port: int) -> None:
-        """Look up nothing yet."""
+        """Store host and port; `addresses` starts the lookup."""
         self._host, self._port = host, port
         self._found: queue.SimpleQueue[Sequence[Address] | OSError] = queue.SimpleQueue()
 

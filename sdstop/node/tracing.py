@@ -1,10 +1,10 @@
-"""Tracing: the kernel's counting of requests by size for `--io-sizes`. The one thing that sdstop changes on a node.
+"""Tracing: request counts by size from the kernel, for `--io-sizes`. The only change that sdstop makes to a node.
 
-In tracefs an instance is made, `sdstop`, two hist triggers are written there, and nobody else's are touched; then all
-of it is removed. A process of its own does that, the keeper: when who asked for it is gone, however that ended (the
-socket between them is closed then), or after its time. While it lives it holds a file of the instance open, and the
-kernel removes no instance of which a file is open. So one that can be removed has lost its keeper, and `sweep`
-removes it: at every start, by root.
+sdstop creates the tracefs instance `sdstop`, writes two hist triggers there, never touches those of others, and
+removes the instance afterwards. A separate process, the keeper, does this: the instance is removed when the requesting
+process has ended for any reason (its socket is then closed), or when the time is over. The keeper holds a file of the
+instance open, and the kernel does not remove an instance that has open files. An instance that can be removed has
+therefore lost its keeper; `sweep` removes it at every start as root.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from sdstop.node.child import detach
 TRACEFS = Path("/sys/kernel/tracing")
 NAME = "sdstop"
 LONGEST = 600.0
-"""Seconds that are counted where nothing else ends it: in a dashboard that is left open."""
+"""Maximum duration of counting in seconds, for a dashboard that is left open."""
 
 _ENTRIES = 8192
-"""Devices times sizes times directions that a histogram has room for; the kernel takes some 2 MB for so many."""
+"""Capacity of a histogram: devices times sizes times directions; takes about 2 MB of kernel memory."""
 _FIELDS = {"block_rq_issue": ("bytes", "nr_sector"), "block_bio_queue": ("nr_sector",)}
-"""What the events call a request's size; the former has it in bytes since Linux 4.11."""
+"""Possible fields with a request's size, by event; block_rq_issue has `bytes` since Linux 4.11."""
 _HELD = "tracing_on"
 _ANSWER = 5.0
-"""Seconds that are waited for the first count."""
+"""Seconds to wait for the start of counting."""
 _PARTING = 3.0
-"""Seconds that closing waits for the removal."""
+"""Seconds to wait for the removal on closing."""
 _BUSY = 0.05
-"""Seconds between attempts to remove what is being read at the moment."""
+"""Seconds between attempts to remove an instance that is being read."""
 
 
 class TracingRefused(Exception):  # noqa: N818
-    """The kernel does not count. Says why in one line."""
+    """Raised if tracefs counting is unavailable; one line with the reason."""
 
 
 class Counting:
-    """Requests are counted by size, for so many seconds at most, until this is closed or its process ends."""
+    """Counting of requests by size for at most `seconds`, until it is closed or its process ends."""
 
     def __init__(self, seconds: float = LONGEST, tracefs: Path = TRACEFS) -> None:
-        """Begin. It forks: before there are threads. `said` is why nothing is counted, "" if all is well."""
+        """Start counting. Forks, so call it before starting threads. `said` is the reason for a failure, else ""."""
         self._socket, theirs = socket.socketpair()
         self._pid: int | None = os.fork()
         if self._pid == 0:
@@ -65,7 +65,7 @@ class Counting:
         self.close()
 
     def close(self) -> None:
-        """End it, and wait until it is removed, three seconds at most: what takes longer is done without anybody."""
+        """Stop counting, and wait at most three seconds for the removal, which the keeper completes in any case."""
         self._socket.close()
         pid, self._pid = self._pid, None
         end = time.monotonic() + _PARTING
@@ -83,13 +83,13 @@ class Counting:
 
 
 def sweep(tracefs: Path = TRACEFS) -> bool:
-    """Remove the instance of a keeper that was killed; return whether there was one. Others are left alone."""
+    """Remove the instance of a killed keeper, and return whether there was one. Other instances are not touched."""
     instance = tracefs / "instances" / NAME
     try:
         if not _is_ours(instance):
             return False
         instance.rmdir()
-    except OSError:  # there is none, as nearly always; or somebody has it open: it is counting
+    except OSError:  # usually it does not exist; or it is open, because its keeper is counting
         return False
     return True
 
@@ -109,7 +109,7 @@ def _end(*_: object) -> NoReturn:
 
 
 def _keep(connection: socket.socket, seconds: float, tracefs: Path) -> None:
-    """Count until the other end is closed or the time is over."""
+    """Count until the other end of the connection is closed or the time is over."""
     try:
         instance, held = _begin(tracefs)
     except (TracingRefused, OSError) as error:
@@ -126,7 +126,7 @@ def _keep(connection: socket.socket, seconds: float, tracefs: Path) -> None:
 
 
 def _begin(tracefs: Path) -> tuple[Path, int]:
-    """Make the instance; return it, and the descriptor that keeps it. Raises Refused and OSError."""
+    """Create the instance; return it and the descriptor that keeps it open. Raises TracingRefused and OSError."""
     events = tracefs / "events" / "block"
     if not events.is_dir():
         raise TracingRefused(f"there are no events of block devices; mount -t tracefs tracefs {tracefs}")
@@ -141,7 +141,7 @@ def _begin(tracefs: Path) -> tuple[Path, int]:
     held = None
     try:
         held = os.open(instance / _HELD, os.O_RDONLY | os.O_CLOEXEC)
-        with contextlib.suppress(OSError):  # nothing is traced, so no processor needs a buffer of a megabyte
+        with contextlib.suppress(OSError):  # nothing is traced, so a buffer of 1 MB per CPU is not needed
             _write(instance / "buffer_size_kb", "4")
         for event in _FIELDS:
             _write(instance / "events" / "block" / event / "trigger", trigger(_field(events / event)))
@@ -154,20 +154,20 @@ def _begin(tracefs: Path) -> tuple[Path, int]:
 
 
 def trigger(field: str) -> str:
-    """Return the trigger that counts by a field, as the kernel prints it too."""
+    """Return the trigger that counts by a field, in the form that the kernel also prints."""
     return f"hist:keys=dev,{field},rwbs:vals=hitcount:sort=dev,{field}:size={_ENTRIES}"
 
 
 def _field(event: Path) -> str:
-    """Return the field of an event that has the size."""
+    """Return the name of an event's size field."""
     declared = (event / "format").read_text("ascii", "replace")
     return next((name for name in _FIELDS[event.name] if f" {name};" in declared), _FIELDS[event.name][-1])
 
 
 def _remove(instance: Path) -> None:
-    """Remove our triggers, then the instance; who reads it just now delays that. What stays is swept later.
+    """Remove sdstop's triggers, then the instance; a concurrent reader delays that. `sweep` removes the rest later.
 
-    An instance in which somebody else began to trace meanwhile stays.
+    An instance in which another tool has started to trace is not removed.
     """
     for event, fields in _FIELDS.items():
         path = instance / "events" / "block" / event / "trigger"
@@ -189,7 +189,7 @@ def _remove(instance: Path) -> None:
 
 
 def _is_ours(instance: Path) -> bool:
-    """Whether there is nothing in an instance but what sdstop writes, perhaps not even that yet. Raises OSError."""
+    """Return whether an instance has no triggers, events or tracers but those of sdstop, if any. Raises OSError."""
     if not {f"block:{event}" for event in _FIELDS}.issuperset(_lines(instance / "set_event")):
         return False
     if _lines(instance / "current_tracer") != ["nop"]:
@@ -206,7 +206,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write in one piece, without making or emptying a file: tracefs takes what is written for a command."""
+    """Write with one call, without O_CREAT or O_TRUNC: tracefs treats each write as a command."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
     try:
         os.write(descriptor, f"{text}\n".encode())

@@ -1,13 +1,13 @@
-"""Redaction: names by which a stranger would know a node become pseudonyms, the same everywhere, and for the same key.
+"""Redaction: replaces names that identify a node by pseudonyms, consistently, and stable for the same key.
 
-pseudonym    what takes a name's place: as long, of the same kind of characters, never undone without the map
-ordinary     names that identify nobody
-identity     what is known by its form: addresses, WWNs, UUIDs
-declared     the names in fields of readings that are declared as names
-names        those found again, in any writing
+pseudonym    replacement of a name: same length and kinds of characters, not reversible without the map
+ordinary     names that are not identifying
+identity     values recognized by their form: addresses, WWNs, UUIDs
+declared     names in fields of readings that are declared as names
+names        search for those names in any spelling
 sockets      addresses in the hex digits of /proc/net
-credentials  passwords, tokens and keys, which are taken out without a trace
-redactor     evidence with all of that done
-comparison   whether its readings are the same but for names
-leak         a look through what was written for what must not be there
+credentials  passwords, tokens and keys, which are removed entirely
+redactor     redaction of evidence with all of these
+comparison   check that readings are unchanged except for names
+leak         check of the output for names that should have been replaced
 """

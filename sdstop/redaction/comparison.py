@@ -1,4 +1,4 @@
-"""Comparison: whether redacted evidence gives the same readings, but for the names in them."""
+"""Comparison of the readings of original and redacted evidence, ignoring names."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sdstop.core.model import Column, Name, Reading, schema
 from sdstop.core.snapshot import Derived, Run, Snapshot
 
 Shown = Callable[[Name, str], str]
-"""What stands for a name of a kind."""
+"""Function that returns the replacement of a name of a kind."""
 _UNCOMPARED = frozenset({Name.TEXT, Name.EVIDENCE})
 
 
 def differing(before: Snapshot, after: Snapshot, shown: Shown, same: Shown) -> set[str]:
-    """Return the families, and the collectors, of which the second snapshot says something else than the first.
+    """Return the families and the collectors that differ between two snapshots.
 
-    Names of the first are compared as they are `shown`, those of the second as what is the `same`.
+    Names are mapped before the comparison: those of the first snapshot by `shown`, those of the second by `same`.
     """
     wrong: set[str] = set()
     for name, run in before.runs.items():
@@ -31,7 +31,7 @@ def differing(before: Snapshot, after: Snapshot, shown: Shown, same: Shown) -> s
 def _tables(before: Run, after: Run, shown: Shown, same: Shown) -> set[str]:
     wrong = set()
     for family, rows in before.tables.items():
-        if isinstance(rows, Derived):  # they follow from the others
+        if isinstance(rows, Derived):  # derived from other tables
             continue
         columns = schema(family).columns
         others = after.tables.get(family, {})
@@ -42,9 +42,9 @@ def _tables(before: Run, after: Run, shown: Shown, same: Shown) -> set[str]:
 
 
 def _row(row: Reading, columns: tuple[Column, ...], shown: Shown) -> tuple[Hashable, ...]:
-    """Return a row's values in a form that can be compared.
+    """Return a row's values in a comparable form.
 
-    Names are as they are shown, in any order: which end of a pair comes first may be decided by what they are called.
+    Names are mapped by `shown` and sorted, because the order of a pair's ends can depend on their names.
     """
     plain = tuple(_plain(getattr(row, column.name)) for column in columns if column.names is None)
     named = [(c.names, getattr(row, c.name)) for c in columns if c.names is not None and c.names not in _UNCOMPARED]
@@ -60,5 +60,5 @@ def _plain(value: object) -> Hashable:
 
 
 def _shown(kind: Name, value: str, shown: Shown) -> list[str]:
-    """Return the names of a field, which may be a list with commas."""
+    """Return the mapped names of a field, which may be a comma-separated list."""
     return shown(kind, value).replace(" ", "").split(",")

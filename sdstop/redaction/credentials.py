@@ -1,7 +1,7 @@
-"""Credentials: passwords, tokens and keys are taken out of evidence altogether; no map knows them.
+"""Credentials: passwords, tokens and keys are removed from evidence entirely, and are not in the map.
 
-What sdstop reads itself holds none (answers.py, commands.py and gateway/ see to that). A sosreport, a pasted text or a
-capture that somebody made by hand may: `node.session.auth.password = x`, `--password x`, `https://me:x@host`,
+Evidence that sdstop reads itself contains none (ensured by answers.py, commands.py and gateway/). A sosreport, pasted
+text or a hand-made capture may: `node.session.auth.password = x`, `--password x`, `https://me:x@host`,
 `Authorization: Basic x`, keys of Ceph, LUKS, NVMe and DRBD, private keys, hashes of /etc/shadow.
 """
 
@@ -26,12 +26,12 @@ _PLAIN = r"(?:[^\s,;&\"'}\])<>\\\0]|\\(?![nrt\"]))+"
 _VALUE = rf"\\\"(?:(?!\\\")[^\n])*\\\"|\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|(?!(?:true|false|null|none)\b){_PLAIN}"
 _KEYS = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL)
 _LINES = re.compile(r"(\\[nrt])")
-"""Ends of lines in a text within JSON: what follows stands at the beginning of one."""
+"""Escaped line ends in a JSON string: the text after them is at the start of a line."""
 _WORDS_OF = ("pass", "pwd", "secret", "key", "credential", "community", "session", "token", "psk")
 
 
 def _rule(signs: str, pattern: str, instead: str, flags: int = 0) -> tuple[tuple[str, ...], re.Pattern[str], str]:
-    """Return what takes one kind of credential out, and texts of which one must be there, in small letters."""
+    """Return a rule for one kind of credential: lower-case markers (one must be present), pattern, replacement."""
     return tuple(signs.split()), re.compile(pattern, flags), instead
 
 
@@ -76,7 +76,7 @@ _CODED_RAW = re.compile(rb"[A-Za-z0-9+/_-]{20}")
 _SHORTEST = 8
 _CODED = re.compile(r"(?<![A-Za-z0-9+/_=-])[A-Za-z0-9+/_-]{20,2000}={0,2}(?![A-Za-z0-9+/_=-])")
 _TOKEN = re.compile(r"[\w.@-]{1,64}:(?:\d{10,13}:[0-9A-Fa-f]{16,}|\S{6,})")
-"""A token of ScaleIO's gateway is Base64 of the user, when it ends, and a checksum; Basic, of user and password."""
+"""Decoded Base64: a token of ScaleIO's gateway (user, expiry, checksum), or Basic (user and password)."""
 _FILES = re.compile(
     r".*/(?:environ|g?shadow-?|password(?:_in)?|username(?:_in)?|passwd|dhchap_(?:ctrl_)?secret|tls_key|[\w.-]*keyring[\w.-]*"
     r"|[\w.-]+\.(?:key|pem|pfx|p12|jks)|id_(?:rsa|dsa|ecdsa|ed25519)|\.?pgpass|\.netrc|\.my\.cnf|chap_\w*|authorized_keys)"
@@ -88,7 +88,7 @@ TOLD = "a credential: never kept"
 
 
 def without(text: str) -> str:
-    """Return a text with every credential in it replaced by a word."""
+    """Return a text with every credential replaced by the word `removed`."""
     if "PRIVATE KEY" in text:
         text = _KEYS.sub(REMOVED, text)
     if "\\" in text:
@@ -107,7 +107,7 @@ def _line(text: str) -> str:
 
 
 def _emptied(found: re.Match[str]) -> str:
-    """Return a value's name with no value: in the quotes that it had, so that JSON stays JSON."""
+    """Return the name with its value removed, in the original quotes, so that JSON stays valid."""
     value, sign = found["value"], found["sign"] or ""
     quotes = next((q for q in ('\\"', '"', "'") if value.startswith(q)), sign)
     return f"{found['name']}{quotes}{REMOVED}{quotes}"
@@ -128,7 +128,7 @@ def _decoded(found: re.Match[str]) -> str:
 
 
 def removed(item: Evidence) -> Evidence:
-    """Return evidence without credentials; what is nothing else was, as it were, denied."""
+    """Return evidence without credentials; evidence that is only a credential gets the outcome DENIED."""
     key = without(item.key) if item.key.startswith(("cmd:", "slug:", "http", "answer:")) else item.key
     if _FILES.fullmatch(item.key) or _LOGIN.match(item.key):
         return replace(item, key=key, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=TOLD)
@@ -139,7 +139,7 @@ def removed(item: Evidence) -> Evidence:
 
 
 def frames(given: Iterable[Frame]) -> list[Frame]:
-    """Return frames without credentials; of the kernel's files, those are looked at in which there may be one."""
+    """Return frames without credentials; of the kernel's files, only those that may contain one are checked."""
     return [replace(frame, evidence=tuple(map(_cleaned, frame.evidence))) for frame in given]
 
 

@@ -1,4 +1,4 @@
-"""Declared names: what the text of a field that is declared as a name says: names of hosts, users, volumes, paths."""
+"""Declared names: names of hosts, users, volumes and paths in fields of readings that are declared as names."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Names = Iterator[tuple[Kind, str]]
 _LABELS = frozenset(
     {"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"}
 )
-"""Parts of domains that are nobody's; the others may well be the name of who owns the node."""
+"""Domain labels that are not identifying; any other may be the name of the node's owner."""
 _PORT = re.compile(r":\d{1,5}\Z")
 _PARTS = re.compile(r"[/@:,~\[\]()]+")
 _LINKED = re.compile(
@@ -24,17 +24,17 @@ _LINKED = re.compile(
 _PREFIXED = re.compile(r"(?:ata|scsi|nvme|usb|mmc|virtio|google|wwn|lvm-pv|md-uuid|dm-uuid)-")
 _MACHINE = re.compile(r"machine-(?:qemu|lxc)-\d+-(?P<name>.+)\.scope\Z|user-(?P<user>.+)\.slice\Z")
 _CLUSTER = re.compile(r"ceph-([0-9a-f]{8})")
-"""A cluster of Ceph is called by the first group of its UUID, which has a pseudonym of its own."""
+"""Name of a Ceph cluster: the first group of its UUID, which has its own pseudonym."""
 _KERNEL = re.compile(r"(?:etherd/e\d+\.\d+|cciss/c\d+d\d+|rd/c\d+d\d+|ida/c\d+d\d+)(?:p\d+)?")
-"""Names of the kernel that have a folder in front."""
+"""Kernel device names that contain a directory."""
 _ESCAPE = re.compile(r"\\x([0-9a-f]{2})")
 _FOLDERS = frozenset({
     "block", "bsg", "bus", "bulk", "cciss", "ceph", "char", "cpu", "disk", "dri", "drm", "etherd", "fd", "hugepages",
     "ida", "input", "loop", "mqueue", "net", "pts", "raw", "sg", "shm", "snd", "ublk", "usb", "vfio", "vhost",
 })  # fmt: skip
-"""Folders of /dev that are not volume groups."""
+"""Directories of /dev that are not volume groups."""
 _SYSTEM = frozenset({"bin", "boot", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"})
-"""Folders whose files every node has."""
+"""Directories whose files exist on every node."""
 _EVERYWHERE = frozenset({
     "app", "apps", "archive", "archives", "backups", "bin", "buffer", "cgroup", "clones", "databases", "db", "disk",
     "export", "exports",
@@ -42,14 +42,14 @@ _EVERYWHERE = frozenset({
     "scratch", "scripts", "share", "shared", "shares", "snapshots", "system.slice", "user.slice", "machine.slice",
     "template", "templates", "tftpboot", "vault", "vms", "work", "www",
 })  # fmt: skip
-"""Folders that are called alike everywhere."""
+"""Common directory names."""
 _SUFFIX = re.compile(r"(?:\.[A-Za-z0-9]{1,8})+\Z")
 _IN_TEXT = re.compile(r"(?:^|(?<=[\s=,:\"'(]))/[^\s,\"'()]+")
 _ASSIGNED = re.compile(r"(?:-name |guest=)(?!guest=)(?P<name>[^\s,]+)")
 
 
 def names_in(kind: Name, text: str) -> Names:
-    """Yield the names that a field of a kind says, of which some may identify nobody."""
+    """Yield the names in a field of a kind, including some that are not identifying."""
     match kind:
         case Name.HOST:
             yield from _owner(text) if text.startswith("/") else host(_PORT.sub("", text))
@@ -73,7 +73,7 @@ def names_in(kind: Name, text: str) -> Names:
 
 
 def in_key(key: str) -> Names:
-    """Yield the names in a path of evidence that no reading may hold: of devices, machines, users' control groups."""
+    """Yield names in a path of evidence that readings may lack: of devices, machines, users' control groups."""
     if key.startswith("/dev/"):
         yield from device(key.split("/")[2:])
     elif "/libvirt/" in key and key.endswith(".xml"):
@@ -96,13 +96,13 @@ def host(name: str) -> Names:
 
 
 def mapping(name: str) -> Names:
-    """Yield the volume group and the volume of a mapping's name, or the name; `--` is a hyphen of theirs."""
+    """Yield the volume group and the volume of a mapping's name, or the name; `--` is an escaped hyphen."""
     for part in re.split(r"(?<!-)-(?!-)", name):
         yield Kind.VOLUME, part.replace("--", "-")
 
 
 def path(text: str) -> Names:
-    """Yield the names in a path: of a device the group and the volume, else folders that not every node has."""
+    """Yield the names in a path: group and volume of a device, else directories that are not common."""
     parts = [part for part in text.split("/") if part]
     if not parts or parts[0] in _SYSTEM:
         return
@@ -116,7 +116,7 @@ def path(text: str) -> Names:
 
 
 def device(parts: list[str]) -> Names:
-    """Yield the names in a path below /dev, given in parts."""
+    """Yield the names in a path below /dev, given as its parts."""
     if _KERNEL.fullmatch("/".join(parts)):
         return
     match parts:
@@ -153,7 +153,7 @@ def link(by: str, name: str) -> Names:
 
 
 def unescaped(text: str) -> str:
-    """Return a text of udev or systemd with the signs that it writes as numbers."""
+    """Return a text of udev or systemd with its hexadecimal character escapes decoded."""
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text)
 
 
@@ -167,7 +167,7 @@ def _volume(text: str) -> Names:
 
 
 def _devices(text: str) -> Names:
-    """Yield the names of devices: by path, by a link's name, by an alias of theirs; with commas, or in a sentence."""
+    """Yield names of devices: paths, link names or aliases, in a comma-separated list or a sentence."""
     if " " in text:
         yield from (name for found in _IN_TEXT.finditer(text) for name in path(found[0]))
         return
@@ -183,7 +183,7 @@ def _devices(text: str) -> Names:
 
 
 def _owner(group: str) -> Names:
-    """Yield the machine or the user of a control group, as systemd names it."""
+    """Yield the machine or the user in a control group's name, in systemd's notation."""
     for part in unescaped(group).split("/"):
         if (found := _MACHINE.match(part)) is not None:
             yield (Kind.VOLUME, found["name"]) if found["name"] else (Kind.USER, found["user"])

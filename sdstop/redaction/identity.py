@@ -1,7 +1,7 @@
-"""Identity: what tells a stranger whose node it is by what it looks like, wherever it stands.
+"""Identity: identifying values that are recognized by their form, in any text.
 
-Addresses, WWNs, IQNs, UUIDs and e-mail addresses are known by their form. Host names, serial numbers, users and names
-of volumes look like anything: they are learned from readings (declared.py), and then replaced everywhere.
+These are addresses, WWNs, IQNs, UUIDs and e-mail addresses. Host names, serial numbers, users and volume names have no
+distinctive form: they are learned from readings (declared.py), and then replaced everywhere.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ IPV4 = re.compile(
     r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?![\w.]*\.\d)(?!\d)"
 )
 IPV6 = re.compile(r"(?<![\w:.])[0-9A-Fa-f]{0,4}:[0-9A-Fa-f:]{1,37}(?![\w:])")
-"""What may be an address of IPv6: whether it is one has to be tried."""
+"""Candidates for IPv6 addresses, to be verified by parsing."""
 MAC = re.compile(
     r"(?<![0-9A-Za-z:-])[0-9A-Fa-f]{2}([:-])(?:[0-9A-Fa-f]{2}\1){4}[0-9A-Fa-f]{2}(?![0-9A-Za-z:]|-[0-9A-Fa-f]{2}\b)"
     r"|(?<![\w.])[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}\.[0-9A-Fa-f]{4}(?![\w.])|(?<=\benx)[0-9a-f]{12}(?![0-9a-z])"
     r"|(?<=\b[0-9a-f]{4}\.)[0-9a-f]{12}(?![0-9A-Za-z])|(?<![0-9A-Za-z.])(?=[0-9]{0,11}[a-f])[0-9a-f]{12}(?![0-9A-Za-z])"
 )
-"""With signs, in dots of Cisco, in an interface's name, in a bridge's id; bare only if it has a letter."""
+"""MAC with separators, in Cisco's dotted form, in an interface name or a bridge ID; bare only if it has a letter."""
 BARE = re.compile(r"(?<![0-9A-Za-z])[0-9a-fA-F]{12}(?![0-9A-Za-z])")
-"""A MAC where nothing else is said: of AoE's targets (drivers/block/aoe/aoeblk.c, %pm)."""
+"""Bare MAC where no other value is possible: AoE targets (drivers/block/aoe/aoeblk.c, %pm)."""
 _CORE = r"(?:[2356][0-9A-Fa-f]{15}(?:[0-9A-Fa-f]{16})?|1000[0-9A-Fa-f]{12})"
 WWN = re.compile(
     rf"(?<![0-9A-Za-z])(?:(?:wwn-)?0[xX](?P<x>{_CORE})|(?:naa|NAA)\.(?P<naa>{_CORE}|[cC][0-9A-Fa-f]{{15}})"
@@ -37,7 +37,7 @@ WWN = re.compile(
     r"|(?P<pairs>(?<![:-])(?:[12356][0-9A-Fa-f]|10)([:-])(?:[0-9A-Fa-f]{2}\6){6}[0-9A-Fa-f]{2}(?!\6[0-9A-Fa-f]{2}\b))"
     r"|(?P<groups>[2356] [0-9A-Fa-f]{6} [0-9A-Fa-f]{9}))(?![0-9A-Za-z])"
 )
-"""Without a prefix it must have a letter: a count of sixteen digits is none. Groups are those of smartctl."""
+"""WWN; without a prefix it must have a letter, because sixteen digits may be a count. Groups as in smartctl."""
 IQN = re.compile(
     r"(?<![\w.])(?:iqn\.\d{4}-\d{2}\.[a-z0-9][a-z0-9.:_-]{2,220}?|nqn\.\d{4}-\d{2}\.[\w.:-]{3,220}?)"
     r"(?=-lun-\d|[^\w.:-]|[.:]?\Z|[.:](?=[\s,;]))",
@@ -49,7 +49,7 @@ UUID = re.compile(
     r"|[A-Za-z0-9]{6}(?:-[A-Za-z0-9]{4}){5}-[A-Za-z0-9]{6})(?![0-9A-Za-z])"
     r"|(?<=LVM-)[A-Za-z0-9]{32}(?:[A-Za-z0-9]{32})?(?![A-Za-z0-9])"
 )
-"""Of file systems, md, LVM, clusters and machines."""
+"""UUIDs of file systems, md, LVM, clusters and machines."""
 EMAIL = re.compile(
     r"(?<![\w.+@-])[A-Za-z0-9_][\w.+-]{0,63}@(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.)+"
     r"(?!(?:service|socket|scope|slice|mount|timer|target|device|path|swap|automount)\b)[A-Za-z][A-Za-z0-9-]{1,20}(?![\w@])"
@@ -66,11 +66,11 @@ _NO_SERIAL = re.compile(
 )
 SHORTEST = 3
 _DIGITS = 8
-"""Digits alone that are taken for a serial number: fewer may be any count."""
+"""Minimum length of an all-digit serial number: a shorter one may be a count."""
 
 
 class Look(Struct, frozen=True):
-    """What something looks like, a sign without which it cannot be there, and what makes another of it."""
+    """Form of an identifying value: a text that must be present, the pattern, and the replacement function."""
 
     sign: str
     pattern: re.Pattern[str]
@@ -78,7 +78,7 @@ class Look(Struct, frozen=True):
 
 
 def mac(found: re.Match[str], known: Pseudonyms) -> str:
-    """Return what stands for a MAC, with the signs that it has there."""
+    """Return the pseudonym of a MAC with the separators of the original."""
     digits = re.sub(r"[^0-9a-f]", "", found[0].lower())
     made = known.of(Kind.MAC, ":".join(digits[at : at + 2] for at in range(0, 12, 2))).replace(":", "")
     return like(found[0], made)
@@ -106,7 +106,7 @@ _HEX = re.compile(r"[0-9A-Fa-f]+")
 
 
 def like(text: str, made: str) -> str:
-    """Return digits with the signs between them and the case of letters that a text has."""
+    """Return the digits `made` with the separators and the case of a text."""
     rest = iter(made)
     shaped = "".join(next(rest, c) if c.isalnum() else c for c in text)
     return shaped.upper() if _HEX.search(text) and text.isupper() else shaped
@@ -124,7 +124,7 @@ LOOKS = (
 
 
 def is_host(name: str) -> bool:
-    """Whether a host's name is one: not what every machine is called, nor an address."""
+    """Return whether a text is an identifying host name: neither a common default nor an address."""
     return (
         name.lower() not in _NO_HOST
         and not name.replace(".", "").isdecimal()
@@ -134,7 +134,7 @@ def is_host(name: str) -> bool:
 
 
 def usable(kind: Kind, value: str) -> bool:
-    """Whether a value tells anything of anybody, and can be told from other text."""
+    """Return whether a value is identifying and distinguishable from other text."""
     if kind is Kind.SERIAL and value.isascii() and value.isdecimal():
         return len(value) >= _DIGITS and _NO_SERIAL.fullmatch(value) is None
     if len(value) < SHORTEST or not value.isprintable() or is_ordinary(value):

@@ -1,4 +1,4 @@
-"""Leak: what of the names that were replaced is still in what was written."""
+"""Leak check: names that were to be replaced and are still in the output."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _HEXED = frozenset({Kind.WWN, Kind.MAC, Kind.UUID})
 
 
 def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterator[tuple[str, str]]:
-    """Yield (file, name) of each name that stands in a file, or in its path, though another stands for it.
+    """Yield (file, name) for each name with a pseudonym that still occurs in a file or in its path.
 
-    A whole word counts, whatever the case of its letters; digits of WWNs, MACs and UUIDs count with any signs between
-    them. It is another look than that which replaced them: no pattern, nothing learnt.
+    Whole words count, regardless of case; digits of WWNs, MACs and UUIDs count with any separators. The check is
+    independent of the replacement: it uses none of its patterns and nothing that it learned.
     """
     wanted: dict[bytes, dict[bytes, str]] = {}
     shapes = {made.lower().encode("utf-8", "surrogateescape") for k in Kind for made in pseudonyms.known[k].values()}
@@ -25,7 +25,7 @@ def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterato
         for value, made in pseudonyms.known[kind].items():
             if made == value or is_ordinary(
                 value
-            ):  # a host `sda` is not called so where it says its name, and disks are
+            ):  # a host `sda` is replaced only where it reports its own name; disks keep it
                 continue
             for form in _forms(kind, value.lower()):
                 written = form.encode("utf-8", "surrogateescape")
@@ -41,7 +41,7 @@ def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterato
 
 
 def _forms(kind: Kind, value: str) -> Iterator[str]:
-    """Yield how a value may be written."""
+    """Yield the possible spellings of a value."""
     yield value
     if kind in _HEXED:
         digits = _SIGNS.sub("", value)
@@ -57,7 +57,7 @@ def _forms(kind: Kind, value: str) -> Iterator[str]:
 
 
 def _stands(written: bytes, text: bytes) -> bool:
-    """Whether a word stands in a text, not as a part of a longer one."""
+    """Return whether a text contains a word that is not part of a longer one."""
     at = text.find(written)
     while at >= 0:
         end = at + len(written)

@@ -1,8 +1,8 @@
-r"""Names: what was learnt, found again in any text: whole words, whatever their case, and as formats write them.
+r"""Names: search for learned names in any text: whole words, regardless of case, and in the escapes of formats.
 
-A name is looked for where its first run of letters and digits stands, so that one look costs as much for thousands of
-names as for one. `acme-db` is found in `customers-acme--db` (device mapper), `machine-qemu\x2d1\x2dacme\x2ddb`
-(systemd, udev), `acme%2Ddb` (URLs), and in hex digits or Base64 of it.
+Names are indexed by their first run of letters and digits, so that a search costs the same for one name and for
+thousands. `acme-db` is found in `customers-acme--db` (device mapper), `machine-qemu\x2d1\x2dacme\x2ddb`
+(systemd, udev), `acme%2Ddb` (URLs), and in its hex digits or Base64.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from sdstop.redaction.pseudonym import Kind, Pseudonyms
 
 _PIECE = re.compile(r"[^\W_]+")
 _ESCAPED = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf])|%[0-9A-Fa-f]{2})(?=[^\W_])")
-"""A character written as an escape, which is no part of the word that follows."""
+"""Escaped character, which is not part of the word after it."""
 _LABELS = re.compile(r"(?<![A-Za-z0-9.-])(?:[A-Za-z0-9][A-Za-z0-9-]{0,62}\.){1,8}\Z")
 _SHORT = 6
-"""Characters below which a name is not looked for in encodings: its hex digits may be any number."""
+"""Minimum length of a name that is searched for in encodings: shorter hex digits may be any number."""
 Writing = Callable[[str], str]
 
 
 def _percent(text: str, kept: str) -> str:
-    """Return a text as URLs have it; `kept` are signs that need not be written otherwise."""
+    """Return a text in URL encoding; `kept` are characters that are not encoded."""
     plain = frozenset(f"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789{kept}".encode())
     return "".join(chr(c) if c in plain else f"%{c:02X}" for c in text.encode("utf-8", "surrogateescape"))
 
 
 def _escaped(signs: str, sign: str) -> Writing:
-    """Return what writes some signs as an escape: `sign` is a format of the character's number."""
+    """Return a function that escapes the characters `signs`; `sign` is the format for a character's number."""
     return lambda text: "".join(sign % ord(c) if c in signs else c for c in text)
 
 
@@ -57,21 +57,21 @@ _ENCODED: tuple[Writing, ...] = (
 
 
 class Names:
-    """Names, each with its kind; replaces them by what stands for them."""
+    """Registry of known names and their kinds; replaces them with pseudonyms."""
 
     def __init__(self, pseudonyms: Pseudonyms) -> None:
-        """Start with none."""
+        """Start without names."""
         self._pseudonyms = pseudonyms
         self.kinds: dict[str, Kind] = {}
         self._aliases: dict[str, list[tuple[str, str, str, Writing | None]]] = {}
         self._lower: dict[str, str] = {}
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of names."""
         return len(self.kinds)
 
     def add(self, kind: Kind, name: str) -> None:
-        """Learn a name; what it was learnt as first counts."""
+        """Add a name; the kind with which it was first added is kept."""
         if name in self.kinds:
             return
         self.kinds[name] = kind
@@ -88,14 +88,14 @@ class Names:
         if first is None or (writing is not None and written == name):
             return
         known = self._aliases.setdefault(first[0].lower(), [])
-        if writing is None:  # the name itself, not what another one looks like when it is escaped
+        if writing is None:  # a name takes precedence over the escaped form of another
             known[:] = [other for other in known if other[0] != written]
         if not any(other[0] == written for other in known):
             known.append((written, written.lower(), name, writing))
             known.sort(key=lambda other: -len(other[0]))
 
     def without(self, names: Iterable[str]) -> Names:
-        """Return all others."""
+        """Return a registry of all other names."""
         left_out = set(names)
         made = Names(self._pseudonyms)
         for name, kind in self.kinds.items():
@@ -113,7 +113,7 @@ class Names:
         return "".join([*made, text[done:]]) if made else text
 
     def found(self, text: str) -> Iterator[tuple[int, int, str, Writing | None]]:
-        """Yield where names stand: start, end, which name, and how it is written there."""
+        """Yield the occurrences of names: start, end, name, and the spelling used there."""
         if not self._aliases:
             return
         escaped = [found.end() for found in _ESCAPED.finditer(text)] if "\\" in text or "%" in text else []

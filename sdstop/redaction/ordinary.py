@@ -1,7 +1,8 @@
-"""Ordinary names: those that identify nobody, because a kernel, a distribution or everybody gives them.
+"""Ordinary names: names that are not identifying, because the kernel, distributions or common practice assign them.
 
-That a pool is called `tank` or a user `postgres` tells nothing of who owns the node, and reports stay readable. A name
-that is not here and is needed by a parser, as it is also a word of its format, is found by trial (redactor.py).
+A pool `tank` or a user `postgres` reveals nothing about the node's owner, and keeping them keeps reports readable. A
+name that is missing here and that a parser needs, because it is also a word of its format, is found by trial
+(redactor.py).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ RESERVED = frozenset({
     "total", "true", "ubuntu", "unknown", "user", "users", "usr", "value", "var", "vg", "vg0", "virtio", "vm", "vol",
     "volume", "volumes", "write", "writes", "xfs", "yes", "zero", "zfs", "zpool",
 })  # fmt: skip
-"""Words that every node has."""
+"""Words that occur on every node."""
 ACCOUNTS = frozenset({
     "adm", "admin", "avahi", "backup", "bin", "chrony", "ceph", "daemon", "dbus", "debian", "dnsmasq", "ftp", "games",
     "gdm", "gluster", "haproxy", "irc", "libvirt", "libvirt-qemu", "list", "lp", "lxd", "mail", "man", "messagebus",
@@ -33,7 +34,7 @@ ACCOUNTS = frozenset({
     "proxy", "qemu", "redis", "root", "rpc", "rpcuser", "rtkit", "saned", "sdc", "shutdown", "sshd", "statd", "sync",
     "sys", "syslog", "systemd", "tcpdump", "tss", "ubuntu", "unbound", "uucp", "uuidd", "vagrant", "vdsm", "www-data",
 })  # fmt: skip
-"""Users that every distribution makes."""
+"""Users that distributions create."""
 _PLAIN = re.compile(
     r"(?:sd|vd|xvd|hd)[a-z]{1,2}(?:[1-9]\d?)?|nvme\d+(?:c\d+)?(?:n\d+)?(?:p\d+)?|(?:md|dm-|loop|drbd|nbd|rbd|zd|bcache|sr|st|sg"
     r"|mmcblk|ram|zram|cpu|node|host|card|fd|tty\w{0,3}|ttyS|mon|osd\.?|slot|disk|rack|port)\d+(?:p\d+)?"
@@ -42,10 +43,10 @@ _PLAIN = re.compile(
     r"|(?:mirror|raidz\d?|draid\d?(?::\w+)*|spare|replacing|logs|cache|special|dedup|indirect|hole|missing)-[\d-]+"
     r"|zil|arc|l2arc|[hs]dd|(?:docker|usb|wwan|sit|gre|ppp|vnet)\d+"
 )
-"""Names that the kernel and ZFS give, and numbers."""
+"""Names that the kernel and ZFS assign, and numbers."""
 
 
 def is_ordinary(word: str) -> bool:
-    """Whether a word identifies nobody, whatever the case of its letters."""
+    """Return whether a word is not identifying, regardless of case."""
     lower = word.lower()
     return lower in RESERVED or _PLAIN.fullmatch(lower) is not None

@@ -1,7 +1,7 @@
-"""Pseudonyms: HMAC-SHA256 of a key, the kind and the value, in the shape of what they stand for.
+"""Pseudonyms: HMAC-SHA256 of a key, the kind and the value, in the form of the original.
 
-Two captures made with one key say the same of the same disk, and nothing has to be exchanged but that key. Without the
-key nobody can try whether a guess was right.
+Captures redacted with the same key have the same pseudonym for the same disk; only the key must be shared. Without the
+key, guesses of the original cannot be verified.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _GROUP = 8
 
 
 class Kind(enum.StrEnum):
-    """What a name names."""
+    """Kind of object that a name refers to."""
 
     HOST = "host"
     IPV4 = "ipv4"
@@ -39,14 +39,14 @@ class Kind(enum.StrEnum):
 
 
 _ONCE = frozenset({Kind.MAC, Kind.WWN, Kind.UUID})
-"""Kinds whose pseudonyms look like what they stand for, and are too long to be anybody's by chance."""
+"""Kinds whose pseudonyms have the form of the original, and are too long to match a real value by chance."""
 
 
 class Pseudonyms:
-    """What stands for what. `known` is the map, {kind: {value: pseudonym}}, which only the node's owner is to have."""
+    """Pseudonyms of all values. `known` is the map, {kind: {value: pseudonym}}, for the node's administrator only."""
 
     def __init__(self, key: bytes) -> None:
-        """Start with a key; one that is not empty."""
+        """Start with a key and an empty map. Raises ValueError if the key is empty."""
         if not key:
             raise ValueError("a key is needed")
         self._key = key
@@ -55,10 +55,10 @@ class Pseudonyms:
         self._taken: set[str] = set()
 
     def of(self, kind: Kind, value: str) -> str:
-        """Return what stands for a value: as long and of the same kind of characters where that matters."""
+        """Return the pseudonym of a value, of the same length and kinds of characters where that matters."""
         known = self.known[kind].get(value)
         if known is None and kind in _ONCE and value in self._taken:
-            return value  # of a text that was replaced already
+            return value  # it is already a pseudonym
         if known is None:
             known = self._make(kind, value)
             self.known[kind][value] = known
@@ -66,16 +66,16 @@ class Pseudonyms:
         return known
 
     def alike(self, kind: Kind, value: str) -> str:
-        """Return a text of the same kinds of characters, of which the map knows nothing."""
+        """Return a text of the same kinds of characters, without adding it to the map."""
         digits = self._digits(kind, value)
         return "".join(_alike(c, next(digits)) for c in value)
 
     def forget(self, kind: Kind, value: str) -> None:
-        """Take a value out of the map: it is not replaced any more."""
+        """Remove a value from the map."""
         self._taken.discard(self.known[kind].pop(value, ""))
 
     def made(self, text: str) -> bool:
-        """Whether a text is one of the pseudonyms."""
+        """Return whether a text is one of the pseudonyms."""
         return text in self._taken
 
     def _make(self, kind: Kind, value: str) -> str:
@@ -86,7 +86,7 @@ class Pseudonyms:
         if kind is Kind.MAC:
             return self._mac(value)
         made = value
-        for attempt in range(64):  # of a name of three letters there are not many others
+        for attempt in range(64):  # collisions are likely for names of three letters
             digits = self._digits(kind, f"{value}\0{attempt}" if attempt else value)
             if kind is Kind.HOST:
                 made = "host-" + "".join(_HEX[next(digits) % 16] for _ in range(8))
@@ -99,7 +99,7 @@ class Pseudonyms:
                 made = value[:kept] + "".join(_HEX[next(digits) % 16] for _ in value[kept:])
             elif kind is Kind.IQN:
                 made = self._iqn(value, digits)
-            elif kind is Kind.UUID:  # its first group may stand for it (`ceph-7b1f2c0e`)
+            elif kind is Kind.UUID:  # its first group may be used alone (`ceph-7b1f2c0e`)
                 first = self._digits(kind, value[:_GROUP])
                 plain = not set(value) - _HEXED
                 numbers = ((next(first if at < _GROUP else digits), c) for at, c in enumerate(value))
@@ -111,7 +111,7 @@ class Pseudonyms:
         return made
 
     def _digits(self, kind: Kind, value: str) -> Iterator[int]:
-        """Yield as many numbers of 16 bits as anybody asks for."""
+        """Yield 16-bit numbers without end."""
         message = f"{kind}\0{value}".encode("utf-8", "surrogateescape")
         block = 0
         while True:
@@ -120,7 +120,7 @@ class Pseudonyms:
             block += 1
 
     def _ipv4(self, value: str) -> str:
-        """Keep which addresses share a network: an octet depends on those before it."""
+        """Return the pseudonym of an address; each octet depends on those before it, which preserves networks."""
         address = ipaddress.IPv4Address(value)
         if kept_ipv4(address):
             return value
@@ -131,7 +131,7 @@ class Pseudonyms:
         return ".".join(made)
 
     def _octet(self, prefix: str, *, first: bool) -> tuple[int, ...]:
-        """Return what stands for each octet after a prefix; 0 and 255 keep their meaning."""
+        """Return the replacement of each octet after a prefix; 0 and 255 keep their meaning."""
         known = self._octets.get(prefix)
         if known is None:
             last = 223 if first else 254  # from 224 on no host has the address
@@ -162,13 +162,13 @@ class Pseudonyms:
     def _mac(self, value: str) -> str:
         octets = value.lower().split(":")
         if set(octets) <= {"00"} or set(octets) <= {"ff"} or int(octets[0], 16) & 1:
-            return value  # nobody's, everybody's, a group's
-        digits = self._digits(Kind.MAC, value.lower())  # the same for both cases of letters
+            return value  # null, broadcast or multicast address
+        digits = self._digits(Kind.MAC, value.lower())  # independent of case
         return ":".join(["02", *(f"{next(digits) % 256:02x}" for _ in octets[1:])])
 
     @staticmethod
     def _iqn(value: str, digits: Iterator[int]) -> str:
-        """Keep the kind, the month and what separates: iqn.2026-11.com.example:disk1."""
+        """Return a name with the original type, month and separators: iqn.2026-11.com.example:disk1."""
         parts = value.split(".", 2)
         head, rest = (
             (".".join(parts[:2]) + ".", parts[2]) if len(parts) == 3 and parts[0] == "iqn" else (value[:4], value[4:])
@@ -177,7 +177,7 @@ class Pseudonyms:
 
 
 def kept_ipv4(address: ipaddress.IPv4Address) -> bool:
-    """Whether an address tells nothing of anybody: no host's, this host's, a group's, a netmask."""
+    """Return whether an address is not identifying: unspecified, loopback, multicast, reserved or a netmask."""
     number = int(address)
     inverted = number ^ 0xFFFFFFFF
     mask = number >= 0xFF000000 and inverted & (inverted + 1) == 0
@@ -185,12 +185,12 @@ def kept_ipv4(address: ipaddress.IPv4Address) -> bool:
 
 
 def kept_ipv6(address: ipaddress.IPv6Address) -> bool:
-    """Whether an address tells nothing of anybody."""
+    """Return whether an address is not identifying: unspecified, loopback or multicast."""
     return address.is_loopback or address.is_unspecified or address.is_multicast
 
 
 def _alike(c: str, number: int, *, hexadecimal: bool = False) -> str:
-    """Return a character of the same kind; what is neither letter nor digit stays."""
+    """Return a character of the same kind; ASCII other than letters and digits is unchanged."""
     if hexadecimal and c in string.hexdigits:
         return _HEX[number % 16] if c in _HEX else _HEX[number % 16].upper()
     if c.isdecimal() and c.isascii():

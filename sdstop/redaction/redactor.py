@@ -1,8 +1,8 @@
-"""Redactor: evidence with every name of it replaced, in keys, texts, links and lists.
+"""Redactor: replaces every name in evidence, in keys, texts, links and lists.
 
-Names are those of fields that are declared as names, in readings that a replay of the evidence gives. A pool may be
-called like a word that a parser needs: so redacted evidence is replayed too, and where its readings are not the same
-but for names, the names to blame are found by trial and kept.
+Names come from fields that are declared as names, in the readings of a replay of the evidence. A pool may have the name
+of a word that a parser needs, so redacted evidence is replayed, too: if its readings differ in more than names, the
+responsible names are found by trial and kept.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ _FACTS = frozenset({"kernel"})
 """Facts about a capture that are not free text."""
 REMOVED = "removed by redaction"
 _CACHED, _REMEMBERED = 4096, 300
-"""Short texts (keys, values of sysfs) come again and again; so many, of so many characters, are remembered."""
+"""Cache of short texts (keys, values of sysfs), which recur: number of texts, and maximum length in characters."""
 _ORDER = {kind: place for place, kind in enumerate((Kind.HOST, Kind.USER, Kind.SERIAL, Kind.VOLUME))}
-"""What a name counts as that several fields hold: the first of these."""
+"""Precedence of kinds for a name that occurs in several fields."""
 
 
 class Redactor:
-    """Replaces names as it learns them; `learn` comes before `frame`, for each frame in its order."""
+    """Redactor of frames. Call `learn` before `frame`, with frames in order."""
 
     def __init__(
         self, pseudonyms: Pseudonyms, collectors: Sequence[Collector], known: frozenset[str] | None = None
@@ -52,11 +52,11 @@ class Redactor:
         """Start with nothing learned. `known` are the collectors that read the node (Origin.collectors)."""
         self.pseudonyms = pseudonyms
         self.kept: set[str] = set()
-        """Names that were not replaced, because a parser needs them, or another field has them, as plain words."""
+        """Names that are not replaced, because a parser needs them or another field has them as plain words."""
         self.changed: set[str] = set()
         """Families whose readings redaction changed for another reason."""
         self.sources: set[str] = set()
-        """Collectors that read something."""
+        """Collectors with a successful run."""
         self._collectors = tuple(collectors)
         self._retention = Retention(collectors)
         self._names = Names(pseudonyms)
@@ -65,24 +65,24 @@ class Redactor:
         self._learning, self._before, self._after = (self._replay() for _ in range(3))
         self._learned: dict[str, Run] = {}
         self._read: set[str] = set()
-        """Keys of evidence of which a collector has made readings."""
+        """Keys of evidence from which a collector has made readings."""
         self._asked: set[str] = set()
-        """Keys of evidence that a collector has asked for."""
+        """Keys of evidence that a collector has requested."""
         self._left_out = self.kept
         self._own: set[str] = set()
-        """What stands for a host's name only where the host says its own."""
+        """Pseudonyms of host names that are used only where a host reports its own name."""
         self._seen: set[tuple[Name, str]] = set()
 
     @property
     def names(self) -> Mapping[str, Kind]:
-        """What was learned."""
+        """Learned names and their kinds."""
         return self._names.kinds
 
     def _replay(self) -> Replay:
         return Replay(self._collectors, known=self._known)
 
     def learn(self, frame: Frame) -> None:
-        """Learn the names that a frame's readings hold, and those of devices and machines in paths."""
+        """Learn the names in a frame's readings, and those of devices and machines in paths."""
         found: list[tuple[Kind, str]] = []
         for run in self._learning.feed(frame).runs.values():
             if self._learned.get(run.collector) is not run:
@@ -104,7 +104,7 @@ class Redactor:
         self._add(declared.host(name))
 
     def _held(self, run: Run) -> Iterable[tuple[Kind, str]]:
-        """Yield the names that a run's readings hold."""
+        """Yield the names in a run's readings."""
         if run.ok:
             self.sources.add(run.collector)
         for family, rows in run.tables.items():
@@ -125,7 +125,7 @@ class Redactor:
             self._cached.cache_clear()
 
     def frame(self, frame: Frame) -> Frame:
-        """Return a frame with all names replaced. Its readings are the same but for those."""
+        """Return a frame with all names replaced. Its readings are otherwise unchanged."""
         before = self._before.feed(frame)
         made = self._frame(frame)
         if not differing(before, self._after.feed(made), self._shown, self._same):
@@ -137,7 +137,7 @@ class Redactor:
         return replace(frame, evidence=self._all(frame.evidence))
 
     def _all(self, items: Iterable[Evidence]) -> tuple[Evidence, ...]:
-        """Return evidence with all names replaced, without what no collector has read or found in a folder."""
+        """Return evidence with all names replaced, without keys that no collector has read or found in a directory."""
         return tuple(self.evidence(item) for item in items if self._is_handed_on(item))
 
     def _is_handed_on(self, item: Evidence) -> bool:
@@ -146,7 +146,7 @@ class Redactor:
         return self._is_listed(item.key)
 
     def _is_listed(self, key: str) -> bool:
-        """Whether a collector looked for the key's path in a folder that is known by what is in it alone."""
+        """Return whether a collector requested the listing of a parent directory, and none was recorded."""
         path = key.removeprefix("link:")
         while path.startswith("/") and (path := posixpath.dirname(path)) != "/":
             if f"list:{path}" in self._asked and f"list:{path}" not in self._before.host.state:
@@ -154,15 +154,15 @@ class Redactor:
         return False
 
     def _settle(self, ran: Mapping[str, RunMark]) -> None:
-        """Find the names whose replacement changes readings, and keep them; what is left of the change is noted.
+        """Find the names whose replacement changes readings, and keep them; note any change that remains.
 
-        `ran` are the collectors that ran so far.
+        `ran` are the collectors that have run so far.
         """
         while self._trial(ran):
             suspects = [name for name, kind in self._names.kinds.items() if name in self.pseudonyms.known[kind]]
             if self._trial(ran, suspects):
                 break
-            low, high = 0, len(suspects)  # to replace the first `low` changes nothing, the first `high` does
+            low, high = 0, len(suspects)  # replacing the first `low` changes nothing, replacing the first `high` does
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (low, middle) if self._trial(ran, suspects[middle:]) else (middle, high)
@@ -173,7 +173,7 @@ class Redactor:
         self._after.feed(Frame(1, 0.0, 0.0, state, ran))
 
     def _trial(self, ran: Mapping[str, RunMark], without: Sequence[str] = ()) -> set[str]:
-        """Return the families whose readings differ if all names but some are replaced."""
+        """Return the families whose readings differ if all names but those in `without` are replaced."""
         names, cached = self._names, self._cached
         try:
             self._left_out = {*self.kept, *without}
@@ -211,7 +211,7 @@ class Redactor:
         return replace(item, key=key, data=data, stderr=_said(item), detail=self.text(item.detail))
 
     def origin(self, origin: Origin) -> Origin:
-        """Return where frames come from, under another name."""
+        """Return the origin of frames with all names replaced."""
 
         def plain(text: str) -> str:
             return self.text(credentials.without(text))
@@ -220,7 +220,7 @@ class Redactor:
         return replace(origin, name=self._host(plain(origin.name)), note=plain(origin.note), facts=facts)
 
     def _of(self, key: str, data: bytes) -> bytes:
-        """Return what stands in a file, or was printed, with the names replaced in the ways of its format."""
+        """Return file content or output with the names replaced, in the spelling of its format."""
         if not data:
             return data
         if key in _HOSTNAMES:
@@ -246,7 +246,7 @@ class Redactor:
         return self.data(data)
 
     def _host(self, text: str) -> str:
-        """Replace a host's name where it can be nothing else, though it is a word that has to stay: `node7`, `sda`."""
+        """Replace a host's own name, even if it is a word that is kept elsewhere: `node7`, `sda`."""
         name = text.strip()
         if not name or name in self._left_out or self.pseudonyms.made(name) or not identity.is_host(name):
             return text
@@ -255,7 +255,7 @@ class Redactor:
         return text.replace(name, made)
 
     def data(self, data: bytes) -> bytes:
-        """Return bytes with all names replaced; of what is binary each text within it, in the same length."""
+        """Return bytes with all names replaced; in binary data each text is replaced in the same length."""
         if not data:
             return data
         if b"\0" in data:
@@ -275,8 +275,8 @@ class Redactor:
 
     def _text(self, text: str) -> str:
         known = self.pseudonyms
-        parts: list[tuple[str, bool]] = [(text, True)]  # and whether names may still be in it
-        if "\\" in text:  # what follows an escape stands by itself
+        parts: list[tuple[str, bool]] = [(text, True)]  # flag: the part may still contain names
+        if "\\" in text:  # an escape separates words
             parts = [(part, True) for part in _ESCAPE.split(text) if part]
         if "nvme." in text:
             parts = _split(parts, _NVME, self._nvme)
@@ -288,7 +288,7 @@ class Redactor:
         return "".join(self._names.replaced(part) if todo else part for part, todo in joined)
 
     def _nvme(self, found: re.Match[str]) -> str:
-        """Replace the name that the kernel gives a namespace without one: serial and model are hex digits of texts."""
+        """Replace the serial in the kernel's default name of a namespace; serial and model are hex-encoded texts."""
         serial = self._fixed(bytes.fromhex(found[2][: len(found[2]) // 2 * 2]))
         plain = serial.strip(b" \0").decode("ascii", "replace")
         if identity.usable(Kind.SERIAL, plain):
@@ -297,20 +297,20 @@ class Redactor:
         return f"nvme.{found[1]}-{serial.hex()}-{found[3]}-{found[4]}"
 
     def map(self) -> dict[str, Any]:
-        """Return what stands for what, to be kept by the node's owner alone."""
+        """Return the map of values to pseudonyms, for the node's administrator only."""
         known = self.pseudonyms.known
         return {kind.value: dict(sorted(known[kind].items())) for kind in Kind if known[kind]}
 
 
 def _said(item: Evidence) -> bytes:
-    """Return what collectors read beside the data: the first line of an error, a reply's type, without free text."""
+    """Return the metadata that collectors read: first line of an error, type of a reply, without free text."""
     if item.key.startswith("http"):
         return item.stderr.partition(b";")[0]
     return own_words(item.stderr.strip().partition(b"\n")[0].decode("utf-8", "replace")).encode()
 
 
 def _split(parts: list[tuple[str, bool]], pattern: re.Pattern[str], made: Any) -> list[tuple[str, bool]]:
-    """Replace what a pattern finds in those parts that are not done; what was made is done."""
+    """Replace the matches of a pattern in unfinished parts; replacements are finished."""
     done: list[tuple[str, bool]] = []
     for part, todo in parts:
         at = 0

@@ -1,8 +1,8 @@
-r"""Sockets and routes: /proc/net says addresses in hex digits, as the processor has them in memory.
+r"""Sockets and routes: /proc/net has addresses as hex digits in the memory layout of the processor.
 
-/proc/net/tcp (net/ipv4/tcp_ipv4.c), route (net/ipv4/fib_trie.c): four bytes, of a little-endian processor the last
-octet first. tcp6 (net/ipv6/tcp_ipv6.c): four such words. if_inet6 (net/ipv6/addrconf.c), ipv6_route: 32 digits in the
-order in which they are written.
+/proc/net/tcp (net/ipv4/tcp_ipv4.c), route (net/ipv4/fib_trie.c): four bytes, on a little-endian processor the last
+octet first. tcp6 (net/ipv6/tcp_ipv6.c): four such words. if_inet6 (net/ipv6/addrconf.c), ipv6_route: 32 digits in
+network byte order.
 
       sl  local_address rem_address   st
        0: 0B00140A:0CBC 1500140A:C738 01                                        10.20.0.11:3260 10.20.0.21:51000
@@ -26,7 +26,7 @@ _ADDRESS = re.compile(r"\b[0-9a-f]{32}\b")
 
 
 def replaced(key: str, text: str, known: Pseudonyms) -> str | None:
-    """Return a file's text with the addresses replaced, None for a file that has none in this form."""
+    """Return a file's text with the addresses replaced, None for a file without addresses of this form."""
     if _SOCKETS.fullmatch(key):
         return _END.sub(lambda found: _memory(found[0], known), text)
     if _ROUTES.fullmatch(key):

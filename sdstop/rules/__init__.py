@@ -1,4 +1,4 @@
-"""Rules: one file each, a pure function over a window."""
+"""Rules: one file each, with a pure function over a window."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ORDER = (
     "numa_imbalance",
     "memory_errors",
 )
-"""Modules of this package, one line each, in the order in which lists show their rules. `a_b` defines A_B."""
+"""Modules of this package in display order, one per line. `a_b` defines A_B."""
 
 
 def _rule(module: str) -> Rule:
@@ -67,4 +67,4 @@ RULES: tuple[Rule, ...] = tuple(_rule(module) for module in ORDER)
 """Every rule about one node."""
 
 EVERY: tuple[Rule | NodeRule, ...] = (*RULES, *BETWEEN)
-"""Rules about one node and rules between nodes: all whose thresholds the configuration can set."""
+"""Rules about one node and rules between nodes: all rules with configurable thresholds."""

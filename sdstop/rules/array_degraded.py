@@ -1,4 +1,4 @@
-"""An md array that lacks members, or that does not run at all."""
+"""md arrays that lack members or are not running."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     del limits
     for array in sorted(window.rows(Array).values(), key=lambda array: array.array):
         if array.level == "container":
-            continue  # it only holds the metadata of others and never runs
+            continue  # holds only the metadata of other arrays and never runs
         if array.state == "inactive":
             yield _inactive(window, array)
         elif array.state == "broken":
@@ -64,7 +64,7 @@ def _degraded(window: Window, array: Array, missing: int) -> Finding:
 
 
 def _doing(array: Array, known: Rebuilding | None) -> tuple[str, bool]:
-    """Return what is done about it, and whether something is."""
+    """Return the recovery status, and whether a recovery is under way."""
     if array.action == "frozen":
         return "nothing is rebuilding: it is frozen", False
     if known is not None and known.rebuild.operation in REPAIRS:
@@ -93,7 +93,7 @@ def _risk(array: Array, members: list[Member]) -> str:
 
 
 def _holders(array: Array, members: list[Member]) -> list[str]:
-    """Return the devices of which no copy exists, in slot order; none if their slots are not known."""
+    """Return the devices without a redundant copy, in slot order; empty if the slots are unknown."""
     if array.slots is None or array.level is None or array.far_copies != 1:
         return []
     layout = Layout(array.level, array.raid_disks or 0, array.near_copies or 1, array.far_copies or 1)

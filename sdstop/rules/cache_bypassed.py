@@ -1,4 +1,4 @@
-"""A cache that most requests go past: it cannot help those, however good it is."""
+"""Caches that most requests bypass."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from sdstop.core.shell import operand, quoted
 from sdstop.readings.cache import Cache, share
 
 _OUT_OF_USE = frozenset({"none", "passthrough"})
-"""Modes in which nothing is answered from a cache."""
+"""Modes that serve nothing from the cache."""
 
 
 class _Cause(Struct, frozen=True):
-    """Why requests go past: in words, what to type, how bad it can be at worst, and what would show it to be wrong."""
+    """Cause of a bypass: description, advice, maximum severity, and refutation."""
 
     words: str
     advice: tuple[str, ...]
@@ -36,7 +36,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if "cleaner" in {cache.mode, cache.policy}:
             yield _emptied(window, cache)
             continue
-        if cache.mode == "metadata only":  # of dm-writecache: data goes past it as it was set to
+        if cache.mode == "metadata only":  # dm-writecache in this mode bypasses data by design
             continue
         course = caching.judged(limits["requests"])
         if course is None:
@@ -99,7 +99,7 @@ def _mode_advice(cache: Cache) -> tuple[str, ...]:
 
 
 def _idle(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
-    """Say what was, while too little comes to tell what is."""
+    """Yield the lifetime totals while there are too few recent requests to judge."""
     course = caching.ever
     part = caching.bypass_share(course)
     if part is None or course.came is None:
@@ -125,7 +125,7 @@ def _bypassed(window: Window, caching: Caching, course: CacheSteps, part: float,
     cause = _cause(cache, course, pieces, limits)
     severity = Severity.CRITICAL if part > limits["most"] else Severity.WARNING
     if cache.skips_from and course.sum("sequential_skipped") is None:
-        # bcache does not tell what it skipped for being sequential; a copy that passes by for a minute is as meant.
+        # bcache does not report sequential bypasses, and a copy that bypasses it for a minute is intended.
         lasting = (caching.bypass_share(caching.ever) or 0.0) > limits["most"]
         severity = Severity.WARNING if lasting and part > limits["most"] else Severity.INFO
     severity = min(severity, cause.worst, key=lambda s: s.rank)

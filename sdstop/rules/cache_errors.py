@@ -1,4 +1,4 @@
-"""A cache that fails: I/O errors, a state in which it does not work, metadata that runs full."""
+"""Caches with faults: I/O errors, a non-working state, or nearly full metadata."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STATES = {
     "read-only": "its metadata can no longer be written, so nothing new is cached and dirty data may stay where it is",
     "inconsistent": "dirty data was lost with the cache device: what is on the disk behind it is not whole",
 }
-"""States in which a cache does not do its work, and what they mean."""
+"""States in which a cache does not work, and their meaning."""
 _SIDES = {"fast_errors": "what it caches on", "slow_errors": "what it caches"}
 
 
@@ -47,7 +47,7 @@ def _good(caching: Caching) -> str:
 
 
 def _joined(said: list[Finding]) -> Finding:
-    """Return one finding of all that is wrong with a cache, as bad as the worst of it, which comes first."""
+    """Return one finding for all faults of a cache, with the worst severity; the worst fault is first."""
     said.sort(key=lambda finding: -finding.severity.rank)
     worst = said[0]
     return Finding(
@@ -110,7 +110,7 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
     )
     if new:
         when = caching.recent.when if caching.recent is not None else ""
-        harmless = cache.kind == "l2arc"  # what it loses the pool still has
+        harmless = cache.kind == "l2arc"  # the pool still has the data
         yield Finding(
             severity=Severity.WARNING if harmless else Severity.CRITICAL,
             subject=cache.cache,
@@ -121,7 +121,7 @@ def _errors(window: Window, caching: Caching) -> Iterator[Finding]:
             refuted_by="a counter that stands still under the same load",
         )
         return
-    # An error of years ago is no alarm, and one frame does not tell how old it is.
+    # Old errors are informational; one sample cannot date them.
     since = "none of them new" if new is not None else "a second frame tells whether they grow"
     yield Finding(
         severity=Severity.INFO,

@@ -1,4 +1,4 @@
-"""A cache so full of data to be written back that new data finds no room."""
+"""Caches with so much dirty data that there is no room for new data."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _soon(eta: float | None, limits: Limits) -> bool:
 
 
 def _full_in(caching: Caching, dirty: float) -> float | None:
-    """Return in how many seconds all of it would be dirty at the pace of the window; None if that does not rise."""
+    """Return the seconds until the cache is all dirty at the window's pace; None if dirty data is not growing."""
     grown, recent, size = caching.grown("dirty"), caching.recent, caching.cache.size
     if recent is None or recent.seconds is None or recent.seconds < _LONG_ENOUGH or not grown or grown < 0 or not size:
         return None
@@ -47,7 +47,7 @@ def _full_in(caching: Caching, dirty: float) -> float | None:
 
 
 _FILLS_HALF = frozenset({"dm-writecache"})
-"""Kinds that write nothing back until half is dirty (high_watermark): to be there, and to fill, is how they work."""
+"""Kinds that start write-back only when half full of dirty data (high_watermark); filling up to that is normal."""
 _LONG_ENOUGH = 10.0
 _MOSTLY = 0.5
 
@@ -85,7 +85,7 @@ def _finding(
 
 
 def _sends_past(caching: Caching) -> bool:
-    """Whether most of what goes past the cache does so as it finds no room."""
+    """Return whether most bypasses are caused by lack of room."""
     course = caching.recent
     return course is not None and (share(course.sum("no_room"), course.bypassed) or 0.0) > _MOSTLY
 

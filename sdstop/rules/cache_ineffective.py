@@ -1,4 +1,4 @@
-"""A cache that takes requests and seldom has what they ask for."""
+"""Caches that handle requests with a low hit rate."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from sdstop.core.history import Window
 from sdstop.readings.cache import Cache, share
 
 _ABSORBS = frozenset({"flashcache", "bcache"})
-"""Kinds that in mode writeback take every write that may be cached, whether or not its block was there: no loss."""
+"""Kinds whose writeback mode absorbs every cacheable write, so write misses are harmless."""
 _TAKES_NOTHING = frozenset({"none", "passthrough", "cleaner"})
-"""Modes and policies with which nothing new is cached, as they were set."""
+"""Modes and policies that cache nothing new, as configured."""
 _WAYS = ("read", "write")
 _LEAST = 4096
-"""Bytes that a miss brings into a cache at least, where a cache does not tell what it holds."""
+"""Minimum number of bytes that a miss brings into a cache, for caches that do not report their content."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for caching in cachings(window):
         cache = caching.cache
-        # dm-writecache is there for writes, and takes them all; what the ARC misses says nothing against it.
+        # dm-writecache exists for writes and absorbs them all; ARC misses are not a fault.
         if cache.kind in {"dm-writecache", "arc"} or cache.state == "no cache":
             continue
-        if not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):  # cache-bypassed tells of it
+        if not _TAKES_NOTHING.isdisjoint({cache.mode, cache.policy}):  # reported by cache-bypassed
             continue
         if cache.kind == "l2arc":
             yield from _l2arc(window, caching, limits)
@@ -40,7 +40,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         hit = course.hit_share(*ways)
         if hit is None:
             continue
-        # A minute may be that of a copy of all there is; a cache is judged by what it ever did, too.
+        # One minute may be a full copy; also judge the lifetime hit rate.
         ever = caching.ever.hit_share(*ways)
         if hit >= limits["share"] or (ever is not None and ever >= limits["share"]):
             yield RuledOut(cache.cache, f"{_words(hit, ways, course)}{_longer(ever, course)}")
@@ -67,7 +67,7 @@ def _longer(ever: float | None, course: CacheSteps) -> str:
 
 
 def _young(window: Window, caching: Caching, ways: tuple[str, ...], limits: Limits) -> str:
-    """Say why what a cache ever did tells nothing of it yet, "" if it does: it cannot be older than the boot."""
+    """Return why the lifetime counters are too young to judge, "" if they are not; the boot time limits the age."""
     up = next((node.uptime for node in window.rows(Node).values()), None)
     if up is not None and up < limits["age"]:
         return f"the node is up for {human.duration(up)} only"
@@ -76,7 +76,7 @@ def _young(window: Window, caching: Caching, ways: tuple[str, ...], limits: Limi
 
 
 def _warming(caching: Caching, limits: Limits) -> str:
-    """Say how full a cache is that still fills, "" if it does not."""
+    """Return how full a cache that is still filling is, "" if it is not filling."""
     cache = caching.cache
     full = share(cache.used, cache.size)
     if full is None:
@@ -87,7 +87,7 @@ def _warming(caching: Caching, limits: Limits) -> str:
     taken = caching.recent.sum("promotions") if caching.recent is not None else None
     if taken or (caching.grown("used") or 0) > 0:
         return f"{human.percent(full)} % full, and filling"
-    # With one frame nobody knows whether it fills.
+    # One sample cannot show whether the cache is filling.
     return f"{human.percent(full)} % full" if caching.recent is None else ""
 
 
@@ -136,7 +136,7 @@ def _resize(cache: Cache) -> str:
 
 
 def _l2arc(window: Window, caching: Caching, limits: Limits) -> Iterator[Verdict]:
-    """Judge by what it costs in memory: the headers of its blocks stand in the ARC, which they make the smaller."""
+    """Judge by memory cost: the headers of L2ARC blocks are stored in the ARC and reduce its size."""
     cache = caching.cache
     headers, asked = cache.metadata_used, _asked(caching.ever, _WAYS)
     ever = caching.ever.hit_share(*_WAYS)

@@ -1,4 +1,4 @@
-"""Requests that are no whole block, where only whole blocks are cached: they go past, and evict what they touch."""
+"""Partial-block requests to whole-block caches: they bypass the cache and evict the blocks that they touch."""
 
 from __future__ import annotations
 

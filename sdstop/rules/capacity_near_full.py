@@ -1,4 +1,4 @@
-"""A pool of a cluster that is nearly full: of ScaleIO, of what is not spare."""
+"""Nearly full cluster pools; for ScaleIO, relative to the capacity without the spare."""
 
 from __future__ import annotations
 

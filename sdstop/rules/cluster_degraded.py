@@ -1,4 +1,4 @@
-"""A cluster whose data lacks copies, or whose nodes, devices or managers are not all well."""
+"""Clusters with missing data copies, or with unhealthy nodes, devices or managers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdstop.core.shell import operand, quoted
 from sdstop.readings.cluster import Cluster, ClusterDevice, ClusterNode, ClusterPool
 
 PACEMAKER = "pacemaker"
-"""A kind of cluster that holds no data, but runs what serves it: without quorum, or with a lost node, it does not."""
+"""Kind of cluster that holds no data but runs the services for it, which stop without quorum or when a node is lost."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -32,7 +32,7 @@ def _judged(window: Window, cluster: Cluster) -> Verdict:
     nodes = [n for n in window.rows(ClusterNode).values() if n.cluster == cluster.cluster]
     devices = [d for d in window.rows(ClusterDevice).values() if d.cluster == cluster.cluster and d.healthy == 0]
     down = [n for n in nodes if n.healthy == 0]
-    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # of which the cluster speaks itself
+    told = [n for n in down if cluster.kind != PACEMAKER or n.state != "UNCLEAN"]  # UNCLEAN ones are in `cluster.says`
     away = [n for n in nodes if n.maintenance is not None]
     switched = _switched(window, cluster)
     severity, said = Severity.INFO, []
@@ -103,9 +103,9 @@ def _listed(names: list[str]) -> str:
 
 
 def _alone(cluster: Cluster, nodes: list[ClusterNode]) -> ClusterNode | None:
-    """Return the one node of a DRBD resource that has good data, where others should have it too.
+    """Return the only node of a DRBD resource with good data, if others should have it too.
 
-    A client of DRBD is Diskless and well: it never had any.
+    A DRBD client is Diskless and healthy: it never had any data.
     """
     meant = [node for node in nodes if not (node.healthy and node.state == "Diskless")]
     good = [node for node in meant if node.healthy]
@@ -113,7 +113,7 @@ def _alone(cluster: Cluster, nodes: list[ClusterNode]) -> ClusterNode | None:
 
 
 def _last_copy(window: Window, cluster: Cluster) -> bool:
-    """Whether degraded data has one copy left: of two copies that is so, of three nobody says."""
+    """Return whether degraded data has one copy left: certain with two copies, unknown with three."""
     if cluster.kind == "powerflex":
         return True
     copies = [
@@ -124,7 +124,7 @@ def _last_copy(window: Window, cluster: Cluster) -> bool:
 
 
 def _switched(window: Window, cluster: Cluster) -> tuple[int, int] | None:
-    """Return the managers' session before and now, if it changed while it was watched; of ScaleIO alone."""
+    """Return the managers' session before and now, if it changed in the window; ScaleIO only."""
     if cluster.kind != "powerflex":
         return None
     known = [row.epoch for _, row in window.series(Cluster, cluster.cluster) if row is not None]

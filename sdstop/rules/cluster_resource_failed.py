@@ -1,4 +1,4 @@
-"""A resource of a high-availability cluster that failed, is blocked, or does not run although it should."""
+"""Resources of a high-availability cluster that failed, are blocked, or are stopped but should run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         cluster = window.get(Cluster, name)
         bad = [row for row in rows if row.state in _BAD]
         if cluster is not None and cluster.state != "quorum":
-            # Without quorum, or in maintenance, what is stopped or failed follows from that: cluster-degraded says it.
+            # Without quorum, or in maintenance, stopped and failed resources are a consequence that cluster-degraded
+            # reports.
             yield Unchecked(f"the cluster is not at work: {cluster.state}", name)
             continue
         for row in bad:

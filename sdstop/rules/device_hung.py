@@ -1,4 +1,4 @@
-"""A block device that has requests in flight and completes none."""
+"""Block devices with requests in flight that complete none."""
 
 from __future__ import annotations
 
@@ -18,32 +18,33 @@ from sdstop.readings.disk import Disk
 
 _ID = "device-hung"
 _GRACE = 0.5
-"""Seconds that a window may lack: frames an interval apart come a little early or late."""
+"""Tolerance in seconds for the window: samples arrive slightly early or late."""
 
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
-"""Kinds that wait for something else (a file, a person) or for nothing."""
+"""Kinds that wait for something external (a file, a person) or for nothing."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
 _STACKED = re.compile(r"(md_?|dm-)\w+")
-"""Built upon others even where sysfs does not say upon which."""
+"""Names of stacked devices, for use if sysfs does not list the lower devices."""
 _PARTITION = re.compile(r"(.*\d)p\d+|(.*\D)\d+")
 _ONE_SUM = (6, 10)
-"""Kernel from which one sum over the processors gives both the count in flight and the busy time. What it begins to
-count and does not see end stays in it: then an idle device has one request in flight, and is counted busy, for good.
+"""First kernel that derives the in-flight count and the busy time from one sum over the processors.
+
+From this kernel on, a lost completion leaves a permanent in-flight count of 1, and the idle device counts as busy.
 """
 _RELEASE = re.compile(r"(\d{1,6})\.(\d{1,6})")
 
 
 def _disk_of(name: str) -> str:
-    """Return the disk that a partition of this name is on: `sda1` -> `sda`, `nvme0n1p1` -> `nvme0n1`; else ``."""
+    """Return the disk of a partition by its name: `sda1` -> `sda`, `nvme0n1p1` -> `nvme0n1`; "" for other names."""
     found = _PARTITION.fullmatch(name)
     return (found[1] or found[2]) if found else ""
 
 
 class _Silence(Struct, frozen=True):
-    """A device with requests in flight and nothing completed for `seconds`.
+    """A device with requests in flight and no completions for `seconds`.
 
-    `worked`: it did complete some before, in this window; `whole`: the window saw nothing but the silence; `since`
-    is the monotonic time of the first reading that shows it.
+    `worked`: it completed requests earlier in this window; `whole`: the silence covers the whole window; `since` is the
+    monotonic time of the first reading that shows it.
     """
 
     device: str
@@ -95,7 +96,7 @@ def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Sile
         if not row.in_flight:
             continue
         last = earlier[0].rows.get(name) if earlier else None
-        # Of thousands of devices all but a few are busy and fine: they cost no more than this.
+        # Fast path: skip devices that completed I/O since the last sample.
         if last is None or last.reads != row.reads or last.writes != row.writes or _exempt(window, str(name)):
             continue
         first, oldest, readings = newest, row, 1
@@ -126,7 +127,7 @@ def _completed(row: Disk) -> tuple[int, int, int, int]:
 
 
 def _exempt(window: Window, name: str) -> bool:
-    """Whether a device cannot hang by itself: loop and the like; a partition, whose disk is looked at."""
+    """Return whether a device cannot hang by itself: loop and similar kinds, and partitions, whose disk is checked."""
     device = window.get(BlockDevice, name)
     if device is None:
         return _NAMES.match(name) is not None or window.get(Disk, _disk_of(name)) is not None
@@ -134,7 +135,7 @@ def _exempt(window: Window, name: str) -> bool:
 
 
 def _below(window: Window, hung: dict[str, _Silence]) -> dict[str, set[str]]:
-    """Return every device that each hung one is built upon, however far down."""
+    """Return the devices that each hung device is built on, at any depth."""
     direct: dict[str, set[str]] = {}
     for link in window.rows(BlockLink).values():
         direct.setdefault(link.device, set()).add(link.below)
@@ -155,16 +156,16 @@ def _above(leaf: str, hung: dict[str, _Silence], below: dict[str, set[str]]) -> 
 
 
 def _keeps(kernel: str | None) -> bool:
-    """Whether a kernel may keep a count for nothing; one of unknown release may."""
+    """Return whether a kernel may keep a stale in-flight count, as may one of unknown release."""
     found = _RELEASE.match(kernel or "")
     return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
 
 
 class _Waiting(Struct, frozen=True):
-    """Who waits for I/O while a device is silent.
+    """Tasks that wait for I/O while a device is silent.
 
-    `tasks` waited in every reading, None if the node does not say; `for_it`: at least once they can have waited for
-    nothing else, for no device that answers had a request.
+    `tasks` waited in every sample, None if the node does not report it; `for_it`: in at least one sample they can only
+    have waited for this device, because no responding device had a request.
     """
 
     tasks: int | None
@@ -197,7 +198,7 @@ def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], s
     waits = f"{silence.in_flight} request{'' if silence.in_flight == 1 else 's'} in flight"
     waiting = _waiting(window, silence, silent)
     kernel = next((node.kernel for node in window.rows(Node).values()), None)
-    # One request and nobody who waits for it: as likely a count that nothing will ever take back.
+    # A single request that no task waits for is as likely a stale count.
     lost = silence.in_flight == 1 and not above and not waiting.for_it and _keeps(kernel)
     atleast = "at least " if silence.whole else ""
     summary = f"{waits} and none completed for {atleast}{human.duration(silence.seconds)}"

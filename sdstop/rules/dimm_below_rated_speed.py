@@ -1,4 +1,4 @@
-"""Memory modules that are set to run slower than they could: by the processor, or for a reason to look for."""
+"""Memory modules configured below their rated speed, because of the processor or for an unknown reason."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _why(dimms: Sequence[Dimm], sockets: Sequence[MemorySocket], limits: Limits) -> tuple[str, bool]:
-    """Return the reason as far as it is known, and whether there is one, or may be, that is as it should be."""
+    """Return the reason as far as known, and whether the speed is, or may be, as intended."""
     fastest = [row.fastest for row in sockets]
     runs = min(row.configured or 0 for row in dimms)
     keeps = 1 - limits["tolerance"]

@@ -1,4 +1,4 @@
-"""Memory channels without a module: bandwidth that the processors have and cannot use."""
+"""Memory channels without a module: memory bandwidth that the processors cannot use."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from sdstop.core.text import added
 from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED, rebuilds_behind
 
 _RATED = "decimal_bytes_per_second"
-"""Memory is rated so; in other units the numbers would not be those of its data sheet."""
+"""Unit of memory data sheets; in other units the numbers would not match them."""
 _SUBJECT = "memory"
 
 
 class _Demand(Struct, frozen=True):
-    """What goes through memory when all disks behind HBAs are read at their rate: bytes per second, and how many.
+    """Memory traffic when all disks behind HBAs are read at full rate: bytes per second, and number of disks.
 
-    A rebuild has every byte cross memory several times: the HBA writes it there, the checksum and the parity read it.
-    No more counts than the HBAs' links carry.
+    In a rebuild every byte crosses memory several times: the HBA writes it, the checksum and the parity read it. The
+    rate is capped by the HBAs' links.
     """
 
     disks: float
@@ -34,13 +34,13 @@ class _Demand(Struct, frozen=True):
     rebuilds: tuple[str, ...]
 
     def short(self, peak: float | None, limits: Limits) -> bool:
-        """Whether that is more than this peak leaves in practice, and the disks are not read so fast as it is."""
+        """Return whether the demand exceeds the usable share of the peak, and the disks are not read that fast now."""
         if peak is None or self.needs <= limits["achievable"] * peak:
             return False
         return self.moves * limits["passes"] < limits["achievable"] * self.needs
 
     def said(self) -> str:
-        """The need in words."""
+        """Demand in words."""
         whose = f"as the rebuild of {human.safe(self.rebuilds[0])} would" if self.rebuilds else "as a rebuild would"
         return f"to read {self.disks:g} disks at full rate, {whose}, takes {_gb(self.needs)} of it"
 
@@ -85,7 +85,7 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
         )
     if used >= channels:
         return RuledOut(_SUBJECT, f"{used} of {channels} memory channels have a module{_rate(sockets)}")
-    # Where sockets differ dimm-unequal-sockets is as loud about it; here the best of them counts.
+    # dimm-unequal-sockets reports differing sockets with the same severity, so only the best socket is judged here.
     best = max((row.used or 0) / (row.channels or 1) for row in sockets)
     few = ", ".join(f"{_bound(row)}{row.used} of {row.channels} at socket {phrase(row.socket)}" for row in sockets)
     few = few.replace(" at socket", " memory channels have a module at socket", 1)
@@ -120,7 +120,7 @@ def _by_socket(window: Window, limits: Limits, sockets: Sequence[MemorySocket], 
 
 
 def _by_node(window: Window, limits: Limits, sockets: Sequence[MemorySocket], dimms: Sequence[Dimm]) -> Verdict:
-    """Judge all sockets together: fewer modules than channels cannot fill them, whosever they are."""
+    """Judge all sockets together: fewer modules than channels cannot fill them, on whichever socket they are."""
     channels, used = sum(row.channels or 0 for row in sockets), len(dimms)
     if used >= channels:
         return Unchecked(

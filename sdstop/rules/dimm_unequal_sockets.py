@@ -1,4 +1,4 @@
-"""Processors that do not have the same memory: the one with less works over the link to the other."""
+"""Processors with unequal memory: the one with less uses the memory of the other across their link."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames that an interface received badly, or had to drop."""
+"""Frames with receive errors, or dropped, on an interface."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sdstop.core.shell import quoted
 _SECONDS = 60.0
 
 _WIRES = frozenset({"physical", "bond", "team", "vlan", "wlan", "wwan"})
-"""Kinds that end at a wire. A tap or veth drops what a paused guest does not take."""
+"""Kinds that end at a wire. A tap or veth drops frames that a paused guest does not receive."""
 
 
 class _Losses(Struct, frozen=True, kw_only=True):
-    """Of one interface in one window: frames that passed, and were lost, by direction.
+    """Frames of one interface in one window: passed and lost, by direction.
 
-    `detail` has each counter of Interface that grew, None while they were read only once. `unwanted` of the frames
-    received were good and nobody here wanted them; None: not known.
+    `detail` has each counter of Interface that grew, None if they were read only once. `unwanted` is the number of
+    received good frames without a receiver here; None: unknown.
     """
 
     interface: str
@@ -38,7 +38,7 @@ class _Losses(Struct, frozen=True, kw_only=True):
 
     @property
     def rx_lost(self) -> int:
-        """Frames lost on receipt, without those that nobody wanted."""
+        """Frames lost on receipt, without unwanted ones."""
         return self.rx_errors + self.rx_dropped - (self.rx_dropped if self.unwanted is None else self.unwanted)
 
 
@@ -53,7 +53,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in sorted(moments[-1].rows.values(), key=lambda row: row.interface):
         known = window.get(Interface, row.interface)
         kind = known.kind if known is not None else ""
-        # A bond's counters are the sum of its slaves'.
+        # A bond's counters are the sum of its slaves' counters.
         if kind == "loopback" or row.interface == "lo" or (kind in {"bond", "team"} and row.interface in masters):
             continue
         first = next((m for m in moments if row.interface in m.rows), moments[-1])
@@ -107,10 +107,10 @@ _COUNTERS = ("rx_packets", "tx_packets", "rx_errors", "rx_dropped", "tx_errors",
 
 
 def _unwanted(dropped: int, detail: dict[str, int] | None, softnet: int) -> int | None:
-    """Return how many of the frames that /proc/net/dev calls dropped were good ones that nobody wanted.
+    """Return how many of the drops in /proc/net/dev were good but unwanted frames.
 
-    It adds those that the card missed to those that the stack dropped; the latter are of protocols unknown here,
-    VLANs that are not set up, or (when the CPUs' queues dropped meanwhile) more than the CPUs could take.
+    That counter adds frames missed by the card to frames dropped by the stack; the latter have unknown protocols or
+    VLANs that are not configured, or (if the CPUs' queues also dropped some) exceeded what the CPUs could process.
     """
     if softnet:
         return 0
@@ -123,7 +123,7 @@ def _unwanted(dropped: int, detail: dict[str, int] | None, softnet: int) -> int 
 
 
 def _detail(window: Window, interface: str) -> dict[str, int] | None:
-    """Return by how much each counter grew between the first and the last reading of sysfs in the window."""
+    """Return the growth of each counter between the first and the last sysfs reading in the window."""
     rows = [row for _, row in window.series(Interface, interface) if row is not None]
     if len(rows) < 2:
         return None
@@ -136,7 +136,7 @@ def _detail(window: Window, interface: str) -> dict[str, int] | None:
 
 
 def _softnet_dropped(window: Window) -> int:
-    """Return how many packets the CPUs' queues dropped in the window."""
+    """Return the number of packets that the CPUs' queues dropped in the window."""
     moments = window.moments(Softnet)
     if len(moments) < 2:
         return 0
@@ -191,7 +191,7 @@ def _ratio(lost: int, passed: int) -> float:
 
 
 def _causes(losses: _Losses, known: Interface | None, softnet: int) -> Iterator[tuple[str, str, str]]:
-    """Yield what each counter that grew means, what to do, and the field that shows it."""
+    """Yield the meaning of each counter that grew, the advice, and the field that shows it."""
     name, detail = losses.interface, losses.detail
     mtu = known.mtu if known is not None else None
     if detail is None:

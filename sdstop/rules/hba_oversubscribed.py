@@ -1,4 +1,4 @@
-"""More disks behind an HBA than its links can carry, when all of them are read from end to end."""
+"""HBAs whose links cannot carry the combined rate of their disks when all are read sequentially."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _phys(window: Window, load: HbaLoad) -> list[SasPhy]:
 
 def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Finding:
     full = load.carries is not None and load.moves >= limits["full"] * load.carries
-    # How fast flash is differs by ten times, and it is seldom bought to be read from end to end.
+    # Flash speed varies tenfold, and full sequential reads are rare: only rotating disks raise the severity.
     spinning = load.carries is not None and load.rotating * limits["disk_rate"] >= limits["severe"] * load.carries
     now = f"; now {human.flow(load.moves)} go through: it is the limit" if full else ""
     alone = load.carries / load.disks if load.carries is not None else None
@@ -74,7 +74,7 @@ def _finding(window: Window, load: HbaLoad, share: float, limits: Limits) -> Fin
 
 
 def rebuilds_behind(window: Window, hbas: Collection[str]) -> tuple[str, ...]:
-    """Return the rebuilds under way of which some device hangs on one of these HBAs."""
+    """Return the running rebuilds with a device attached to one of these HBAs."""
     behind = {path.device for path in window.rows(DiskPath).values() if path.hba in hbas}
     found = []
     for known in rebuildings(window):

@@ -1,4 +1,4 @@
-"""HBAs of one kind that carry very different numbers of the same disks."""
+"""Identical HBAs with very different numbers of identical disks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     known = HBA_OVERSUBSCRIBED.limits()
     kinds: dict[str, list[HbaLoad]] = {}
     for load in loads(window, known["disk_rate"], known["flash_rate"], known["efficiency"]):
-        # Of hosts that sg_map alone tells nobody knows what they are; what has the same disks is taken for alike.
+        # The model of hosts known only from sg_map is unknown; hosts with the same disks count as identical.
         kind = "scsi" if load.hba.hba.startswith("host") else load.hba.device_id
         if kind is not None:
             kinds.setdefault(kind, []).append(load)

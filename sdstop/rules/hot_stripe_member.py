@@ -1,4 +1,4 @@
-"""A fixed stripe member that is asked for far more than its share."""
+"""Stripe members that permanently get far more than their share of the requests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A link to clients that is full because too many of them want something at once: what is left for each."""
+"""Client links that are saturated by too many simultaneous clients, with the remaining rate per client."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _GB = 1e9
 
 
 class _Side(Struct, frozen=True):
-    """One direction of a link: what clients move, by address, and the rest that is no client's."""
+    """One direction of a link: traffic by client address, and the rest."""
 
     word: str
     clients: dict[str, float]
     line: float
 
     def heavy(self, capacity: float) -> dict[str, float]:
-        """Return who moves at least half of an even share: less is no client that presses."""
+        """Return the clients that move at least half of an even share; others do not contribute to the contention."""
         even = capacity / len(self.clients)
         return {name: rate for name, rate in self.clients.items() if rate >= even / 2}
 
@@ -51,7 +51,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _speed(window: Window, name: str) -> float | None:
-    """Return the bytes a second of a link: of a bond all its active slaves together, of a vlan what it is made on."""
+    """Return the bytes per second of a link: for a bond the sum of its active slaves, for a VLAN its parent's speed."""
     row = window.get(Interface, name)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""A network link that carries about all it can."""
+"""Network links close to their line rate."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
 WIRE = 24
-"""Bytes of the wire that no counter has: preamble 8, checksum 4, gap 12 of each Ethernet frame."""
+"""Uncounted bytes per Ethernet frame on the wire: preamble 8, checksum 4, gap 12."""
 
 
 class _Share(Struct, frozen=True):
-    """Share of the line in each direction at one reading; half duplex counts both in each."""
+    """Share of the line rate by direction in one sample; half duplex counts both directions in each."""
 
     rx: float
     tx: float
@@ -30,7 +30,7 @@ class _Share(Struct, frozen=True):
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     moments = window.moments(InterfaceActivity)[-int(limits["readings"]) :]
     for interface in sorted(window.rows(Interface).values(), key=lambda row: row.interface):
-        # A bond is only as good as its slaves, and the others have no line of their own.
+        # A bond depends on its slaves, which are checked; other kinds have no line of their own.
         if interface.kind != "physical" or not interface.active:
             continue
         name, speed = interface.interface, interface.speed

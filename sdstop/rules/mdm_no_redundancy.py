@@ -1,4 +1,4 @@
-"""A cluster whose managers cannot spare one more: MDMs and tie-breakers, or Ceph's monitors."""
+"""Clusters that cannot lose another manager: MDMs and tie-breakers, or Ceph's monitors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from sdstop.core.shell import quoted
 from sdstop.readings.cluster import Cluster, ClusterNode
 
 _WITHOUT = frozenset({"drbd", "pacemaker"})
-"""DRBD has no managers, and whether Corosync's votes last depends on more than their number (two_node, qdevice)."""
+"""Kinds to skip: DRBD has no managers, and Corosync's quorum depends on more than counts (two_node, qdevice)."""
 _ROLES = frozenset({"mdm", "tiebreaker", "mon"})
 
 

@@ -1,4 +1,4 @@
-"""Memory that errs: corrected errors that keep coming, and any that could not be corrected."""
+"""Memory errors: recurring corrected errors, and any uncorrected ones."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _HOUR, _DAY = 3600.0, 86400.0
 
 
 class _Count(Struct, frozen=True):
-    """Errors of one place: all that were counted, for so many seconds, and the new ones between two readings.
+    """Errors of one place: totals, seconds of counting, and the new errors between two readings.
 
-    `pasted` is `what` as it may stand in a command line.
+    `pasted` is `what` in a form that is safe in a command line.
     """
 
     row: MemoryErrors | MemoryController
@@ -40,12 +40,12 @@ class _Count(Struct, frozen=True):
 
     @property
     def daily(self) -> float | None:
-        """Corrected errors a day, on the average since the count began."""
+        """Corrected errors per day, averaged since the count began."""
         return self.corrected / self.counted_for * _DAY if self.counted_for else None
 
 
 def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
-    """Judge each run once: between two of them nothing of it changes, and modules are many."""
+    """Judge each run once: nothing changes between runs, and modules are many."""
     slots = window.now.run_of(Dimm)
     key = (_ID, None if slots is None else slots.started, *limits.values())
     return window.of_run(MemoryController, key, lambda: list(_said(window, limits)))
@@ -84,7 +84,7 @@ def _placed(window: Window, controller: MemoryController, rows: list[MemoryError
 
 
 def _unplaced(window: Window, controller: MemoryController, rows: list[MemoryErrors]) -> Iterator[_Count]:
-    """Yield what the controller counted and no place did."""
+    """Yield errors that the controller counted but no place did."""
     if controller.corrected is None and controller.uncorrected is None:
         return
     corrected = (controller.corrected or 0) - sum(row.corrected or 0 for row in rows)
@@ -107,7 +107,7 @@ def _unplaced(window: Window, controller: MemoryController, rows: list[MemoryErr
 
 
 def _severity(count: _Count, limits: Limits) -> Severity:
-    """Return how bad it is: a bit that could not be corrected, errors in a storm, errors that keep coming, or old."""
+    """Return the severity: uncorrected errors, a storm of errors, recurring errors, or old ones."""
     new, seconds = (count.new.corrected, count.new.seconds) if count.new is not None else (0, 0.0)
     if count.uncorrected:
         return Severity.CRITICAL
@@ -116,7 +116,7 @@ def _severity(count: _Count, limits: Limits) -> Severity:
     if new >= limits["count"]:
         return Severity.WARNING
     often = count.daily is not None and count.daily >= limits["per_day"] and count.corrected >= limits["count"]
-    # At this average some should have come while they were waited for: then they are of another time.
+    # If the average rate predicts errors that did not occur, the counted ones are old.
     over = not new and (count.daily or 0.0) / _DAY * seconds >= limits["expected"]
     return Severity.WARNING if often and not over else Severity.INFO
 

@@ -1,4 +1,4 @@
-"""Frames of AoE that carry no whole number of blocks: most requests arrive at the target in pieces."""
+"""AoE frames that do not carry a whole number of blocks, so that most requests reach the target split."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _both(one: Finding, other: Finding) -> Finding:
-    """Return one finding of an interface through which disks are reached and others served: the MTU mends both."""
+    """Return one finding for an interface that both reaches and serves disks, because one MTU fixes both."""
     first, second = sorted((one, other), key=lambda finding: -finding.severity.rank)
     return replace(
         first,
@@ -42,7 +42,7 @@ def _both(one: Finding, other: Finding) -> Finding:
 
 
 def _reached(window: Window, limits: Limits) -> Iterator[Verdict]:
-    """Judge the disks that this node reaches, by what the kernel found out that a frame carries."""
+    """Judge the disks that this node reaches, by the frame payload that the kernel determined."""
     groups: dict[str, list[AoeTarget]] = {}
     for row in sorted(window.rows(AoeTarget).values(), key=lambda row: row.device):
         if row.state is not None and not row.state.startswith("up"):
@@ -97,7 +97,7 @@ def _split(window: Window, subject: str, rows: Sequence[AoeTarget], limits: Limi
 
 
 def _why(nics: Sequence[Interface], carried: int) -> str:
-    """Explain what was measured by the smallest MTU here."""
+    """Explain the measured payload by the smallest local MTU."""
     known = [(nic.mtu, nic.interface) for nic in nics if nic.mtu is not None]
     if not known:
         return ""
@@ -112,7 +112,7 @@ def _why(nics: Sequence[Interface], carried: int) -> str:
 
 
 def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
-    """Judge what vblade serves, by the MTU of its interface, where it begins, and the sizes of requests that arrive."""
+    """Judge vblade's exports by the MTU of the interface, their start offset, and the received request sizes."""
     groups: dict[str, list[AoeExport]] = {}
     for row in sorted(window.rows(AoeExport).values(), key=lambda row: (row.shelf, row.slot)):
         groups.setdefault(row.interface, []).append(row)
@@ -126,7 +126,7 @@ def _served(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield _target(window, nic, exports, limits)
         yield from (_shifted(window, nic, export, limits) for export in exports if begins_within(export))
     if any(window.get(Interface, name) is None for name in groups):
-        return  # it has a socket, too
+        return  # vblade on an unseen interface has a socket as well
     indexes = {nic.ifindex for nic in (window.get(Interface, name) for name in groups) if nic is not None}
     if any(row.ifindex not in indexes for row in window.rows(AoeSocket).values()):
         yield Unchecked("a process has a socket for AoE, and no vblade is seen that it could belong to")
@@ -157,7 +157,7 @@ def _misserved(window: Window, served: Served, limits: Limits) -> Finding:
         severity = Severity.INFO
     elif served.bypass > limits["most"] and served.frame is None:
         severity = Severity.CRITICAL
-    # What other MTUs and other sizes there may be elsewhere explains nothing until somebody has looked.
+    # Unverified MTUs and request sizes elsewhere do not explain other findings.
     explained = () if served.frame is not None else past
     return Finding(
         severity=severity,
@@ -192,7 +192,7 @@ _ASKED_ANEW = "aoe-discover; cat /sys/block/etherd*/payload   # on an initiator:
 
 
 def _shifted(window: Window, nic: Interface | None, export: AoeExport, limits: Limits) -> Finding:
-    """Judge an export that leaves out no whole number of blocks at the start: all that it serves is shifted."""
+    """Judge an export that starts within a block, so that all its requests are shifted."""
     courses = [(c, course) for c in caches_below(window, [export]) if (course := c.judged(limits["requests"]))]
     past = [(c, course) for c, course in courses if (c.bypass_share(course) or 0.0) > limits["bypass"]]
     worst = max((c.bypass_share(course) or 0.0 for c, course in past), default=0.0)
@@ -269,13 +269,13 @@ def _values(
         yield Value("mtu_to", "MTU that is right, to", better.high)
     if lost is not None:
         yield Value("lost", "bytes asked for that arrive in pieces of blocks", lost, "ratio", limits["lost"])
-    for size in SIZES if carried >= block else ():  # smaller frames leave none of them whole
+    for size in SIZES if carried >= block else ():  # smaller frames leave no request whole
         share = 1 - whole_share(carried, size, block)
         yield Value(f"split_{size}", f"of a request of {human.quantity(size, 'bytes')}, in pieces", share, "ratio")
 
 
 def _now(seen: RequestMix | None, lost: float | None) -> str:
-    """Say what it costs: which share of what is asked for, and how much a second."""
+    """Return the cost as text: the share of requested bytes affected, and the rate."""
     if seen is None or lost is None:
         return ""
     mean = ", by their mean size" if seen.mean else ""

@@ -1,4 +1,4 @@
-"""Interfaces that belong together and do not agree on the largest frame."""
+"""Related interfaces with different MTUs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FORWARDS = frozenset({"bridge"})
 _BUNDLES = frozenset({"bond", "team"})
 _UPON = frozenset({"vlan", "macvlan", "macvtap", "ipvlan"})
 _FEW = 4
-"""Interfaces that are named; a host of containers has hundreds."""
+"""Maximum number of interfaces to name; a container host has hundreds."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -42,7 +42,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _elsewhere(window: Window) -> Iterator[Unchecked]:
-    """Say once what is joined to another network namespace, as every container is: its MTU cannot be read here."""
+    """Yield one entry for interfaces joined to other network namespaces (containers), whose MTU is unreadable here."""
     links = window.rows(InterfaceLink).values()
     joined = {link.upper for link in links if link.relation != "veth"}
     joined |= {name for link in links if link.relation == "veth" for name in (link.interface, link.upper)}
@@ -59,7 +59,7 @@ def _elsewhere(window: Window) -> Iterator[Unchecked]:
     yield Unchecked(
         f"{', '.join(names[:_FEW])}{more} {verb} joined to something that is not in this network namespace, and what "
         "MTU that has cannot be seen",
-        calm=True,  # every host of containers has some
+        calm=True,  # normal on container hosts
     )
 
 
@@ -73,7 +73,7 @@ def _listed(interfaces: Sequence[Interface]) -> str:
 
 
 def _severity(*interfaces: Interface) -> Severity:
-    """What carries nothing now harms nobody now."""
+    """Return info if an interface is inactive, because it then carries no traffic."""
     return Severity.WARNING if all(row.active for row in interfaces) else Severity.INFO
 
 
@@ -125,7 +125,7 @@ def _bridge(window: Window, bridge: Interface, ports: Sequence[Interface]) -> It
     largest, smallest = max(used, key=_mtu), min(used, key=_mtu)
     too_small = min(_mtu(port) for port in used) < _mtu(bridge)
     if largest.mtu == smallest.mtu and not too_small:
-        # The rest is down: say it quietly, it will matter when it comes up.
+        # Only inactive ports differ: report as info.
         others = [port for port in ports if _mtu(port) != largest.mtu]
         if not others:
             return

@@ -1,4 +1,4 @@
-"""Memory that is not where the work is: nodes without memory, nodes that are full, pages from far away."""
+"""Memory away from its users: NUMA nodes without memory, full nodes, and remote pages."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _SUBJECT = "memory"
 
 
 def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
-    """Judge each run once: between two of them nothing changes."""
+    """Judge each run once: nothing changes between runs."""
     return window.of_run(NumaNode, (_ID, *limits.values()), lambda: list(_said(window, limits)))
 
 
 def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     nodes = sorted(window.rows(NumaNode).values(), key=lambda row: row.number)
-    # A node without CPUs is memory of another kind (CXL, HBM): not to have as much is its nature.
+    # A node without CPUs is another type of memory (CXL, HBM), which is not expected to have the same size.
     working = [row for row in nodes if row.cpus]
     if len(working) < 2:
         return
@@ -85,7 +85,7 @@ def _pages(window: Window, row: NumaNode, limits: Limits) -> Verdict | None:
         return None
     foreign = min((found.foreign_per_second or 0.0) for found in known)
     pages = min(found.pages_per_second for found in known)
-    # What was wanted of this node: what was got here by right, and what was got elsewhere.
+    # Pages requested from this node: those allocated here as intended, and those allocated elsewhere.
     wanted = [found.pages_per_second - (found.missed_per_second or 0.0) + (found.foreign_per_second or 0.0)
               for found in known]  # fmt: skip
     shares = [(found.foreign_per_second or 0.0) / want if want > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Disks that are all near one NUMA node of several: what the others do with them crosses between the sockets."""
+"""Disks that are all on one of several NUMA nodes: I/O from the other nodes crosses between the sockets."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
-    """Judge which CPUs take an HBA's interrupts: what they finish lies in caches and memory of their node."""
+    """Judge which CPUs handle an HBA's interrupts: completed data is in the caches and memory of their node."""
     row = window.get(CardInterrupts, hba.hba)
     if row is None or row.far is None or row.node is None:
         return
@@ -77,7 +77,7 @@ def _interrupts(window: Window, hba: Hba, limits: Limits) -> Iterator[Verdict]:
 
 
 def _cards(window: Window) -> dict[str, int]:
-    """Return the node of each network card with a link; none where that of one of them is not known."""
+    """Return the node of each network card with a link; empty if any of them is unknown."""
     found = {}
     for row in window.rows(InterfaceNode).values():
         known = window.get(Interface, row.interface)

@@ -1,4 +1,4 @@
-"""A destination that takes smaller packets than the interface towards it could send."""
+"""Destinations with a smaller path MTU than the interface towards them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _advice(worst: PathMtu, interface: str, full: int, *, matters: bool) -> Iter
 
 
 def _nearby(destination: str) -> bool:
-    """Whether an address is of a private network: where storage peers are, and where a small MTU is somebody's slip."""
+    """Return whether an address is private, as those of storage peers are, where a small MTU is a misconfiguration."""
     try:
         address = ipaddress.ip_address(destination.partition("/")[0])
     except ValueError:
@@ -90,7 +90,7 @@ def _nearby(destination: str) -> bool:
 
 
 def _probes_lost(window: Window) -> int | None:
-    """Return how many of TCP's large probes were lost in this window, None if that is not known."""
+    """Return how many of TCP's large probes were lost in this window, None if unknown."""
     moments = window.moments(Tcp)
     if len(moments) < 2:
         return None

@@ -1,4 +1,4 @@
-"""A PCI Express link of an HBA or NVMe drive that is narrower or slower than both of its ends allow."""
+"""PCI Express links of HBAs or NVMe drives that are narrower or slower than both ends support."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from sdstop.core.text import added
 from sdstop.readings.disk import DiskActivity
 
 _VIRTIO = "1af4:"
-"""Vendor of what hypervisors make up: its link is no wire."""
+"""Vendor of virtual devices, which have no physical link."""
 
 
 _HYPERVISORS = ("1b36:", "15ad:", "1af4:")
-"""Vendors of ports of QEMU and VMware. Behind one of them may be a real card, in a slot that nobody here sees."""
+"""Vendors of virtual ports (QEMU, VMware). A real card behind one has a physical slot that the guest cannot see."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -47,7 +47,7 @@ def _said(speed: float | None, width: int | None) -> str:
 
 
 def _busy(window: Window, hba: str, limits: Limits) -> bool:
-    """Return whether its disks were at work in every part of the window: an idle link may be slow to save power."""
+    """Return whether the disks were busy in every part of the window; an idle link may be slow to save power."""
     disks = {row.device for row in window.rows(DiskPath).values() if row.hba == hba}
     loads = [
         added(
@@ -61,7 +61,7 @@ def _busy(window: Window, hba: str, limits: Limits) -> bool:
 
 
 def _finding(window: Window, row: Hba, lanes: int, speed: float, limits: Limits, *, narrow: bool) -> Finding:
-    # Of the speed only: once more, and under load, or it may be saving power.
+    # A low speed alone must be seen twice and under load, because it may be power saving.
     seen = [old for _, old in window.series(Hba, row.hba) if old is not None and old.speed == row.speed]
     sure = narrow or (len(seen) > 1 and _busy(window, row.hba, limits))
     now, best = _said(row.speed, row.width), _said(speed, lanes)

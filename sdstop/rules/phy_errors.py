@@ -1,4 +1,4 @@
-"""SAS links that receive damaged words: growing is a matter of cable, plug or port; old and few is usual."""
+"""SAS links with invalid dwords: growing counts indicate cable, plug or port; a few old ones are normal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HOUR = 3600.0
 
 
 def _check(window: Window, limits: Limits) -> Iterable[Verdict]:
-    """Judge each run once: between two of them nothing of it changes, and phys are many."""
+    """Judge each run once: nothing changes between runs, and phys are many."""
     return window.of_run(SasPhy, (_ID, *limits.values()), lambda: list(_said(window, limits)))
 
 
@@ -44,7 +44,7 @@ def _unasked(expander: SasExpander) -> str:
 
 
 def _changing(window: Window, expander: SasExpander | None, limits: Limits) -> Iterator[Verdict]:
-    """Judge how often links of an expander come and go: what was plugged or pulled changes how many there are."""
+    """Judge how often links of an expander change; plugging or pulling devices changes their number."""
     grown = window.get(SasExpanderActivity, expander.expander) if expander is not None else None
     if expander is None or grown is None or grown.before is None or grown.before != expander.links:
         return
@@ -97,12 +97,12 @@ def _new(errors: SasPhyActivity, counter: str) -> int:
 
 
 def _damaged(errors: SasPhyActivity) -> int:
-    """Return the damaged words: an invalid one mostly has the wrong disparity too, and must not count twice."""
+    """Return the number of invalid dwords; most also have wrong disparity and must not count twice."""
     return max(_new(errors, "invalid_dwords"), _new(errors, "disparity_errors"))
 
 
 def _severity(errors: SasPhyActivity, limits: Limits) -> Severity | None:
-    """Return how bad it is that errors came in between two readings, None where these few are usual."""
+    """Return the severity of errors between two readings, None if so few are normal."""
     damaged = _damaged(errors)
     hourly = damaged / errors.seconds * _HOUR
     if damaged >= limits["count"] and hourly >= limits["critical_per_hour"]:
@@ -157,7 +157,7 @@ def _growing(window: Window, row: SasPhy, errors: SasPhyActivity, severity: Seve
 
 
 def _past(window: Window, owner: str, marked: list[SasPhy], asked: int, waits: list[SasPhy], limits: Limits) -> Finding:
-    """Return what counters say of the time before anybody watched."""
+    """Return a finding about the counts from before the first sample."""
     worst = max(marked, key=_total)
     total, field = _total(worst), max(COUNTERS, key=lambda name: getattr(worst, name) or 0)
     many = total >= limits["total"] and worst in waits

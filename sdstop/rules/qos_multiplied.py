@@ -1,4 +1,4 @@
-"""A limit that every mapping of a volume has for itself, so that the volume may do it several times."""
+"""Limits that apply to each mapping of a volume separately, so that the volume can exceed them several times over."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def _finding(window: Window, volume: str, held: Sequence[Limiting], limits: Limi
 
 
 def _sum(values: Iterator[float | None] | Sequence[float | None]) -> float | None:
-    """Return the sum; None if one has no limit, so that there is none for all."""
+    """Return the sum; None if a value is missing, because the total is then unlimited."""
     known = list(values)
     return math.fsum(v for v in known if v) if all(known) else None
 
 
 def _used(held: Sequence[Limiting]) -> tuple[float | None, float | None]:
-    """Return what all did together: told for all at once, or of each."""
+    """Return the combined use: reported for all mappings together, or summed up."""
     for known in held:
         if known.samples and not known.certain:
             return known.requests, known.bytes

@@ -1,4 +1,4 @@
-"""A limit that holds for some of those who use a volume, and not for others."""
+"""Limits that apply to some users of a volume but not to others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for every in mappings(window):
         volume = every[0].limit.volume
         rows = [known.limit for known in every]
-        if rows[0].kind == CGROUP:  # a group's limit is no promise of the others'
+        if rows[0].kind == CGROUP:  # a control group's limit implies nothing for other groups
             continue
         subject = f"vol:{volume}"
         free = [row for row in rows if row.limited == "none" or row.unheld]

@@ -1,4 +1,4 @@
-"""A rebuild that is under way: how far, how fast, when done, and how sure that is."""
+"""Running rebuilds: progress, rate, ETA and its confidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rebuild that will take too long, and what it is that it waits for."""
+"""Rebuilds that will take too long, and their bottleneck."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 
 
 class _Cause(Struct, frozen=True):
-    """What limits it, what to do about it, and what was looked at and is not it."""
+    """Bottleneck, advice, and the causes that were ruled out."""
 
     text: str
     advice: tuple[str, ...]
@@ -50,7 +50,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _idle(known: Rebuilding, pace: Pace, limits: Limits) -> bool:
-    """Whether the members could do far more, no limit holds it, and there is enough left to care."""
+    """Return whether members are far from saturated, no limit applies, and the remaining time matters."""
     busiest = known.busiest
     if busiest is None or busiest.busy is None or (pace.eta or 0.0) < limits["worth"]:
         return False
@@ -94,7 +94,7 @@ def _slow(window: Window, known: Rebuilding, pace: Pace, limits: Limits, why: st
 
 
 def _cause(window: Window, known: Rebuilding, limits: Limits) -> _Cause:
-    """Try the causes in the order of how sure they are; what was passed on the way is ruled out."""
+    """Try the causes in order of certainty; causes that do not match are ruled out."""
     name = known.name
     limit = held(known)
     if limit is not None:
@@ -156,7 +156,7 @@ def _shown(suspect: Suspect) -> tuple[tuple[Reading, str], ...]:
 
 
 def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits: Limits) -> _Cause:
-    """Say what it could be, where nothing is proven."""
+    """Return the possible causes if none is proven."""
     cache = known.array.stripe_cache if known.array is not None else None
     possible = [suspect for suspect in looked if suspect.guilt == "possible"]
     unknown = tuple(suspect.what for suspect in looked if suspect.guilt == "unknown")
@@ -184,7 +184,7 @@ def _open(known: Rebuilding, looked: list[Suspect], out: tuple[str, ...], limits
 
 
 def _slowest(loads: tuple[DeviceLoad, ...], limits: Limits) -> DeviceLoad | None:
-    """Return the one member that is full while the others are not, None unless there is exactly one."""
+    """Return the only saturated member, None unless there is exactly one."""
     known = [load for load in loads if load.busy is not None]
     full = [load for load in known if (load.busy or 0.0) >= limits["full"]]
     others = sorted(load.busy or 0.0 for load in known if load not in full)

@@ -1,4 +1,4 @@
-"""A rebuild that claims to run and does not move."""
+"""Rebuilds that are reported as running but make no progress."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _teller(known: Rebuilding) -> str:
 
 
 def _cause(known: Rebuilding, *, at_stop: bool, silent: bool) -> tuple[str, bool, tuple[str, ...]]:
-    """Return what holds it, whether that is certain, and what to do."""
+    """Return the cause, whether it is certain, and the advice."""
     name = known.name
     base = quoted(folder(name))
     hung = [load.device for load in known.loads if load.in_flight and not load.completed]

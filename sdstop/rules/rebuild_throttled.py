@@ -1,4 +1,4 @@
-"""A rebuild that a speed limit holds back: md's own, DRBD's, a policy of a cluster."""
+"""Rebuilds held back by a speed limit: md's own, DRBD's, or a cluster policy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             continue
         limit = held(known, limits["near"], limits["least"], limits["busy"])
         if row.speed_max is None and row.speed_min is None:
-            if row.kind != "zfs":  # which has none: what holds it back are shares of queues
+            if row.kind != "zfs":  # ZFS has no speed limits; its throttles are shares of queues
                 yield Unchecked("its speed limits are not known", known.name)
         elif pace is None or pace.rate is None or pace.seconds < limits["seconds"]:
             yield Unchecked(f"needs {limits['seconds']:g} s of progress to know its speed", known.name)
@@ -43,7 +43,7 @@ def _good(known: Rebuilding, rate: float) -> str:
 
 
 def _severity(known: Rebuilding, limits: Limits) -> Severity:
-    """A warning where redundancy waits for it, and not for moments only."""
+    """Return warning if redundancy depends on the rebuild for more than moments."""
     waits = known.array is None or known.array.degraded is None or known.array.degraded > 0
     waits = waits and known.rebuild.operation in REPAIRS
     remaining = known.pace.eta if known.pace is not None else None

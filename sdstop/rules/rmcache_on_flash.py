@@ -1,4 +1,4 @@
-"""ScaleIO's RAM read cache in front of flash: it costs more than it brings."""
+"""ScaleIO's RAM read cache in front of flash, where it costs more than it saves."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _seen(window: Window, pool: ScaleioPool) -> str | None:
-    """Return what the pool's devices in this node are, if the cluster does not say: the kernel knows."""
+    """Return the media of the pool's local devices from the kernel, for clusters that do not report it."""
     devices = (d for d in window.rows(ClusterDevice).values() if (d.cluster, d.pool) == (pool.cluster, pool.pool))
     known = (window.get(BlockDevice, d.local) for d in devices if d.local is not None)
     kinds = {row.rotational for row in known if row is not None and row.rotational is not None}

@@ -1,4 +1,4 @@
-"""A cluster that gives several clients together hardly more than it gave one."""
+"""Clusters whose throughput for several clients is barely higher than for one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from sdstop.core.text import added
 from sdstop.readings.cluster import Cluster, ClusterClient
 
 _ACTIVE = 0.2
-"""Share of the busiest client's requests from which another one counts as active."""
+"""Share of the busiest client's requests above which another client counts as active."""
 
 
 class _Phase(Struct, frozen=True):
-    """Some readings in which the same number of clients was active."""
+    """Samples with the same number of active clients."""
 
     clients: int
     total: float
     queue: float | None
-    """Requests outstanding of each client, by Little's law; None: their waits are not told."""
+    """Mean outstanding requests per client, by Little's law; None if their waits are unknown."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -36,7 +36,7 @@ def _of_cluster(window: Window, cluster: Cluster, limits: Limits) -> Iterator[Ve
     single = phases.get(1)
     many = phases[max(phases)] if phases else None
     if single is None or many is None or many.clients == 1:
-        return  # one client and several were not both seen: there is nothing to compare
+        return  # either one client or several clients were never seen, so there is nothing to compare
     if single.queue is None or many.queue is None:
         yield Unchecked("the clients' waits are not told: whether they wanted more is not known", cluster.cluster)
         return
@@ -58,7 +58,7 @@ def _iops(rate: float) -> str:
 
 
 def _phases(window: Window, cluster: str, limits: Limits) -> dict[int, _Phase]:
-    """Return the phases by how many clients were active, each of enough readings, and of requests worth a word."""
+    """Return the phases by number of active clients, each with enough samples and enough requests."""
     seen: dict[int, list[tuple[float, float | None]]] = {}
     for moment in window.moments(ClusterClient):
         rows = [row for row in moment.rows.values() if row.cluster == cluster]

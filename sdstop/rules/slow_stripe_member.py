@@ -1,4 +1,4 @@
-"""A stripe member that answers far slower than its peers at an equal share of I/O."""
+"""Stripe members that are far slower than their peers at an equal share of I/O."""
 
 from __future__ import annotations
 

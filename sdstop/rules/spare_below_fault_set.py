@@ -1,4 +1,4 @@
-"""A pool that cannot make up for the loss of its largest failure domain: fault set, node, host or rack."""
+"""Pools that cannot absorb the loss of their largest failure domain: fault set, node, host or rack."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _by_spare(
 
 
 def pool_copies(pool: ClusterPool) -> int:
-    """Return how many copies lie in different domains."""
+    """Return the number of copies in different domains."""
     return pool.copies or 2
 
 

@@ -1,4 +1,4 @@
-"""Parallel streams that queue on one stripe member together and move on together."""
+"""Convoys: parallel streams that queue on one stripe member together and move on together."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _may_be_limited(window: Window, striped: Striped, spread: Spread, work: float) -> bool:
-    """Whether what looks like a crowd may be members that are held to a rate, one after the other, by their host.
+    """Return whether an apparent crowd may be members that their host limits to a rate, one after the other.
 
-    A host that grants requests in advance (a token bucket) answers at once until they are used up; then all that is
-    asked for piles up before that member, though everything is spread evenly and no member could do more.
+    A host that grants requests in advance (a token bucket) responds immediately until they are used up; then all
+    requests queue on that member, although the load is even and no member could do more.
     """
     if spread.work is None or spread.work >= work:
         return False
@@ -64,7 +64,7 @@ def _good(spread: Spread) -> str:
 
 
 def values(striped: Striped, spread: Spread, stays: float) -> tuple[Value, ...]:
-    """Return the numbers that every verdict on a stripe compares; `stays` is what its standing is held against."""
+    """Return the numbers that every verdict on a stripe compares; `stays` is the threshold for its standing."""
     return (
         Value("busy", "columns busy", spread.busy),
         Value("expected", "expected busy", spread.expected),

@@ -1,4 +1,4 @@
-"""Devices that are known by a name of the kernel's, /dev/sdX: after the next start another one may bear it."""
+"""Devices configured by a kernel name (/dev/sdX), which can refer to another device after a reboot."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _alone(window: Window, named: Sequence[DevicePath]) -> bool:
-    """Whether each name is of a kind of which this node has one disk: then no other one can bear it."""
+    """Return whether each name is of a kind with only one disk on this node, so that it cannot change."""
     disks = [row.device for row in window.rows(BlockDevice).values() if row.kind == "disk"]
     kinds = {_LETTERS.match(row.device or "") for row in named}
     found = {match[0] for match in kinds if match is not None}
@@ -63,7 +63,10 @@ def _found(window: Window, holder: str, named: Sequence[DevicePath], count: int)
 
 
 def _severity(named: Sequence[DevicePath], moved: Sequence[DevicePath]) -> Severity:
-    """ZFS finds its disks by their labels: there a name that changed costs time at the import, and misleads people."""
+    """Return the severity.
+
+    ZFS finds its disks by their labels: a changed name only costs time at the import and is misleading.
+    """
     if named[0].kind == "zfs":
         return Severity.INFO
     return Severity.CRITICAL if any(row.healthy == 0 for row in moved) else Severity.WARNING
@@ -91,13 +94,13 @@ def _advice(window: Window, holder: str, named: Sequence[DevicePath]) -> Iterato
 
 
 def _first(path: str) -> str:
-    """Return a path that begins a line: one outside /dev could be a program's, and gets a word before it."""
+    """Return a path to begin a line with; a path outside /dev could be a program's and is prefixed with a word."""
     word = quoted(path)
     return word if word.startswith("/dev/") and ".." not in word else f"device {word}"
 
 
 def _stable(window: Window, device: str | None) -> str | None:
-    """Return the name of a device of this node that stays: of its slot, else of the disk in it."""
+    """Return a stable name of a local device: that of its slot, or else that of the disk."""
     row = window.get(BlockDevice, device) if device is not None else None
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""A volume that gets less than its limit promises although it asks for more: the disks are slow, not the limit."""
+"""Volumes that stay below their limit despite queued requests, because the disks are slow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdstop.readings.limit import CGROUP, Limit
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for known in limitings(window):
         limit = known.limit
-        # A control group's limit is a lid, not a promise.
+        # A control group's limit is an upper limit, not a guaranteed rate.
         if limit.kind == CGROUP or limit.limited in {"none", None} or limit.unheld or not known.samples:
             continue
         if len(known.samples) < limits["readings"]:
@@ -46,7 +46,7 @@ def _judge(window: Window, known: Limiting, limits: Limits) -> Verdict:
 
 
 def _outstanding(known: Limiting) -> float | None:
-    """Return the fewest requests outstanding at any reading, below the limit where only that is known."""
+    """Return the minimum of outstanding requests over the samples, or below the limit if only that is known."""
     found = []
     for sample in known.samples:
         wait = sample.wait if sample.wait is not None else sample.disk_wait

@@ -1,4 +1,4 @@
-"""A volume that waits for its own limit, not for the disks."""
+"""Volumes that wait for their own limit rather than for the disks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _subjects(window: Window) -> dict[str, list[Limiting]]:
-    """Return the limits that hold, by subject: one's reads and writes may each have a limit."""
+    """Return the enforced limits by subject; reads and writes of a subject may have separate limits."""
     found: dict[str, list[Limiting]] = {}
     for known in limitings(window):
         if known.limit.limited not in {"none", None} and not known.limit.unheld:
@@ -62,7 +62,7 @@ def _amount(limit: Limit, binding: str | None) -> str:
 
 
 def _waits(known: Limiting, limits: Limits) -> bool:
-    """Whether anything but the rate shows that requests wait for the limit."""
+    """Return whether anything but the rate shows that requests wait for the limit."""
     wait, disks, queue = known.wait, known.disk_wait, known.queue
     return (
         (known.stalled or 0.0) >= limits["stalled"]

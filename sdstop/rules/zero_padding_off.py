@@ -1,4 +1,4 @@
-"""A ScaleIO pool that gives out space as it is: who reads a block that nobody wrote gets what was there before."""
+"""ScaleIO pools without zero padding: unwritten blocks expose old data."""
 
 from __future__ import annotations
 

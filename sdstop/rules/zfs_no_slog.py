@@ -1,4 +1,4 @@
-"""Applications that wait for ZFS's intent log, which lies on rotating disks: each wait takes a turn of them."""
+"""ZFS intent logs on rotating disks: each synchronous wait takes a rotation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sdstop.core.shell import operand
 from sdstop.core.text import added
 
 SECONDS = 60.0
-"""How far back commits are averaged."""
+"""Time span over which commits are averaged."""
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
@@ -45,7 +45,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
 
 
 def _commits(window: Window, whole: Whole, pools: int) -> tuple[float | None, str]:
-    """Return waits a second, and whose they are: by dataset since OpenZFS 2.2, else of all pools together."""
+    """Return waits per second, and their scope: by dataset since OpenZFS 2.2, otherwise all pools together."""
     recent = window.last(SECONDS)
     own: dict[str, list[float]] = {}
     for moment in recent.moments(DatasetActivity):
@@ -63,7 +63,7 @@ def _commits(window: Window, whole: Whole, pools: int) -> tuple[float | None, st
 
 
 _LEAST = 9.5
-"""Seconds that the counters must lie apart."""
+"""Minimum seconds between counter samples."""
 
 
 def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
@@ -119,7 +119,7 @@ def _judge(window: Window, whole: Whole, rate: float, whose: str) -> Verdict:
 
 
 _TURN = 0.008
-"""Seconds of one turn at 7200 a minute."""
+"""Seconds per rotation at 7200 rpm."""
 
 
 def _volumes(window: Window, whole: Whole, whose: str) -> list[DatasetSettings]:

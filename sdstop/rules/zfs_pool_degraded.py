@@ -1,4 +1,4 @@
-"""A ZFS pool that is not whole: states, lost redundancy, lost data, errors of its devices."""
+"""ZFS pools with faults: bad states, lost redundancy, lost data, device errors."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _degraded(window: Window, whole: Whole) -> Iterator[Finding]:
     devices = [v for v in whole.leaves if v.state not in {"ONLINE", "DEGRADED"}]
     doing, running = _doing(window, whole)
     state = window.get(PoolState, whole.name)
-    # With a spare at work all data is as safe as ever: that is another matter than a pool that lacks some.
+    # With an active spare all data is fully redundant, unlike in a pool that lacks devices.
     spared = f"/{replaced[0].vdev}" if replaced and not missing else ""
     yield Finding(
         severity=Severity.CRITICAL if missing and worst is not None and worst <= 0 else Severity.WARNING,
@@ -113,7 +113,7 @@ def _what(devices: list[Vdev], missing: list[Vdev], replaced: list[Vdev]) -> str
 
 
 def _named(vdev: Vdev) -> str:
-    note = re.sub(r" ?\([^)]*\)", "", vdev.note or "")  # what of trim and scans stands beside it
+    note = re.sub(r" ?\([^)]*\)", "", vdev.note or "")  # remove trim and scan status
     return f"{vdev.vdev} ({vdev.state}{f', {note}' if note else ''})"
 
 
@@ -129,7 +129,7 @@ def _risk(hurt: list[Top], worst: int | None, missing: list[Vdev]) -> str:
 
 
 def _doing(window: Window, whole: Whole) -> tuple[str, bool]:
-    """Return what is done about it, and whether something is."""
+    """Return the recovery status, and whether a recovery is under way."""
     known = next((k for k in rebuildings(window) if _of(k, whole) and k.rebuild.operation in REPAIRS), None)
     if known is not None:
         if known.stands:
@@ -198,7 +198,7 @@ def _lost(window: Window, whole: Whole) -> Iterator[Finding]:
 
 
 def _errors(window: Window, whole: Whole, limits: Limits) -> Iterator[Verdict]:
-    """Judge devices that count errors: those that grow now, and those of before, which may be old."""
+    """Judge devices with errors: growing counts, and existing ones, which may be old."""
     before = [moment.rows for moment in window.moments(Vdev)]
     for vdev in whole.leaves:
         total = vdev.errors
@@ -207,7 +207,7 @@ def _errors(window: Window, whole: Whole, limits: Limits) -> Iterator[Verdict]:
         first = next((row for rows in before if (row := rows.get((vdev.pool, vdev.vdev))) is not None), None)
         grown = total - (first.errors or 0) if first is not None and len(before) > 1 else 0
         if grown <= 0 and vdev.state in {"FAULTED", "UNAVAIL", "REMOVED"}:
-            continue  # it is said to be out, and why
+            continue  # reported as out of service, with the reason
         yield _failing(window, vdev, total, max(grown, 0), limits)
 
 

@@ -1,4 +1,4 @@
-"""A volume (zvol) whose block does not fit what lies below: padding of RAID-Z and dRAID, or parts of blocks written."""
+"""ZFS volumes (zvols) whose block size does not fit the pool: RAID-Z and dRAID padding, or partial-block writes."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ SECONDS = 60.0
 
 
 class BlockLayout(Struct, frozen=True):
-    """Where a block is cut: `data` disks of a group, `parity` of them more, sectors of `sector` bytes."""
+    """Layout of a block: `data` disks per group, `parity` additional ones, sectors of `sector` bytes."""
 
     vdev: str
     data: int
     parity: int
     sector: int
     fixed: bool
-    """dRAID: each block takes whole groups. RAID-Z: only what it needs, to a multiple of parity + 1."""
+    """dRAID: each block takes whole groups. RAID-Z: only the required sectors, to a multiple of parity + 1."""
 
     def takes(self, block: int) -> int:
         """Return the bytes that a block takes on the disks (module/zfs/vdev_{raidz,draid}.c: *_asize)."""
@@ -39,7 +39,7 @@ class BlockLayout(Struct, frozen=True):
         return -(-whole // unit) * unit * self.sector
 
     def share(self, block: int) -> float:
-        """Return how much of what a block takes is data, 0..1."""
+        """Return the data share of a block's allocation, 0..1."""
         return block / self.takes(block)
 
 
@@ -66,7 +66,7 @@ class _Load(Struct, frozen=True):
 
 
 def _load(window: Window, row: DatasetSettings) -> _Load | None:
-    """Return the mean of the last minute: by the dataset's counters, and by those of its device for request sizes."""
+    """Return the mean of the last minute: the dataset's counters, and the device's for request sizes."""
     recent = window.last(SECONDS)
     disk = [a for m in recent.moments(DiskActivity) if row.device and (a := m.rows.get(row.device)) is not None]
     own = [b for m in recent.moments(DatasetActivity) if (b := m.rows.get((row.pool, row.dataset)))]
@@ -98,7 +98,7 @@ def _layout(window: Window, whole: Whole) -> BlockLayout | None:
 
 
 def _sector(window: Window, leaves: tuple[Vdev, ...]) -> int:
-    """Return the largest sector of the disks, which ZFS takes for all; 4096 where it is not known."""
+    """Return the largest sector of the disks, which ZFS uses for all; 4096 if unknown."""
     sizes = [disk.physical_block_size or 0 for v in leaves if (disk := disk_of(window, v.device)) is not None]
     return min(max(max(sizes, default=0), 512), 16384) if any(sizes) else 4096
 
@@ -159,7 +159,7 @@ def _judge(
 
 
 def _power(size: int) -> int:
-    """Return the next power of two, which a volume's block must be, at most 128 KiB: larger ones need a feature."""
+    """Return the next power of two, as required for a volume's block, at most 128 KiB: larger ones need a feature."""
     return min(1 << (size - 1).bit_length(), 128 << 10)
 
 

@@ -1,9 +1,9 @@
-"""Sampler: frames of the live node, taken by a child process that may hang where its parent must not.
+"""Sampler: frames of the live node, taken by a child process so that a hanging read does not block the parent.
 
-parent          (`Sampler`, one socket: frames come, requests go)
-  supervisor    (starts the next worker when one crashed; never reads the node)
-    worker      (main thread: `Scheduler` decides which collectors run and what is sent; it never reads the node either)
-      threads for collectors (`CollectorRunner`, `SerialExecutor`); one that hangs keeps its own
+parent          (`Sampler`: receives frames and sends requests over one socket)
+  supervisor    (starts a new worker after a crash; never reads the node)
+    worker      (main thread: `Scheduler` decides which collectors run and what is sent; never reads the node)
+      threads for collectors (`CollectorRunner`, `SerialExecutor`); a hanging collector keeps its thread
 """
 
 from sdstop.sampler.process import Sampler

@@ -1,4 +1,4 @@
-"""Serial executor: runs collectors one after the other, and a slow one in a thread of its own."""
+"""Serial executor: runs collectors one after the other, and moves the queue to a new thread behind a slow one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from msgspec import Struct
 
 BLINK = 0.005
-"""Seconds that the tasks behind a run wait for its end."""
+"""Seconds that queued tasks wait for the end of the current one."""
 
 
 class _Worker(Struct, eq=False):
-    """A thread: the start of its current task (None: it has none), and whether the others were moved to another."""
+    """Thread state: start of the current task (None: idle), and whether the queue was moved to another thread."""
 
     began: float | None = None
     left: bool = False
@@ -25,12 +25,12 @@ class _Worker(Struct, eq=False):
 class SerialExecutor:
     """Serial executor that moves the queued tasks to a new thread when one takes longer than BLINK, or hangs.
 
-    In parallel they would take Python's lock from each other at every file that they read, which with forty of them
-    costs more than the reading. `put`, `pause` and `step` belong to one thread; any may call `idle`.
+    Parallel tasks would contend for Python's global lock at every file that they read, which with forty of them costs
+    more than the reading. `put`, `pause` and `step` must be called by one thread; any thread may call `idle`.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start with no thread."""
+        """Start without a thread."""
         self._clock = clock
         self._orders: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._worker: _Worker | None = None
@@ -65,9 +65,9 @@ class SerialExecutor:
             threading.Thread(target=self._work, args=(self._worker,), name="collectors", daemon=True).start()
 
     def _work(self, worker: _Worker) -> None:
-        while not worker.left:  # left just after this check, it runs one more task beside the new thread, and then ends
+        while not worker.left:  # if set just after this check, one more task runs in parallel to the new thread
             order = self._orders.get()
             worker.began = self._clock()
-            with contextlib.suppress(Exception):  # the task has reported it by then; the thread serves all
+            with contextlib.suppress(Exception):  # the task has already reported it; the thread must go on
                 order()
             worker.began = None

@@ -1,4 +1,4 @@
-"""Process: the parent's side of the sampler."""
+"""Parent's side of the sampler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from sdstop.sampler.scheduler import PATIENCE
 from sdstop.sampler.worker import Task, supervise
 
 GRACE = 2.0
-"""Seconds that a frame may be late before the sampler is called silent."""
+"""Seconds that a frame may be late before the sampler counts as silent."""
 PARTING = 0.3
 """Seconds that closing waits for the child."""
 
@@ -30,10 +30,9 @@ PARTING = 0.3
 class Sampler:
     """Frames of the live node, taken in a child process that ends with this one. A context manager.
 
-    Make it first of all, in the main thread, before threads and large imports: it forks. Nothing here ever
-    waits for the node: `receive` returns what there is, `close` leaves behind what cannot die. A worker that
-    crashes is started again, later and later; its frames go on in number and time, and `trouble` says why there
-    are none meanwhile.
+    It forks, so create it first, in the main thread, before threads and large imports. No method waits for the node:
+    `receive` returns the frames available, and `close` leaves unkillable processes behind. A crashed worker is
+    restarted after a growing pause; frame numbers and times continue, and `trouble` has the reason for the gap.
     """
 
     def __init__(
@@ -48,8 +47,8 @@ class Sampler:
     ) -> None:
         """Start sampling every `interval` seconds.
 
-        `host` makes the host in the child, by default the live one at `root` for these collectors. A frame waits at
-        most `patience` seconds for who is slow. With `hotplug`, block devices that come and go are noticed at once.
+        `host` creates the host in the child, by default the live one at `root` for these collectors. A frame waits at
+        most `patience` seconds for slow collectors. With `hotplug`, hot-plugged block devices are noticed at once.
         """
         self._interval = interval
         self._asked = interval
@@ -82,17 +81,17 @@ class Sampler:
 
     @property
     def alive(self) -> bool:
-        """Whether frames can still come: False once closed, or when even the supervisor is gone."""
+        """Whether more frames are possible: False after `close`, or if the supervisor has ended, too."""
         return not self._gone
 
     @property
     def trouble(self) -> str:
-        """Why no frames come, as far as that is known; "" if they do."""
+        """Known reason for missing frames, else ""."""
         return self._assembly.trouble
 
     @property
     def note(self) -> str:
-        """What the child found out about its own work: hot-plug that cannot be noticed, what a worker died of."""
+        """Message of the child about its own work: hot-plug events unavailable, error that ended a worker."""
         return self._assembly.note
 
     @property
@@ -101,19 +100,19 @@ class Sampler:
         return self._assembly.worker
 
     def silent_since(self) -> float | None:
-        """Return when the last sign of life came (Unix seconds) if the next is overdue, else None."""
+        """Return the time of the last frame, or of the start (Unix seconds), if a frame is overdue, else None."""
         silence = time.monotonic() - self._heard
         return time.time() - silence if self._gone or silence > self._interval + GRACE else None
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when `receive` has something, for event loops; it stays the same.
+        """Return the descriptor that is readable if `receive` has data, for event loops; it never changes.
 
-        It is never readable again once the sampler is not `alive`, and of no use after `close`.
+        It is never readable again once the sampler is not `alive`, and invalid after `close`.
         """
         return self._socket.fileno()
 
     def receive(self) -> list[Frame]:
-        """Return the frames that have come, none if there are none. Never waits."""
+        """Return the frames received since the last call, possibly none. Never waits."""
         frames: list[Frame] = []
         while not self._gone:
             try:
@@ -136,10 +135,10 @@ class Sampler:
         return frames
 
     def frames(self, seconds: float | None = None) -> Iterator[Frame]:
-        """Yield frames as they come, waiting for them, until the first and the last lie `seconds` apart.
+        """Yield frames as they arrive until the first and the last are `seconds` apart.
 
-        As frames are an interval apart, that is met half of one early. Ends before if as much time has passed and
-        the sampler is silent, or if it is gone.
+        A tolerance of half an interval applies, because frames are an interval apart. Ends early if the same time
+        has passed and the sampler is silent, or if it has ended.
         """
         first: float | None = None
         end = math.inf if seconds is None else time.monotonic() + seconds + self._interval + GRACE
@@ -155,16 +154,16 @@ class Sampler:
             self._wait(left)
 
     def rescan(self) -> None:
-        """Have every collector run now; a frame follows when they did."""
+        """Request a run of every collector now; a frame follows."""
         self._request(wire.RESCAN)
 
     def set_interval(self, seconds: float) -> None:
-        """Change the interval, from the next round on."""
+        """Change the interval, starting with the next round."""
         self._interval = seconds
         self._request(wire.interval(seconds))
 
     def close(self) -> None:
-        """End the sampler. Takes PARTING seconds at most: what hangs is left behind, and holds nothing of ours."""
+        """End the sampler within PARTING seconds. Hanging processes are left behind, without resources of this one."""
         self._gone = True
         self._socket.close()
         pid, self._pid = self._pid, None
@@ -187,9 +186,9 @@ class Sampler:
             poll.poll(None if math.isinf(seconds) else math.ceil(seconds * 1000))
 
     def _lose(self) -> None:
-        """Note that nobody is left on the other side, and put something silent in the place of the closed socket.
+        """Note that the child has ended, and replace the closed socket by a descriptor that is never readable.
 
-        That would be readable for good, and keep an event loop busy.
+        A closed socket is always readable and would keep an event loop busy.
         """
         self._gone = True
         self._assembly.worker = None

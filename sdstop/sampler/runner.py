@@ -25,7 +25,7 @@ def run(collector: Collector, host: Host) -> None:
 
 
 def sample(host: Host, collectors: Sequence[Collector], number: int, taken: float, monotonic: float) -> Frame:
-    """Run every collector once in this thread, and return all evidence as one frame with one time."""
+    """Run every collector once in this thread, and return all evidence as one frame with a single time."""
     evidence: dict[str, Evidence] = {}
     for collector in collectors:
         recording = RecordingHost(host, lambda: monotonic, lambda: taken, keep=_part(collector))
@@ -36,7 +36,7 @@ def sample(host: Host, collectors: Sequence[Collector], number: int, taken: floa
 
 
 def _part(collector: Collector) -> Callable[[str, bytes], bytes] | None:
-    """Return what tells the part of a file that is kept, None where that is all of every file."""
+    """Return the function that selects the part of a file to keep, None if all files are kept whole."""
     retention = Retention((collector,))
     return retention.part if retention else None
 
@@ -51,7 +51,7 @@ class FinishedRun(Struct, frozen=True):
 
 
 class CollectorRunner:
-    """The runs of one collector. All but `execute` and the methods it calls belong to the thread that launches."""
+    """Run state of one collector. Only `execute` and the methods it calls may run outside the launching thread."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class CollectorRunner:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
     ) -> None:
-        """Start idle; `done` is called at the end of each run, in the thread of the run.
+        """Start idle; `done` is called at the end of each run, in the run's thread.
 
         It gets None if no run was due and the fingerprint had not changed.
         """
@@ -69,9 +69,9 @@ class CollectorRunner:
         self.busy = False
         self.launched = 0.0
         self.ran: float | None = None
-        """Launch of the last run that was due (monotonic)."""
+        """Launch time of the last run that was due (monotonic)."""
         self.urgent = True
-        """Whether its next result is to be sent at once: it is the first, or was requested, or is late."""
+        """Whether the next result is sent at once: it is the first, was requested, or is late."""
         self._host = host
         self._done = done
         self._clock = clock
@@ -83,14 +83,14 @@ class CollectorRunner:
         self._mark: Hashable = None
 
     def due(self, now: float, slack: float) -> bool:
-        """Return whether a run is due; a live collector runs in every round, whatever the interval."""
+        """Return whether a run is due; a live collector runs in every round, regardless of the interval."""
         pace = self.collector.pace
         return self.ran is None or pace <= LIVE or now - self.ran >= pace - slack
 
     def launch(self, now: float, listed: Listed, *, due: bool) -> None:
-        """Prepare `execute`: it runs the collector, or if that is not due only when its fingerprint has changed.
+        """Prepare `execute`, which runs the collector if it is due or its fingerprint has changed.
 
-        `listed` shares the folders that the fingerprints of a round list: half a dozen list /sys/block.
+        `listed` shares directory listings between the fingerprints of a round: half a dozen list /sys/block.
         """
         self.busy = True
         self.launched = now
@@ -104,7 +104,7 @@ class CollectorRunner:
         return self.busy and now - self.launched > self.collector.deadline
 
     def execute(self) -> None:
-        """Do the launched run, and report its end."""
+        """Execute the launched run, and report its end."""
         finished = None
         try:
             finished = self._execute(due=self._due)
@@ -116,7 +116,7 @@ class CollectorRunner:
         if fingerprint is not None:
             self.recording = RecordingHost(self._host, self._clock, self._wall, self._listed)
             mark = self._ask(fingerprint)
-            late = self._clock() - self.launched > self.collector.deadline  # it was shown as hanging: show its end
+            late = self._clock() - self.launched > self.collector.deadline  # shown as hanging: send the result
             if not due and not late and mark == self._mark:
                 return None
             self._mark = mark
@@ -124,7 +124,7 @@ class CollectorRunner:
         started = self._clock()
         run(self.collector, recording)
         finished = FinishedRun(self, started, self._clock() - started, recording.evidence)
-        self.recording = self._record()  # what was read need not be kept until the next run
+        self.recording = self._record()  # frees the evidence before the next run
         return finished
 
     def _record(self) -> RecordingHost:
@@ -135,5 +135,5 @@ class CollectorRunner:
             return fingerprint(self.recording)
         except Unreadable as error:
             return type(error).__name__, error.key, error.detail
-        except Exception as error:  # noqa: BLE001  # a bug in one collector costs that collector alone
+        except Exception as error:  # noqa: BLE001  # isolate collector failures
             return type(error).__name__, str(error)

@@ -1,4 +1,4 @@
-"""Scheduler: when collectors run, and which of their evidence is sent."""
+"""Scheduler: decides when collectors run and which of their evidence is sent."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from sdstop.sampler.runner import CollectorRunner, FinishedRun
 PATIENCE = 0.25
 """Seconds that a frame waits for the collectors of its round."""
 TOGETHER = 0.05
-"""Seconds between frames outside the rounds: runs that end close together share one."""
+"""Seconds that a frame outside the rounds waits, so that runs that end close together share it."""
 
 Sent = tuple[float, float, list[Evidence], dict[str, RunMark]]
 """A frame without its number: Unix and monotonic seconds, evidence, runs by collector."""
 
 
 class ChangeFilter:
-    """Filter of evidence that has changed since it was sent. It keeps hashes of 64 bits: evidence is large."""
+    """Filter for evidence that has changed since it was sent. It keeps 64-bit hashes, because evidence is large."""
 
     def __init__(self) -> None:
         """Start with nothing sent."""
@@ -49,11 +49,11 @@ class ChangeFilter:
 
 
 class Scheduler:
-    """Launches all collectors that are due at each interval (a round), and sends a frame for each round.
+    """Scheduler that launches all due collectors at each interval (a round), and sends a frame for each round.
 
-    A frame waits at most `patience` for its round; a run that ends later is in the next frame, or in one of its own if
-    it is urgent. Missed rounds are skipped. Nothing here reads the node. `pause`, `step` and `rescan` belong to
-    one thread; `wake` is called by that of any collector.
+    A frame waits at most `patience` for its round; a run that ends later is in the next frame, or in a separate one if
+    it is urgent. Missed rounds are skipped. The scheduler does not read the node. `pause`, `step` and `rescan` must be
+    called by one thread; `wake` is called by the thread of any collector.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Scheduler:
         self._awaited: list[CollectorRunner] = []
         self._send_by: float | None = None
         self._again: dict[CollectorRunner, bool] = {}
-        """Runners that were requested while busy, and whether to run or only to compare the fingerprint."""
+        """Runners that were requested while busy, and whether to run them or only compare the fingerprint."""
 
     @property
     def interval(self) -> float:
@@ -96,7 +96,7 @@ class Scheduler:
         self._next = min(self._next, self._clock() + seconds)
 
     def pause(self) -> float:
-        """Return the seconds until `step` has something to do if no run ends."""
+        """Return the seconds until `step` has something to do, unless a run ends earlier."""
         until = self._next if self._send_by is None else min(self._next, self._send_by)
         return min(max(0.0, until - self._clock()), self._executor.pause())
 
@@ -160,8 +160,8 @@ class Scheduler:
     def _finish(self, runner: CollectorRunner, finished: FinishedRun | None) -> None:
         if finished is not None:
             self._finished.append(finished)
-        runner.busy = False  # last: the run of an idle runner is in the queue
-        if self._executor.idle():  # else another run ends after this one
+        runner.busy = False  # must be last: the result of an idle runner is in the queue
+        if self._executor.idle():  # otherwise a later run wakes the main thread
             self._wake()
 
     def _emit(self) -> None:
@@ -184,16 +184,16 @@ class Scheduler:
 
 
 def _hanging(runner: CollectorRunner) -> list[Evidence]:
-    """Return what a hanging run read so far, and a timeout for the key that it is reading.
+    """Return the evidence of a hanging run so far, and a timeout for the key that it is reading.
 
-    The text does not change while it hangs, so it is sent once.
+    The text does not change during the hang, so it is sent once.
     """
     recording = runner.recording
     asked = recording.asked
     known = recording.evidence.copy()
     if asked is not None:
         key, taken, monotonic = asked
-        if key not in known or known[key].monotonic != monotonic:  # else it answered just now
+        if key not in known or known[key].monotonic != monotonic:  # otherwise the read has just ended
             detail = f"no answer within {runner.collector.deadline:g} s"
             known[key] = Evidence(key, Outcome.TIMEOUT, b"", detail, taken, monotonic)
     return list(known.values())

@@ -1,8 +1,8 @@
-"""Wire: frames on their way from the worker to its parent, over a socket that keeps packets whole.
+"""Wire format: frames sent from the worker to its parent, over a socket that preserves packet boundaries.
 
-A packet begins with a letter. `H` (process number): a worker begins, whatever came before is void, even half a
-frame of one that was killed. `P` and `B`: a part of a batch of evidence, and its last; `E`: the end of a frame.
-`X`, `N` (text): a worker ended, and why; a note. To the worker: `R`, read all now; `I` (a double): the interval.
+A packet starts with a letter. `H` (process number): a worker starts, and all data before are void, even a partial
+frame of a killed worker. `P` and `B`: a part of a batch of evidence, and its last part; `E`: the end of a frame.
+`X`, `N` (text): the reason why a worker ended; a note. To the worker: `R`: read all now; `I` (a double): the interval.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.sampler.scheduler import Sent
 
 PACKET = 32 << 10
-"""Bytes of a packet; the smallest socket buffer that a kernel is configured with holds some."""
+"""Maximum size of a packet in bytes; even the smallest configured socket buffer holds several."""
 BATCH = 1000
-"""Pieces of evidence that are packed together."""
+"""Maximum number of pieces of evidence in a batch."""
 RESCAN = b"R"
-"""The request to read all now."""
+"""Request to read all now."""
 
 _ROOM = PACKET - 1
 _OUTCOMES = tuple(Outcome)
@@ -30,32 +30,32 @@ _NUMBERS = {outcome: number for number, outcome in enumerate(_OUTCOMES)}
 
 
 def connected() -> tuple[socket.socket, socket.socket]:
-    """Return two ends of a new connection."""
+    """Return both ends of a new connection."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def hello(pid: int) -> bytes:
-    """Return the packet with which a worker begins."""
+    """Return the first packet of a worker."""
     return b"H%d" % pid
 
 
 def text(kind: bytes, words: str) -> bytes:
-    """Return a packet of text, `X` or `N`."""
+    """Return a text packet, `X` or `N`."""
     return kind + words.encode("utf-8", "backslashreplace")[: PACKET // 2]
 
 
 def interval(seconds: float) -> bytes:
-    """Return the request for an interval."""
+    """Return the request to change the interval."""
     return b"I" + struct.pack("<d", seconds)
 
 
 def requested_interval(packet: bytes) -> float:
-    """Return what `interval` packed."""
+    """Return the seconds in a packet that `interval` returned."""
     return float(struct.unpack("<d", packet[1:])[0])
 
 
 def packets(frame: Sent) -> Iterator[bytes]:
-    """Yield a frame as packets; its evidence goes in batches, lest a first frame needs its size several times."""
+    """Yield a frame as packets; batches of evidence avoid several copies of a large first frame in memory."""
     taken, monotonic, evidence, ran = frame
     for at in range(0, len(evidence), BATCH):
         rows = [
@@ -72,28 +72,28 @@ def packets(frame: Sent) -> Iterator[bytes]:
 
 
 class FrameAssembly(Struct):
-    """Frames out of packets, on the parent's side. Numbers continue from worker to worker."""
+    """Assembly of frames from packets, in the parent. Numbers continue across workers."""
 
     number: int = 0
     worker: int | None = None
-    """Process number of the worker that sends."""
+    """Process number of the sending worker."""
     trouble: str = ""
-    """Why the last worker ended, until the next one sends a frame."""
+    """Reason why the last worker ended, until the next one sends a frame."""
     note: str = ""
     began: bool = False
-    """Whether a worker began since this was last set to False."""
+    """Whether a worker has started since this was last set to False."""
     _parts: list[bytes] = field(default_factory=list)
     _evidence: list[Evidence] = field(default_factory=list)
 
     def add(self, packet: bytes) -> Frame | None:
-        """Take a packet; return the frame that it completes."""
+        """Add a packet; return the frame that it completes, else None."""
         kind, rest = packet[:1], packet[1:]
         if kind == b"P":
             self._parts.append(rest)
         elif kind == b"B":
             batch, self._parts = b"".join((*self._parts, rest)), []
-            rows = marshal.loads(batch)  # noqa: S302  # our own child wrote it
-            same: dict[bytes, bytes] = {}  # thousands of small files say the same
+            rows = marshal.loads(batch)  # noqa: S302  # written by sdstop's child process
+            same: dict[bytes, bytes] = {}  # thousands of small files are identical
             self._evidence += [
                 Evidence(key, _OUTCOMES[outcome], same.setdefault(data, data), *rest)
                 for key, outcome, data, *rest in rows

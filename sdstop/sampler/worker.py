@@ -1,6 +1,6 @@
-"""Worker and supervisor: the processes below the one that asked for frames. Neither reads the node in its main thread.
+"""Worker and supervisor: the child processes that take frames. Neither reads the node in its main thread.
 
-Both end with the parent, however that ended: they are signalled, and find the socket closed.
+Both end with the parent, however it ends: they receive a signal, and find the socket closed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from sdstop.sampler import wire
 from sdstop.sampler.scheduler import Scheduler, Sent
 
 FIRST_PAUSE = 0.5
-"""Seconds before the next worker after a crash; doubled with every further one."""
+"""Seconds between a crash and the next worker; doubled with every further crash."""
 LONGEST_PAUSE = 30.0
 SETTLED = 60.0
-"""Seconds after which a worker that crashes counts as the first to do so."""
+"""Run time in seconds after which a crash counts as the first one."""
 PARTING = 0.2
-"""Seconds that a worker has to end when it is told to."""
+"""Seconds that a worker has to end after SIGTERM."""
 
 
 class Task(Struct, frozen=True):
-    """What a worker is to do."""
+    """Configuration of a worker."""
 
     collectors: Sequence[Collector]
     host: Callable[[], Host]
@@ -47,7 +47,7 @@ class Task(Struct, frozen=True):
 
 
 def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
-    """Be the supervisor, in a new process: keep a worker at work until the parent is gone or says so."""
+    """Run as the supervisor, in a new process: keep a worker running until the parent ends or requests the end."""
     detach(connection)
     current: int | None = None
     crashes = 0
@@ -61,13 +61,13 @@ def supervise(task: Task, connection: socket.socket, parent: int) -> NoReturn:
     tied = False
     while True:
         began = time.monotonic()
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until it is known who is to be told
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})  # until the worker's process number is known
         me = os.getpid()
         current = os.fork()
         if current == 0:
             _be_worker(task, connection, me)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-        if not tied:  # after the start of the first worker, which need not wait for it
+        if not tied:  # after the first worker's start, so as not to delay it
             end_with(parent)
             tied = True
         status = os.waitstatus_to_exitcode(os.waitpid(current, 0)[1])
@@ -96,18 +96,18 @@ def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoRetu
         def end(*_: object) -> None:
             close()
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.kill(os.getpid(), signal.SIGTERM)  # so that the supervisor sees what it was
+            os.kill(os.getpid(), signal.SIGTERM)  # so that the supervisor sees the signal
 
         signal.signal(signal.SIGTERM, end)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
         connection.send(wire.hello(os.getpid()))
-        gc.freeze()  # what the parent had loaded is not looked through again, so its pages stay shared
+        gc.freeze()  # skips the parent's objects, so that their pages stay shared
         work(task, host, connection, lambda: end_with(supervisor))
         close()
         status = 0
     except ConnectionError:
         status = 0
-    except BaseException as error:  # noqa: BLE001  # whatever it is, the supervisor goes on
+    except BaseException as error:  # noqa: BLE001  # the supervisor handles any failure
         with contextlib.suppress(OSError):
             connection.send(wire.text(b"N", f"the sampler failed: {type(error).__name__}: {error}"))
     finally:
@@ -115,7 +115,7 @@ def _be_worker(task: Task, connection: socket.socket, supervisor: int) -> NoRetu
 
 
 def work(task: Task, host: Host, connection: socket.socket, at_leisure: Callable[[], None]) -> None:
-    """Send frames until the other end is closed; `at_leisure` is called when the first round is on its way."""
+    """Send frames until the other end is closed; `at_leisure` is called after the launch of the first round."""
     signs = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
     hints: list[None] = []
 
@@ -166,11 +166,11 @@ def _watch(hint: Callable[[], None], connection: socket.socket) -> None:
         with contextlib.suppress(OSError):
             connection.send(wire.text(b"N", reason))
     else:
-        hint()  # what came or went before anybody listened is looked for once
+        hint()  # finds devices that changed before the listener started
 
 
 def _part(pid: int) -> None:
-    """Tell a worker to end; kill it if it does not, and leave it behind if it cannot die."""
+    """Send SIGTERM to a worker, and SIGKILL if it does not end; an unkillable worker is left behind."""
     with contextlib.suppress(OSError):
         os.kill(pid, signal.SIGTERM)
         end = time.monotonic() + PARTING

@@ -1,12 +1,12 @@
-"""Gateway: the cluster's REST gateway as the live node asks it, for what only reads.
+"""Gateway: read-only client of the cluster's REST gateway for the live node.
 
-    allowed     the methods and paths that are ever sent, and nothing else
+    allowed     allow-list of methods and paths; nothing else is ever sent
     settings    the section [powerflex] of the config file
-    secret      the password: where it comes from, and that it is seen nowhere
+    secret      the password: its sources, and how it is kept out of all output
     exchange    one request over one connection, by sdstop.node.http
-    session     logging in: the token of ScaleIO 1.x to 3.x, the bearer token of PowerFlex 4.x
-    negotiated  which statistics a version knows
-    client      several gateways as one: failover, back-off, and the last answer as long as there is no new one
+    session     login: the token of ScaleIO 1.x to 3.x, the bearer token of PowerFlex 4.x
+    negotiated  the statistics that a gateway version supports
+    client      several gateways as one: failover, back-off, and reuse of the last response
 
 Only sdstop.node.live uses the client, in the sampler's process.
 """

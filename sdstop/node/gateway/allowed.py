@@ -1,4 +1,4 @@
-"""What may be sent to a gateway: methods and paths that read, and those that log in and out."""
+"""Allow-list for requests to a gateway: methods and paths that read, log in or renew a token."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _TO_BE_LET_IN = (
 
 
 def may_ask(method: str, path: str) -> bool:
-    """Whether a collector may ask this: it reads, and changes nothing."""
+    """Return whether a collector may send this request: it only reads."""
     return _listed(_TO_ASK, method, path)
 
 
 def may_send(method: str, path: str) -> bool:
-    """Whether this may be sent at all: what may be asked, and what it takes to be let in."""
+    """Return whether this request may be sent at all: collector requests and logins."""
     return _listed(_TO_ASK + _TO_BE_LET_IN, method, path)
 
 

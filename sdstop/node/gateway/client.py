@@ -1,7 +1,8 @@
-"""Client: several gateways as one. They keep no state of their own, so any will do; the last good one is asked first.
+"""Client: several gateways as one.
 
-Credentials that are refused are not sent again until they change: no account is ever locked by us. A gateway that
-fails is left alone, longer each time. While none answers, the last answer stands, and `state` says how old it is.
+Gateways are stateless and interchangeable; the last one that worked is tried first. Rejected credentials are not sent
+again until they change, so that sdstop never locks an account. A gateway that fails is skipped for a growing time.
+While none responds, the last response is returned, and `state` reports its age.
 """
 
 from __future__ import annotations
@@ -26,17 +27,17 @@ from sdstop.node.gateway.settings import Address, Settings
 from sdstop.node.http import Endpoint, HttpError, HttpTimeout, Response
 
 EACH = 10.0
-"""Seconds that one request may take."""
+"""Timeout of one request in seconds."""
 STALE = 600.0
-"""Seconds for which the last answer stands in for a new one."""
+"""Seconds for which the last response replaces a new one."""
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
-"""Seconds for which a gateway that failed is left alone: the first time, and at most."""
+"""Seconds for which a failed gateway is skipped: after the first failure, and at most."""
 _UNTAKEN = 30.0
 _VERSIONS_WITHOUT_LATENCY = ("1.", "2.")
 
 
 class _Gateway(msgspec.Struct):
-    """One gateway, what it gave, and until when it is left alone."""
+    """One gateway: its session, its failures, and the end of its back-off (`until`)."""
 
     address: Address
     session: GatewaySession = msgspec.field(default_factory=GatewaySession)
@@ -47,13 +48,13 @@ class _Gateway(msgspec.Struct):
 
 
 class GatewayClient:
-    """Asks the gateways. One request at a time: whoever comes meanwhile waits for its turn, within its deadline."""
+    """Client of all gateways. Requests are serial; concurrent ones wait for their turn within their deadline."""
 
     def __init__(
         self, settings: Settings, password: Finder | None, clock: Callable[[], float] = time.monotonic,
         each: float = EACH,
     ) -> None:  # fmt: skip
-        """Start without a connection; `password` gives the password as it is now, None: there is none."""
+        """Start without a connection; `password` returns the current password (None: not configured)."""
         self._settings = settings
         self._password = password
         self._clock = clock
@@ -71,9 +72,9 @@ class GatewayClient:
         self._lock = threading.Lock()
 
     def request(self, method: str, path: str, body: Mapping[str, Any] | None, deadline: float) -> Reply:
-        """Return a good answer (status 200, JSON): a new one, or the last one if it is not too old.
+        """Return a valid response (status 200, JSON): a new one, or the last one if it is at most STALE seconds old.
 
-        Raises Denied where the credentials are refused or missing, TimedOut, and Failed.
+        Raises Denied if the credentials are rejected or missing, TimedOut, and Failed.
         """
         key = http_key(method, path, body)
         if not may_ask(method, path):
@@ -96,7 +97,7 @@ class GatewayClient:
         return reply
 
     def state(self) -> dict[str, Any]:
-        """Return how the gateway was reached, as JSON data; without a secret."""
+        """Return the state of the gateway connection as JSON data, without secrets."""
         known = self._last
         oldest = min((taken for taken, _ in self._answers.values()), default=None)
         return {
@@ -163,7 +164,7 @@ class GatewayClient:
         return answer.status == 200
 
     def _let_in(self, send: _Send, method: str, path: str, body: Mapping[str, Any] | None) -> Response:
-        """Send a request, logged in; once more if the token is not taken any longer."""
+        """Log in if necessary and send a request; retry once with a new token if the old one is rejected."""
         session = send.gateway.session
         fresh = not session.valid(self._clock())
         if fresh:
@@ -173,7 +174,7 @@ class GatewayClient:
             session.drop()
             self._enter(send)
             answer = self._send(send, method, path, body)
-        if answer.status == 401:  # as it may be while the managers switch; a login that is good locks nothing
+        if answer.status == 401:  # possible during a manager failover; a successful login cannot lock the account
             session.drop()
             raise Unusable("rejects the token that it issued (401)", pause=_UNTAKEN)
         if answer.status == 403:
@@ -190,7 +191,7 @@ class GatewayClient:
         return send(method, path, headers, data)
 
     def _enter(self, send: _Send) -> None:
-        """Log in, unless these credentials were refused before."""
+        """Log in, unless these credentials were rejected before."""
         if self._password is None:
             raise SecretError(
                 'no password set; use password_file in [powerflex], the systemd credential "powerflex" or '
@@ -229,7 +230,7 @@ class GatewayClient:
         raise CredentialsRefused(why)
 
     def _judge(self, answer: Response) -> None:
-        """Raise Unusable for what is no good answer."""
+        """Raise Unusable unless the response has status 200 and complete JSON."""
         status, body = answer.status, answer.body.strip()
         if status == 200 and body[:1] in {b"{", b"["} and body[-1:] in {b"}", b"]"}:
             return
@@ -246,7 +247,7 @@ class GatewayClient:
         raise Unusable(f"HTTP {status}: {self._message(answer)}")
 
     def _message(self, answer: Response) -> str:
-        """Return what a gateway says is wrong, in a few words."""
+        """Return the error message of a response, at most 200 characters."""
         try:
             words = msgspec.json.decode(answer.body, type=_Complaint).message.split()
         except (msgspec.MsgspecError, RecursionError):
@@ -269,7 +270,7 @@ class _Complaint(msgspec.Struct):
 
 
 class _Send:
-    """Sends requests to one gateway, each within its own time and all by the end."""
+    """Sender of requests to one gateway, with a timeout for each and a deadline for all."""
 
     def __init__(self, client: GatewayClient, gateway: _Gateway, context: ssl.SSLContext | None, end: float) -> None:
         self.gateway = gateway
@@ -279,7 +280,7 @@ class _Send:
 
     def __call__(self, method: str, path: str, headers: Mapping[str, str], body: bytes | None) -> Response:
         client = self._client
-        left = min(self._end - client._clock(), client._each)  # noqa: SLF001  # it is the client's own
+        left = min(self._end - client._clock(), client._each)  # noqa: SLF001  # this class is part of the client
         address = self.gateway.address
         endpoint = Endpoint(
             address.host, address.port, self._context if address.tls else None,
@@ -289,6 +290,6 @@ class _Send:
 
 
 def _retry_after(answer: Response) -> float | None:
-    """Return the seconds that a gateway wants to be left alone; dates are ignored."""
+    """Return the seconds in the Retry-After header, None for a date or no header."""
     text = answer.header("Retry-After")
     return float(text) if text.isdecimal() and len(text) < 6 else None

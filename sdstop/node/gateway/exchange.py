@@ -1,4 +1,4 @@
-"""Exchange: one request to one gateway over a connection of its own, and what its certificate is verified with."""
+"""Exchange: one request to one gateway over a separate connection, and the TLS context that verifies it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from sdstop.node.http import (
 )
 
 CONNECT = 3.0
-"""Seconds that connecting may take; another gateway may be faster."""
+"""Connect timeout in seconds; short, because another gateway may respond faster."""
 
 
 def trust(settings: Settings) -> ssl.SSLContext:
-    """Return what certificates are verified with. Raises Unusable if the CA's file cannot be used."""
+    """Return the TLS context that verifies certificates. Raises Unusable if the CA file cannot be used."""
     verify = not (settings.insecure or settings.fingerprint)
     try:
         context = tls_context(ca_file=settings.ca, verify=verify)
@@ -43,10 +43,10 @@ def trust(settings: Settings) -> ssl.SSLContext:
 def exchange(
     endpoint: Endpoint, method: str, path: str, headers: Mapping[str, str], body: bytes | None, seconds: float
 ) -> Response:
-    """Send a request and return the response, within so many seconds. Raises HttpError.
+    """Send a request and return the response within `seconds`. Raises HttpError.
 
-    Raises ValueError for what is not on the allow-list: that is a bug, and is not sent. If the certificate is not
-    trusted, the error names its fingerprint, which can be pinned.
+    Raises ValueError, without sending anything, for a request that is not on the allow-list, which is a bug. If the
+    certificate is not trusted, the error contains its fingerprint, which can be pinned.
     """
     end = time.monotonic() + seconds
     if seconds <= 0:

@@ -1,6 +1,7 @@
-"""Negotiated: which statistics a version knows. One that it does not know makes it refuse the whole question.
+"""Negotiated: the statistics that a gateway version supports. A single unknown one makes it reject the whole query.
 
-The refused properties are found, by what the gateway says or by halving the list, left out from then on, and told.
+Rejected properties are found in the error message or by bisecting the list, then omitted from later queries and
+reported.
 """
 
 from __future__ import annotations
@@ -13,36 +14,37 @@ from msgspec import Struct, field
 
 LIST = "selectedStatisticsList"
 MOST_TRIES = 60
-"""Questions at most to find out what a version does not know; the rest is found out at the next sample."""
+"""Maximum number of queries per sample to find unknown properties; the search goes on at the next sample."""
 MOST_REFUSALS = 40
-"""Times that a question may be refused in one sample: who names what it does not know names one at a time."""
+"""Maximum number of rejections of a query in one sample: error messages name one unknown property at a time."""
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]{2,80}")
 
 Property = tuple[str, str]
-"""Type of object and name of the property."""
+"""Object type and property name."""
 
 
 class Negotiated(Struct):
-    """What one version refused."""
+    """Properties that one gateway version rejected."""
 
     version: str | None = None
     unknown: set[Property] = field(default_factory=set)
 
     def of_version(self, version: str | None) -> None:
-        """Begin anew if the gateway has another version than before."""
+        """Reset if the gateway's version has changed."""
         if version != self.version and version is not None:
             self.unknown = set() if self.version is not None else self.unknown
             self.version = version
 
     def body(self, asked: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the question without what is not known."""
+        """Return the query without unknown properties."""
         known = [p for p in properties(asked) if p not in self.unknown]
         return question(asked, known)
 
     def find(self, asked: Mapping[str, Any], said: bytes, knows: Callable[[dict[str, Any]], bool]) -> bool:
-        """Find out what is not known of a question that was refused.
+        """Find the unknown properties of a rejected query; return whether there are any.
 
-        False if all is: it was refused for another reason. `knows` asks; it raises what asking raises.
+        False means that the query was rejected for another reason. `knows` sends a query and returns whether it was
+        accepted; its exceptions are passed on.
         """
         known = [p for p in properties(asked) if p not in self.unknown]
         words = set(_WORD.findall(said.decode("utf-8", "replace")))
@@ -51,7 +53,7 @@ class Negotiated(Struct):
             self.unknown |= named
             return True
         if not known or not knows(question(asked, known[:1])):
-            return False  # every version knows the first one: then it is not the properties
+            return False  # every version supports the first property, so properties are not the cause
         before = len(self.unknown)
         self._halve(asked, known, knows, [MOST_TRIES])
         return len(self.unknown) > before
@@ -63,7 +65,7 @@ class Negotiated(Struct):
         knows: Callable[[dict[str, Any]], bool],
         left: list[int],
     ) -> None:
-        """Look into a part that is known to be refused."""
+        """Bisect a list of properties that is known to be rejected."""
         if len(part) == 1:
             self.unknown.add(part[0])
             return
@@ -77,12 +79,12 @@ class Negotiated(Struct):
 
 
 def properties(asked: Mapping[str, Any]) -> list[Property]:
-    """Return all properties that a question asks for."""
+    """Return all properties that a query requests."""
     return [(entry["type"], name) for entry in asked[LIST] for name in entry["properties"]]
 
 
 def question(asked: Mapping[str, Any], kept: Sequence[Property]) -> dict[str, Any]:
-    """Return a question with those properties alone."""
+    """Return a query for only the given properties."""
     wanted = set(kept)
     entries = (
         {**entry, "properties": [name for name in entry["properties"] if (entry["type"], name) in wanted]}

@@ -1,4 +1,4 @@
-"""Secrets: the password of a gateway and what it is changed for. They are read late, and shown nowhere."""
+"""Secrets: the password of a gateway and its tokens. They are read only when needed, and never shown."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ CREDENTIAL = "powerflex"
 HIDDEN = "***"
 _LONGEST = 4096
 _SHORTEST = 6
-"""Characters from which on a secret is looked for in what others say: shorter ones are part of anything."""
+"""Minimum number of characters of a secret that is removed from responses; shorter ones match by chance."""
 
 
 class SecretError(Exception):
-    """There is no password that may be used; one line that says why, and how to mend it."""
+    """Raised if no usable password is available; one line with the reason and the fix."""
 
 
 class Secret:
-    """A text that is shown as `***`, whoever shows it. `reveal` gives it to the one who sends it."""
+    """Text that is always displayed as `***`. `reveal` returns it for sending."""
 
     __slots__ = ("_text",)
 
     def __init__(self, text: str) -> None:
-        """Keep it."""
+        """Store the text."""
         self._text = text
 
     def reveal(self) -> str:
@@ -55,11 +55,11 @@ class Secret:
 
 
 Finder = Callable[[], Secret]
-"""Returns the password as it is now: files may change. Raises SecretError."""
+"""Function that returns the current password, because files may change. Raises SecretError."""
 
 
 def finder(file: str | None, environment: Mapping[str, str], given: Secret | None = None) -> Finder | None:
-    """Return how the password is found: systemd's credential, then the file, then what was given; None: not at all."""
+    """Return the source of the password: systemd's credential, else the file, else `given`; None if there is none."""
     folder = environment.get("CREDENTIALS_DIRECTORY")
     credential = os.path.join(folder, CREDENTIAL) if folder else None  # noqa: PTH118
     if credential is not None and os.path.exists(credential):  # noqa: PTH110
@@ -70,10 +70,10 @@ def finder(file: str | None, environment: Mapping[str, str], given: Secret | Non
 
 
 def of_environment() -> Secret | None:
-    """Take the password out of this process's environment, None if it is not there.
+    """Remove the password from this process's environment and return it, None if it is not set.
 
-    What was there is overwritten where it stood: /proc/PID/environ of this process, and of all that it forks from now
-    on, no longer shows it.
+    The original memory is overwritten, so that /proc/PID/environ of this process and of its later children no longer
+    contains the password.
     """
     text = os.environ.pop(VARIABLE, None)
     prefix = f"{VARIABLE}=".encode()
@@ -84,7 +84,7 @@ def of_environment() -> Secret | None:
 
 
 def _overwrite(prefix: bytes, value: bytes) -> None:
-    """Overwrite a variable among the strings that the kernel handed over (proc(5): /proc/PID/stat, env_start)."""
+    """Overwrite a variable in the initial environment block of the process (proc(5): /proc/PID/stat, env_start)."""
     try:
         with open("/proc/self/stat", "rb") as file:  # noqa: PTH123
             words = file.read().rpartition(b")")[2].split()
@@ -102,7 +102,7 @@ def _overwrite(prefix: bytes, value: bytes) -> None:
 
 
 def _content(path: str, *, guarded: bool) -> Secret:
-    """Return the first line of a file that nobody else may read; systemd guards the folder of its own."""
+    """Return the first line of a file that only its owner may read; `guarded`: systemd protects the directory."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except OSError as error:
@@ -133,7 +133,7 @@ def _content(path: str, *, guarded: bool) -> Secret:
 
 
 def cleaned(data: bytes, secrets: Iterable[Secret]) -> bytes:
-    """Return what somebody else said without the secrets: as they are, in Base64, and as URLs and JSON write them."""
+    """Return foreign data with all secrets removed: in plain text, Base64, URL encoding and JSON escapes."""
     for secret in secrets:
         text = secret.reveal()
         if len(text) < _SHORTEST:

@@ -1,8 +1,8 @@
-"""Session: being let in by one gateway, in the way of its version, and the password is sent as seldom as can be.
+"""Session: login to one gateway with the protocol of its version, sending the password as rarely as possible.
 
-ScaleIO and PowerFlex 1.x to 3.x: `GET /api/login` with Basic gives a token, a JSON string that is the password of all
-that follows; it lives for 8 hours, and 10 minutes without use. PowerFlex 4.x: `POST /rest/auth/login` gives an access
-token of 5 minutes and one of 30 that renews it (`/rest/auth/update-token`).
+ScaleIO and PowerFlex 1.x to 3.x: `GET /api/login` with Basic authentication returns a token, a JSON string that is the
+password of all later requests; it is valid for 8 hours, or 10 minutes without use. PowerFlex 4.x: `POST
+/rest/auth/login` returns an access token (5 minutes) and a refresh token (30 minutes; `/rest/auth/update-token`).
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ from sdstop.node.http import Response
 
 TOKEN, BEARER = "token", "bearer"
 LIFETIME, IDLE = 8 * 3600.0, 600.0
-"""Seconds that a token of 1.x to 3.x lives, and lives without use."""
+"""Lifetime of a token of 1.x to 3.x in seconds: in total, and without use."""
 ACCESS, REFRESH = 300.0, 1800.0
-"""Seconds that the tokens of 4.x live where they do not say."""
+"""Default lifetime of the tokens of 4.x in seconds, if the response contains none."""
 _EARLY = 0.8
-"""Share of its life after which a token is renewed."""
+"""Fraction of its lifetime after which a token is renewed."""
 _NO_SUCH_PATH = frozenset({400, 404, 405, 406, 501})
 
 Send = Callable[[str, str, Mapping[str, str], bytes | None], Response]
-"""Sends one request to the gateway: method, path, headers, body. Raises HttpError."""
+"""Function that sends one request to the gateway: method, path, headers, body. Raises HttpError."""
 
 
 class Unusable(Exception):  # noqa: N818  # another gateway may do
-    """The gateway gave no usable answer; leave it alone for at least `pause` seconds."""
+    """Raised if the gateway returned no usable response; skip it for at least `pause` seconds."""
 
     def __init__(self, text: str, *, pause: float | None = None) -> None:
-        """Keep why, and for how long."""
+        """Store the reason and the pause."""
         super().__init__(text)
         self.pause = pause
 
 
 class CredentialsRefused(Exception):  # noqa: N818
-    """The gateway does not take the credentials: they are not sent again."""
+    """Raised if the gateway rejects the credentials; they are not sent again."""
 
 
 class GatewaySession(msgspec.Struct):
-    """What one gateway gave for the credentials. `way` is how it lets in, None until that is known."""
+    """Login state of one gateway. `way` is its login protocol, None while unknown."""
 
     way: str | None = None
     version: str | None = None
@@ -55,10 +55,10 @@ class GatewaySession(msgspec.Struct):
     _used: float = 0.0
     _idle: float = IDLE
     seen: list[Secret] = msgspec.field(default_factory=list)
-    """All that must not be shown: the last few tokens, in every form in which they are sent."""
+    """Secrets to hide in output: the last few tokens, in every form in which they are sent."""
 
     def headers(self, now: float) -> dict[str, str]:
-        """Return the headers that show that we were let in; the session is in use."""
+        """Return the headers that authenticate a request, and note the use of the session."""
         if self.token is None:
             raise CredentialsRefused("is not logged in")
         self._used = now
@@ -67,16 +67,16 @@ class GatewaySession(msgspec.Struct):
         return {"Authorization": f"Basic {_basic('', self.token).reveal()}"}
 
     def valid(self, now: float) -> bool:
-        """Whether there is a token that should still be good."""
+        """Return whether there is a token that should still be valid."""
         idle = self.way == TOKEN and now - self._used > self._idle * _EARLY
         return self.token is not None and now < self._expires and not idle
 
     def drop(self) -> None:
-        """Forget the token: it was not taken."""
+        """Discard the token after the gateway rejected it."""
         self.token = None
 
     def enter(self, send: Send, user: str, password: Callable[[], Secret], now: float) -> None:
-        """Log in, or renew what there is. Raises Refused, Unusable, HttpError and SecretError."""
+        """Log in, or renew the token. Raises CredentialsRefused, Unusable, HttpError and SecretError."""
         if self.way == BEARER and self._renew(send, now):
             return
         secret = password()
@@ -85,7 +85,7 @@ class GatewaySession(msgspec.Struct):
         self._legacy(send, user, secret, now)
 
     def _bearer(self, send: Send, user: str, secret: Secret, now: float) -> bool:
-        """Log in as 4.x wants it; False if this gateway is older."""
+        """Log in with the protocol of 4.x; return False if this gateway is older."""
         body = json.dumps({"username": user, "password": secret.reveal()}).encode()
         answer = send("POST", "/rest/auth/login", _JSON, body)
         if answer.status == 200 and self._take(answer, now):
@@ -94,7 +94,7 @@ class GatewaySession(msgspec.Struct):
         if self.way == BEARER:
             raise _rejected(answer)
         older = answer.status in _NO_SUCH_PATH or 200 <= answer.status < 400 or answer.status in {401, 403}
-        if older:  # whoever guards all paths alike says 401 to one that does not exist: the other way decides
+        if older:  # a gateway may return 401 for unknown paths, too: try the older protocol
             return False
         raise _rejected(answer)
 
@@ -147,7 +147,7 @@ _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class _Tokens(msgspec.Struct):
-    """What a login or a renewal of 4.x returns; lifetimes in seconds."""
+    """Response to a login or a renewal of 4.x; lifetimes in seconds."""
 
     access_token: _Text
     refresh_token: str | None = None
@@ -163,7 +163,7 @@ def _basic(user: str, secret: Secret) -> Secret:
 
 
 def _decoded(token: Secret) -> Secret | None:
-    """Return what a token of 1.x to 3.x says in Base64: user, when it expires, and a checksum."""
+    """Return the Base64-decoded token of 1.x to 3.x (user, expiry and checksum), None if it is not Base64."""
     try:
         return Secret(base64.b64decode(token.reveal(), validate=True).decode())
     except ValueError:

@@ -23,7 +23,7 @@ _ADDRESS = re.compile(r"(https?)://([A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.%a-z]{2,
 _SECRET = re.compile("pass|secret|token|key", re.IGNORECASE)
 _TEXTS = ("user", "password_file", "ca")
 MOST = 8
-"""Gateways at most."""
+"""Maximum number of gateways."""
 
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=1000)]
 _Fingerprint = Annotated[
@@ -33,7 +33,7 @@ _Fingerprint = Annotated[
 
 
 class Address(msgspec.Struct, frozen=True):
-    """Where a gateway listens."""
+    """Network address of a gateway."""
 
     host: str
     port: int
@@ -46,7 +46,7 @@ class Address(msgspec.Struct, frozen=True):
 
 
 class PowerflexSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[powerflex]` as it stands in the file."""
+    """The section `[powerflex]` as written in the config file."""
 
     gateways: Annotated[
         str | list[str], msgspec.Meta(description=f"a list of 1 to {MOST} addresses, https://HOST[:PORT]")
@@ -60,7 +60,7 @@ class PowerflexSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     login: Literal["auto", "token", "bearer"] = "auto"
 
     def __post_init__(self) -> None:
-        """Check what types do not say. Raises InvalidSetting."""
+        """Check constraints that the types do not express. Raises InvalidSetting."""
         for name in _TEXTS:
             if not str(getattr(self, name) or "").isprintable():
                 raise InvalidSetting(name, "must be printable text")
@@ -73,7 +73,7 @@ class PowerflexSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What the section says; `fingerprint` is 64 hex digits of the certificate's SHA-256. Holds no secret."""
+    """Validated settings; `fingerprint` is 64 hex digits of the certificate's SHA-256. They contain no secret."""
 
     gateways: tuple[Address, ...]
     user: str
@@ -86,7 +86,7 @@ class Settings(msgspec.Struct, frozen=True):
 
     @property
     def verified(self) -> str:
-        """How it is known that the gateway is the one that is meant."""
+        """Method by which the gateway's identity is verified."""
         if not all(address.tls for address in self.gateways):
             return "none: plain HTTP"
         if self.insecure:
@@ -129,5 +129,5 @@ def _addresses(texts: list[str]) -> tuple[Address, ...]:
 
 
 def _absolute(path: str | None) -> str | None:
-    """Return a path that holds in the sampler's process, which has another working directory."""
+    """Return an absolute path, because the sampler's process has another working directory."""
     return None if path is None else os.path.abspath(path)  # noqa: PTH100
