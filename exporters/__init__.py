@@ -1,1 +1,1 @@
-"""Exporters: what writes snapshots and findings for somebody else to read."""
+"""Exporters that write snapshots and findings in external formats."""

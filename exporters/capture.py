@@ -1,9 +1,9 @@
-"""Capture writer: frames of raw evidence go into a folder or a `.tar.gz` while they are taken.
+"""Capture writer: streams frames of raw evidence into a directory or a `.tar.gz` archive.
 
-sdstop.capture describes the format and opens it. Whatever happens, what was written before can be opened: a
-folder's index says which frames are whole; an archive is written as `NAME.part`, every frame of which can be
-unpacked without the next, and gets its name when it is finished. Nothing that exists is overwritten, nobody
-else may read what is written, and the same frames give the same bytes.
+sdstop.capture documents and reads the format. An interrupted capture stays readable: a directory's index lists
+the complete frames; an archive is written as `NAME.part`, in which each frame can be unpacked without the
+following ones, and is renamed when finished. Existing files are never overwritten, the output is readable only
+by its owner, and identical frames produce identical bytes.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from sdstop.exporters.report.postmortem import postmortem
 from sdstop.exporters.report.series import ReportSeries, series_of
 
 ARCHIVES = (".tar.gz", ".tgz")
-"""A path that ends so becomes an archive, any other a folder."""
+"""Path suffixes that select an archive; any other path becomes a directory."""
 MOST_FRAMES = 40_000
-"""Frames of one capture, eleven hours at one a second: the manifest lists them all."""
+"""Maximum frames per capture (eleven hours at one per second); the manifest lists all of them."""
 
 _FOREIGN = (".7z", ".bz2", ".gz", ".sdstop", ".tar", ".xz", ".zip", ".zst")
-_MOST_MEMBERS = LIMITS.members * 9 // 10  # what is written must be openable
+_MOST_MEMBERS = LIMITS.members * 9 // 10  # leave a margin below the reader's limits
 _MOST_BYTES = LIMITS.total * 9 // 10
 _KINDS = {"link": "link", "list": "list",
           "cmd": "command", "slug": "command", "answer": "answer",
@@ -48,19 +48,19 @@ _KINDS = {"link": "link", "list": "list",
 
 
 class Unwritable(Exception):  # noqa: N818
-    """A capture cannot be written, or no further. One line that says why and what is left."""
+    """Raised when a capture cannot be written or continued; one line with the reason and what was kept."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
-        """Keep which path, and the reason, which goes on from its name."""
+        """Store the path and the reason; the reason continues the path in the message."""
         super().__init__(f"{safe(os.fspath(path))} {reason}")
         self.path = path
         self.reason = reason
 
 
 class Conclusions(Struct, frozen=True):
-    """What a capture ends with: what was found, as JSON data, a postmortem in Markdown, and the report as HTML.
+    """Results stored at the end of a capture: findings as JSON data, Markdown postmortem, HTML report.
 
-    Who only copies evidence has none of it, and the files are empty, or missing.
+    All are empty when evidence is only copied; the files are then empty or missing.
     """
 
     findings: Any = ()
@@ -72,9 +72,9 @@ NOTHING = Conclusions()
 
 
 class CaptureWriter:
-    """Writes one capture. Its methods raise Unwritable; after that nothing more is written.
+    """Writer of one capture. Methods raise Unwritable; nothing is written after that.
 
-    A context manager: left without `finish` it closes the files, and what is there can be opened.
+    Context manager: leaving it without `finish` closes the files; the frames written so far stay readable.
     """
 
     def __init__(
@@ -86,9 +86,9 @@ class CaptureWriter:
         facts: Mapping[str, str] | None = None,
         collectors: Iterable[str] | None = None,
     ) -> None:
-        """Begin; the path must not exist.
+        """Create the capture; the path must not exist.
 
-        `privileged` is whether root read the node, `collectors` are those that the recorder has; None: not known.
+        `privileged` is whether root read the node, `collectors` are the recorder's collectors; None: unknown.
         """
         self.path = Path(path)
         self._manifest = {
@@ -119,7 +119,7 @@ class CaptureWriter:
             raise
 
     def add(self, frame: Frame) -> None:
-        """Write a frame. Raises ValueError if its number is not higher than the last one's."""
+        """Write a frame. Raises ValueError unless its number is higher than the previous one."""
         if self._moments and frame.number <= self._moments[-1]["number"]:
             raise ValueError(f"frame {frame.number} comes after frame {self._moments[-1]['number']}")
         folder = f"frames/{frame.number:04d}"
@@ -147,7 +147,7 @@ class CaptureWriter:
         self._moments.append({"number": frame.number, **moment})
 
     def finish(self, concluded: Conclusions = NOTHING) -> None:
-        """Write what was found: the capture is complete."""
+        """Write the results and mark the capture as complete."""
         if not self._moments:
             raise Unwritable(self.path, "would hold no frame")
         with self._guarded():
@@ -158,7 +158,7 @@ class CaptureWriter:
             self._sink.finish(self._manifest_text(complete=True))
 
     def close(self) -> None:
-        """Close the files, finished or not. What holds no frame is removed."""
+        """Close the files, finished or not. A capture without frames is removed."""
         self._sink.close(kept=bool(self._moments))
 
     def __enter__(self) -> Self:
@@ -173,7 +173,7 @@ class CaptureWriter:
         return _json({**self._manifest, "complete": complete, "frames": self._moments})
 
     def _reserve(self, members: Mapping[str, bytes], index: bytes) -> None:
-        """Refuse what could not be opened again."""
+        """Count a frame's members and bytes. Raises Unwritable if the capture would exceed the reader's limits."""
         self._members += len(members) + 2
         self._bytes += sum(map(len, members.values())) + 1024 * len(members) + 2 * len(index)
         full = len(self._moments) >= MOST_FRAMES
@@ -199,9 +199,9 @@ class CaptureWriter:
 
 
 def conclusions(session: Session, series: ReportSeries | None = None, kept: int | None = None) -> Conclusions:
-    """Return what was found in a session; without `series`, plots are of its last window alone.
+    """Return the results of a session; without `series`, plots cover its last window only.
 
-    `kept` is how many of its frames the capture has, None for all: that others are not there is said. LookupError
+    `kept` is the number of frames in the capture, None for all; a note reports missing ones. Raises LookupError
     before the first frame.
     """
     gone = session.frames_seen - kept if kept is not None else 0
@@ -213,7 +213,7 @@ def conclusions(session: Session, series: ReportSeries | None = None, kept: int 
 
 
 class _StoredEvidence(Struct, frozen=True):
-    """The latest state of a key, and the members that hold it."""
+    """Latest state of a key, and the archive members that hold it."""
 
     fingerprint: tuple[object, ...]
     member: str | None
@@ -221,19 +221,19 @@ class _StoredEvidence(Struct, frozen=True):
 
     @classmethod
     def at(cls, folder: str, place: MemberNames, fingerprint: tuple[object, ...]) -> Self:
-        """Note where a frame's folder holds it."""
+        """Return the entry for evidence stored in a frame's directory."""
         data, stderr = (name and f"{folder}/{name}" for name in (place.data, place.stderr))
         return cls(fingerprint, data, stderr)
 
 
 def _fingerprint(item: Evidence) -> tuple[object, ...]:
-    """Return what two pieces of evidence share when they are the same; the data's checksum comes first."""
+    """Return a key that is equal for identical evidence; the checksum of the data comes first."""
     data = hashlib.sha256(item.data).hexdigest()
     return data, item.outcome, item.detail, item.exit, hashlib.sha256(item.stderr).digest() if item.stderr else b""
 
 
 def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]:
-    """Return an evidence's line of the index; what only some have stands in those lines alone."""
+    """Return the index line of a piece of evidence; optional fields are left out if unset."""
     line = {
         "frame": frame,
         "kind": _KINDS.get(item.key.partition(":")[0], "file" if item.key.startswith("/") else "other"),
@@ -250,7 +250,7 @@ def _line(frame: int, item: Evidence, stored: _StoredEvidence) -> dict[str, Any]
 
 
 def _micro(seconds: float | None) -> float | None:
-    """Return seconds to the microsecond: what is finer is noise that does not compress."""
+    """Return seconds rounded to microseconds; finer digits are noise that does not compress."""
     return None if seconds is None or not math.isfinite(seconds) else round(seconds, 6)
 
 

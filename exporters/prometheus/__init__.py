@@ -1,1 +1,1 @@
-"""Prometheus: what a page of metrics holds, from declared fields, findings and counters of its own."""
+"""Prometheus metrics page: declared fields, findings and the exporter's own counters."""

@@ -1,11 +1,11 @@
-"""Choice: what config's `[export]` says of the page.
+"""Settings of the metrics page: `[export]` in the config file.
 
 [export]
-disks = "members"          # or "all", or "none": whose counters are exported; node_exporter has them of all
-repeat = false             # true: also what else node_exporter has
-limit = 20000              # rows of a family, at most
-limits = {sas_phy = 500}   # of one family
-include = {disk = "sd.*"}  # only rows of which the first label matches, as a whole
+disks = "members"          # disks with exported counters: or "all", "none"; node_exporter covers all disks
+repeat = false             # true: also export other metrics that node_exporter provides
+limit = 20000              # maximum rows per family
+limits = {sas_phy = 500}   # maximum rows of one family
+include = {disk = "sd.*"}  # only rows whose first label matches in full
 exclude = {interface = "veth.*|docker0"}
 """
 
@@ -21,7 +21,7 @@ from sdstop.core.config_error import ConfigError, unknown
 from sdstop.core.settings import convert
 
 MOST_ROWS = 20_000
-"""Rows of a family that are exported, unless config says otherwise."""
+"""Default maximum of exported rows per family."""
 MEMBERS: Final = "members"
 ALL: Final = "all"
 
@@ -30,7 +30,7 @@ Patterns = Mapping[str, re.Pattern[str]]
 
 
 class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is on the page; patterns and limits by family."""
+    """Selection of exported rows; patterns and limits by family."""
 
     limit: Rows = MOST_ROWS
     exclude: Patterns = {}
@@ -40,16 +40,16 @@ class Choice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     repeat: bool = True
 
     def most(self, family: str) -> int:
-        """Return how many rows a family may have."""
+        """Return the maximum number of rows of a family."""
         return self.limits.get(family, self.limit)
 
 
 DEFAULT = Choice(disks=MEMBERS, repeat=False)
-"""What `sdstop export` has on its page where no config says otherwise."""
+"""Default selection of `sdstop export`."""
 
 
 def choice(table: Mapping[str, Any], known: Collection[str]) -> Choice:
-    """Read `[export]`; `known` are the families there are. Raises ConfigError."""
+    """Read `[export]`; `known` are the names of all families. Raises ConfigError."""
     found = convert({"disks": DEFAULT.disks, "repeat": DEFAULT.repeat, **table}, Choice, "export")
     for setting, families in (("limits", found.limits), ("include", found.include), ("exclude", found.exclude)):
         for name in families:

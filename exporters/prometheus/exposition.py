@@ -1,13 +1,13 @@
-"""The page that Prometheus reads: text format 0.0.4 and OpenMetrics 1.0, as prometheus_client prints them.
+"""Exposition formats: Prometheus text format 0.0.4 and OpenMetrics 1.0, as printed by prometheus_client.
 
     # HELP sdstop_disk_reads_total Reads completed (/proc/diskstats)
     # TYPE sdstop_disk_reads_total counter
     sdstop_disk_reads_total{device="sda"} 221540
 
-But for numbers: whole ones are written as such, in a third of the time that `2.2154e+05` or `221540.0` would take.
+Unlike prometheus_client, integers are printed as such, in a third of the time of `2.2154e+05` or `221540.0`.
 
 Formats: https://prometheus.io/docs/instrumenting/exposition_formats/ and the OpenMetrics specification 1.0.0. They
-differ in headings and in a last line `# EOF`; sample lines are the same.
+differ in the headings and the final `# EOF` line; sample lines are identical.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 LONGEST = 500
-"""Characters of a label's value that are shown."""
+"""Maximum characters of a label value."""
 
 
 class Heading(Struct, frozen=True):
-    """A metric: `name` as its samples have it (with `_total`, `_info`; of a histogram without `_bucket`)."""
+    """Metric metadata. `name` is the sample name (with `_total` or `_info`; histograms without `_bucket`)."""
 
     name: str
     type: Type
@@ -41,7 +41,7 @@ class Heading(Struct, frozen=True):
 
     @property
     def bare(self) -> str:
-        """The name without the suffix that OpenMetrics and prometheus_client add to the type."""
+        """Name without the type suffix, which OpenMetrics and prometheus_client add."""
         return self.name.removesuffix(_SUFFIXES.get(self.type, ""))
 
     def text(self) -> str:
@@ -54,9 +54,9 @@ class Heading(Struct, frozen=True):
         """Return the heading in OpenMetrics."""
         return f"# HELP {self.bare} {_escaped(self.help)}\n# TYPE {self.bare} {self.type}\n"
 
-    @functools.lru_cache(maxsize=2048)  # noqa: B019  # headings live as long as the process
+    @functools.lru_cache(maxsize=2048)  # noqa: B019  # headings live until the process exits
     def head(self, *, openmetrics: bool) -> bytes:
-        """Return the heading in either format, as it stands on the page."""
+        """Return the encoded heading in either format."""
         return (self.openmetrics() if openmetrics else self.text()).encode()
 
 
@@ -64,7 +64,7 @@ _SUFFIXES = {"counter": "_total", "info": "_info"}
 
 
 def number(value: float) -> str:
-    """Return a number as short as it can be told exactly; whole ones as their digits."""
+    """Return the shortest exact representation of a number; integers as plain digits."""
     if isinstance(value, int):
         return f"{value:d}"
     if not math.isfinite(value):
@@ -73,9 +73,9 @@ def number(value: float) -> str:
 
 
 def bound(value: float) -> str:
-    """Return the upper bound of a bucket, which is text to be compared: as OpenMetrics and prometheus_client write it.
+    """Return a bucket's `le` label as written by OpenMetrics and prometheus_client; it is compared as text.
 
-    Always a float, with an exponent from a million up.
+    Always formatted as a float, with an exponent for values of at least 1e6.
     """
     shown = number(float(value))
     dot = shown.find(".")
@@ -88,28 +88,28 @@ _FRACTIONS = ["", *(f".{value:03d}".rstrip("0") for value in range(1, 1000))]
 
 
 def thousandths(value: int) -> str:
-    """Return a whole number of thousandths, faster than by way of a float."""
+    """Format an integer number of thousandths; faster than converting to float."""
     return f"{value // 1000}{_FRACTIONS[value % 1000]}" if value >= 0 else number(value / 1000)
 
 
 def all_thousandths(values: Iterable[int]) -> list[str]:
-    """Return the same for many."""
+    """Format many integer numbers of thousandths."""
     parts = _FRACTIONS
     return [f"{value // 1000}{parts[value % 1000]}" if value >= 0 else thousandths(value) for value in values]
 
 
 def wholes(values: Iterable[int]) -> list[str]:
-    """Return many whole numbers."""
+    """Format many integers."""
     return list(map(str, values))
 
 
 def label(value: object) -> str:
-    """Return a label's value: what would harm a terminal, or is no UTF-8, is made visible, and long text cut."""
+    """Return a label value: control characters and invalid UTF-8 made visible, long text cut."""
     return safe(value, LONGEST)
 
 
 def labelled(labels: Mapping[str, str]) -> str:
-    """Return labels as they stand behind a name, sorted; the values are those that `label` returned."""
+    """Return the sorted label set that follows a metric name; values must come from `label`."""
     if not labels:
         return ""
     return "{" + ",".join([f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items())]) + "}"
@@ -123,5 +123,5 @@ Sample = tuple[Mapping[str, str], float]
 
 
 def lines(name: str, samples: Iterable[Sample]) -> str:
-    """Return the sample lines of a metric that is no histogram."""
+    """Return the sample lines of a metric other than a histogram."""
     return "".join([f"{name}{labelled(labels)} {number(value)}\n" for labels, value in samples])

@@ -1,4 +1,4 @@
-"""Headings: the metrics that a family's declaration makes, before there is any row."""
+"""Metric headings derived from a family's declaration, independent of its rows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from sdstop.exporters.prometheus.exposition import Heading
 
 
 def source_of(family: type[Reading], column: Column, collector: Collector) -> str:
-    """Return where a field is read: a pattern (`/sys/block/*/size`), or what its collector reads at all.
+    """Return the source of a field: a pattern (`/sys/block/*/size`), or all sources of its collector.
 
-    Of a joined family that does not say: its collectors are several.
+    A joined family without a pattern returns a generic text, because it has several collectors.
     """
     declared = schema(family)
     make: Any = family
     row = make(**{c.name: "*" if isinstance(c.mark, Label) else None for c in declared.columns})
     try:
         found = row.source(column.name)
-    except (AttributeError, TypeError, ValueError):  # it depends on more than the labels
+    except (AttributeError, TypeError, ValueError):  # the source depends on more than the labels
         found = None
     if found is not None:
         return str(found.key)
@@ -33,7 +33,7 @@ _MOST_SOURCES = 3
 
 
 def headings(family: type[Reading], collector: Collector) -> dict[str, Heading]:
-    """Return a family's metrics by field; "" stands for the one that holds the facts. Empty if none is exported."""
+    """Return a family's metrics by field; "" is the info metric with the facts. Empty if not exported."""
     declared = schema(family)
     if not family.exported:
         return {}

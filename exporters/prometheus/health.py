@@ -1,4 +1,4 @@
-"""Health: what the exporter says of itself, of its sources and of the rules, counted over all frames."""
+"""Metrics about the exporter itself, its sources and the rules, counted over all frames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sdstop.core.snapshot import Run, Snapshot
 from sdstop.exporters.prometheus.exposition import Heading, Sample, label
 
 MOST_FINDINGS = 100
-"""Findings that are exported one by one, the worst first."""
+"""Maximum findings exported individually, worst first."""
 
 REASONS = {Outcome.TIMEOUT: "timeout", Outcome.DENIED: "permission", Outcome.FAILED: "failed"}
 
@@ -85,7 +85,7 @@ Told = tuple[Heading, list[Sample]]
 
 
 class Health(Struct):
-    """Counts of what a snapshot alone cannot say."""
+    """Counters that span more than one snapshot."""
 
     errors: Counter[tuple[str, str]] = field(default_factory=Counter)
     durations: dict[str, float] = field(default_factory=dict)
@@ -96,7 +96,7 @@ class Health(Struct):
     _before: float | None = None
 
     def observe(self, look: Look) -> None:
-        """Take note of one more frame."""
+        """Update the counters with the next frame."""
         now = look.now
         for name, run in now.runs.items():
             known = self._runs.get(name)
@@ -122,7 +122,7 @@ def _same_hang(before: Run | None, run: Run) -> bool:
 
 
 def looked(judgement: Judgement) -> frozenset[str]:
-    """Return the rules that judged something."""
+    """Return the rules that ran."""
     return frozenset(judgement.ran)
 
 
@@ -130,7 +130,7 @@ def of_sources(
     health: Health, shot: Snapshot, enabled: Sequence[Collector], known: Sequence[Collector],
     interval: float, now: float, dropped: Counter[str], fresh: Container[str],
 ) -> Iterator[Told]:  # fmt: skip
-    """Yield build and collectors. `now` is monotonic seconds; `fresh` are those whose readings are shown."""
+    """Yield build and collector metrics. `now`: monotonic seconds; `fresh`: collectors whose readings are shown."""
     runs, names = shot.runs, [collector.name for collector in enabled]
     yield BUILD, [({"version": sdstop.__version__, "python": platform.python_version()}, 1)]
     yield FRAME, [({}, shot.taken)] if dated(shot.taken) else []
@@ -157,7 +157,7 @@ def _hangs(run: Run) -> bool:
 
 
 def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule]) -> Iterator[Told]:
-    """Yield the findings, 0 for each rule that looked and found nothing."""
+    """Yield the finding metrics, 0 for each rule that ran without a finding."""
     judged = looked(judgement)
     count = Counter((finding.rule, finding.severity) for finding in judgement.findings)
     kinds = [(r, s) for r in rules if r.id in judged for s in Severity if s.rank <= r.worst.rank or count[r.id, s]]
@@ -175,7 +175,7 @@ def of_rules(health: Health, judgement: Judgement, rules: Sequence[Rule]) -> Ite
 
 
 def of_process() -> Iterator[Told]:
-    """Yield what this process takes; it is no part of the node that is watched."""
+    """Yield the resource use of this process, which is not part of the monitored node's metrics."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     yield CPU, [({}, usage.ru_utime + usage.ru_stime)]

@@ -1,4 +1,4 @@
-"""Members: the block devices that something on this node is built upon."""
+"""Member devices: block devices that other devices on this node are built on."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TELL = (BlockLink, Member, Cache)
 
 
 class Members:
-    """The members as of the last window; they are looked for again only when what tells them has changed."""
+    """Members in the last window; recomputed only when the tables they are derived from change."""
 
     def __init__(self) -> None:
-        """Know of none."""
+        """Start without members."""
         self.names: frozenset[str] = frozenset()
         self._tables: Sequence[Any] = ()
 
@@ -33,9 +33,9 @@ class Members:
 
 
 def members_of(window: Window) -> frozenset[str]:
-    """Return the kernel names of all members of arrays, volumes, caches and multipath devices, and of their disks.
+    """Return the kernel names of all members of arrays, volumes, caches and multipath devices.
 
-    Where a partition is the member, its disk is one too: that is where requests wait.
+    The disk of a member partition is included, because requests queue on the disk.
     """
     links = window.rows(BlockLink).values()
     found = {link.below for link in links if link.relation != _PARTITION}

@@ -1,7 +1,7 @@
-"""The Prometheus exporter: a page over the last snapshot, its sources and its findings.
+"""Prometheus exporter: metrics page for the last snapshot, its sources and its findings.
 
-Only what is true now is on the page: the rows of a source that failed, hangs or has not answered for long are left
-out, so that Prometheus marks their series stale, while the metrics of the collectors say why.
+The page has current data only: rows of a source that failed, hangs or is stale are left out, so that Prometheus
+marks their series stale; the collector metrics report the reason.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ if TYPE_CHECKING:
     from prometheus_client.core import Metric
 
 STALE = 60.0
-"""Seconds after which data are left out, for sources read more often than every 20 s; for slower ones 3 intervals."""
+"""Seconds after which data are left out; three intervals for sources read less often than every 20 s."""
 FINDINGS, PROCESS = "findings", "process"
-"""Parts of the page that no collector brings, by the names that `collect[]` knows them by."""
+"""`collect[]` names of the page parts that do not belong to a collector."""
 
 _MOST_PARTS = 16
-"""Different parts of a page that are kept, for scrapers that ask for parts."""
+"""Maximum cached page variants, for scrapers that request parts of the page."""
 _STRIPED = "stripe-convoy"
-"""The rule whose limits say what a hot second of an array is."""
+"""Rule whose thresholds define a hot second of an array."""
 
 
 class PageSelection(Struct, frozen=True):
-    """What of the page is asked for: names of collectors, FINDINGS and PROCESS. None: all."""
+    """Requested parts of the page: collector names, FINDINGS and PROCESS. None: all."""
 
     names: frozenset[str] | None = None
 
     def __contains__(self, name: str) -> bool:
-        """Whether it is asked for."""
+        """Return whether a part is requested."""
         return self.names is None or name in self.names
 
 
@@ -71,7 +71,7 @@ WHOLE = PageSelection()
 
 
 def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collector]:
-    """Return every exported family and the first collector that brings it, in their order."""
+    """Return every exported family with the first collector that provides it, in declaration order."""
     found: dict[type[Reading], Collector] = {}
     for collector in collectors:
         for family in (*collector.families, *(derivation.target for derivation in collector.derives)):
@@ -81,27 +81,27 @@ def families_of(collectors: Sequence[Collector]) -> dict[type[Reading], Collecto
 
 
 def _tallied(found: Mapping[type[Reading], Collector]) -> dict[type[Reading], Collector]:
-    """Return the families that the exporter counts itself, and the collector whose rows they follow."""
+    """Return the families counted by the exporter, with the collector of the family they follow."""
     return {family: found[of] for family, of in tallies.OF.items() if of in found}
 
 
 def catalogue(collectors: Sequence[Collector]) -> list[Heading]:
-    """Return every metric that the page can have, in its order."""
+    """Return every metric that the page can have, in page order."""
     families = families_of(collectors)
     of_families = (h for found in (*families.items(), *_tallied(families).items()) for h in headings(*found).values())
     return [*OF_SOURCES, *OF_RULES, *OF_PROCESS, *of_families]
 
 
 class Exposition:
-    """The page over a session. It is made when it is asked for, and once for each frame and format."""
+    """Metrics page of a session, rendered on request and cached per frame and format."""
 
     def __init__(
         self, session: Session, known: Sequence[Collector] = (), chosen: Choice | None = None, interval: float = 1.0
     ) -> None:
-        """Start before the first frame; `known` are all collectors there are, also those switched off."""
+        """Start before the first frame; `known` are all collectors, including disabled ones."""
         self.session = session
         self.reloaded: bool | None = None
-        """Whether the configuration that was read last could be used; None: there is none to be read again."""
+        """Whether the last configuration reload succeeded; None without a reloadable configuration."""
         self._known = known or session.collectors
         self._interval = interval
         self._paces = {collector.name: collector.pace for collector in session.collectors}
@@ -118,7 +118,7 @@ class Exposition:
         self.choose(chosen or Choice())
 
     def choose(self, chosen: Choice) -> None:
-        """Show from now on what config says; what was counted goes on."""
+        """Apply a new selection; counters continue."""
         self._chosen = chosen
         found = families_of(self.session.collectors)
         without = frozenset[str]() if chosen.repeat else frozenset(OTHERS)
@@ -133,18 +133,18 @@ class Exposition:
         self._forget()
 
     def feed(self, frame: Frame) -> None:
-        """Take over the next frame."""
+        """Feed the next frame to the session and show it."""
         self.observe(self.session.feed(frame))
 
     def observe(self, look: Look) -> None:
-        """Show this moment from now on."""
+        """Make this sample the one shown."""
         self._look = look
         self._health.observe(look)
         self._tallies.observe(look.window, self._limits(), self._restrict(look))
         self._forget()
 
     def _restrict(self, look: Look) -> frozenset[str] | None:
-        """Leave out the disks that are not to be shown; return those that are, None for all."""
+        """Restrict the disk families to the selected disks and return them, None for all."""
         disks = self._disks(look)
         for family in (Disk, tallies.DiskSaturation):
             if family in self._series:
@@ -152,32 +152,32 @@ class Exposition:
         return disks
 
     def _disks(self, look: Look) -> frozenset[str] | None:
-        """Return the disks that are shown, None for all."""
+        """Return the selected disks, None for all."""
         if self._chosen.disks == ALL:
             return None
         return self._members.of(look.window) if self._chosen.disks == MEMBERS else frozenset()
 
     def _limits(self) -> Limits:
-        """Return what a hot second is held against; the very limits of the rules, so that the work is shared."""
+        """Return the thresholds for a hot second; the same object as the rule's, so that results are shared."""
         rules = [rule for rule in self.session.rules if rule.id == _STRIPED]
         return rules[0].limits(self.session.diagnosis.configured.get(_STRIPED)) if rules else {}
 
     @property
     def ready(self) -> bool:
-        """Whether there is something recent to show."""
+        """Whether there is a recent sample."""
         return self._look is not None and self._recent(self._look, self._time(self._look))
 
     @property
     def parts(self) -> frozenset[str]:
-        """Names of what a page has parts of."""
+        """Names of the parts of the page."""
         return frozenset((*self._paces, FINDINGS, PROCESS))
 
     def page(
         self, *, openmetrics: bool = False, packed: bool = False, process: bool = True, part: PageSelection = WHOLE
     ) -> bytes:
-        """Return the page; LookupError before the first frame.
+        """Return the page. Raises LookupError before the first frame.
 
-        `packed`: as gzip. `process`: with the metrics of this process.
+        `packed`: gzip-compressed. `process`: include the metrics of this process.
         """
         look = self._require()
         now = self._time(look)
@@ -195,7 +195,7 @@ class Exposition:
         return self._pages[form]
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the same as families of prometheus_client, for custom registries, which know their own process."""
+        """Yield the page as prometheus_client families, without process metrics, for custom registries."""
         look = self._require()
         now = self._time(look)
         tables = self._tables(look, now, WHOLE)
@@ -220,7 +220,7 @@ class Exposition:
         return not self.session.origin.live or now - look.now.monotonic <= max(STALE, 3 * self._interval)
 
     def _fresh(self, look: Look, run: Run, now: float) -> bool:
-        """A capture's last frame is the moment it shows, and a hand-made one does not say who ran when."""
+        """Return whether a run is recent; every successful run of a capture is, as run times may be unrecorded."""
         if not run.ok or not self.session.origin.live:
             return run.ok
         limit = max(STALE, 3 * max(self._paces[run.collector], self._interval))
@@ -238,7 +238,7 @@ class Exposition:
         return found
 
     def _own(self, look: Look, now: float, part: PageSelection) -> Iterator[Told]:
-        """Yield what is told of the sources and of the findings."""
+        """Yield the metrics about sources and findings."""
         dropped: Counter[str] = Counter()
         for name, series in self._series.values():
             dropped[name] += series.dropped
@@ -258,9 +258,9 @@ class Exposition:
     def _pieces(
         self, look: Look, now: float, part: PageSelection, *, openmetrics: bool, process: bool
     ) -> Iterator[bytes | Text]:
-        """Yield the page in its order; texts of families know what they are compressed."""
+        """Yield the page in order; family texts cache their compressed form."""
         tables = [(self._series[family][1], rows) for family, rows in self._tables(look, now, part)]
-        told = [series.text(rows) for series, rows in tables]  # first: what is dropped is known after it
+        told = [series.text(rows) for series, rows in tables]  # first, because it determines the dropped series
         if not self._process:
             self._process = list(of_process())
         own = (*self._own(look, now, part), *(self._process if process and PROCESS in part else ()))
@@ -275,7 +275,7 @@ class Exposition:
 
 
 def render(session: Session, *, openmetrics: bool = False) -> bytes:
-    """Return the page over a session that was fed all it has; its counters begin with the last frame."""
+    """Return the page of a fully fed session; its counters start with the last frame."""
     exposition = Exposition(session)
     exposition.observe(session.head())
     return exposition.page(openmetrics=openmetrics)
@@ -297,13 +297,13 @@ def _whole(pieces: Pieces, *, openmetrics: bool) -> bytes:
 
 
 _HEAD = b"\x1f\x8b\x08\0\0\0\0\0\x04\xff"
-"""Of a gzip file without name and time, made in haste (RFC 1952)."""
+"""Header of a gzip file without name and time, fastest compression (RFC 1952)."""
 _END = b"\x03\0"
-"""The last, empty block of a stream of deflate (RFC 1951)."""
+"""Final empty block of a deflate stream (RFC 1951)."""
 
 
 def _gzip(pieces: Pieces, *, openmetrics: bool) -> bytes:
-    """Put a gzip file together of what is compressed already and what is not."""
+    """Assemble a gzip file from compressed and uncompressed pieces."""
     found, checksum, size = [_HEAD], 0, 0
     for piece in pieces:
         for part in piece.pieces(openmetrics=openmetrics) if isinstance(piece, Text) else (piece,):
@@ -318,7 +318,7 @@ def _gzip(pieces: Pieces, *, openmetrics: bool) -> bytes:
 
 
 def _metric(heading: Heading, samples: Sequence[Any]) -> Metric:
-    from prometheus_client import core  # noqa: PLC0415  # the page itself does without
+    from prometheus_client import core  # noqa: PLC0415  # not needed for the page itself
 
     name = f"{heading.name}_bucket" if heading.type == "histogram" else heading.name
     metric = core.Metric(heading.bare, heading.help, heading.type)

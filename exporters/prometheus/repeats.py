@@ -1,7 +1,7 @@
-"""Repeats: metrics of ours that node_exporter has too. A node that runs both would store them twice.
+"""Metrics that node_exporter also provides. A node that runs both would store them twice.
 
-Of disks those of members stay, because the questions sdstop answers are asked of them and joining needs a common
-`instance`; see docs/monitoring.md. The rest is left out unless config asks for it.
+Disk metrics of members are kept, because sdstop's queries use them and a join needs a common `instance`; see
+docs/monitoring.md. The others are left out unless the config enables them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DISK = {
     "flush_time_seconds_total": "flush_requests_time_seconds_total",
 }
 DISKS: Mapping[str, str] = {f"sdstop_disk_{ours}": f"node_disk_{theirs}" for ours, theirs in _DISK.items()}
-"""Our name and node_exporter's, of the same number and by the same `device`. Discarded bytes are sectors there."""
+"""sdstop name to node_exporter name, same value and `device` label. node_exporter counts discards in sectors."""
 
 OTHERS: Mapping[str, str] = {
     "sdstop_node_boot_time_seconds": "node_boot_time_seconds",
@@ -60,4 +60,4 @@ OTHERS: Mapping[str, str] = {
     "sdstop_softnet_dropped_total": "node_softnet_dropped_total",
     "sdstop_softnet_squeezed_total": "node_softnet_times_squeezed_total",
 }
-"""The same of what else it has by default."""
+"""sdstop name to node_exporter name of other metrics that node_exporter exports by default."""

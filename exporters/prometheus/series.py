@@ -1,8 +1,8 @@
-"""Series: a family's rows as sample lines, of which only those whose value changed are written anew.
+"""Sample lines of a family; only lines whose value changed are formatted again.
 
-A page of ten thousand samples is mostly the same names and labels every second: they are put together once for each
-set of rows, and a value that is the very object it was a frame ago keeps its line. A family of which no line changed
-is neither written nor packed again.
+In a page of ten thousand samples, names and labels rarely change: they are formatted once per set of rows, and a
+value that is the same object as in the previous frame keeps its line. A family without changed lines is neither
+formatted nor compressed again.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from sdstop.exporters.prometheus.headings import headings
 
 
 class _Block(Protocol):
-    """The lines of one metric."""
+    """Sample lines of one metric."""
 
     heading: Heading
 
     def arrange(self, labels: Sequence[dict[str, str]], shown: Sequence[str]) -> None:
-        """Start over with these rows, of which the labels are given, also as they are shown behind a name."""
+        """Reset to a new set of rows, given by their labels and by the formatted label sets."""
 
     def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> bytes:
-        """Return the lines of these rows, which are those that were arranged; the others are as they were."""
+        """Return the lines of the arranged rows; only rows at the `changed` indexes can differ from the last call."""
 
     def samples(self, rows: Sequence[Reading], labels: Sequence[dict[str, str]]) -> Iterator[Sample]:
-        """Yield the same, unwritten. For prometheus_client, the oracle and the way out."""
+        """Yield the samples unformatted, for prometheus_client: reference for tests and fallback."""
 
 
 class _Numbers:
-    """One number a row."""
+    """Metric with one number per row."""
 
     def __init__(self, heading: Heading, column: Column) -> None:
-        assert isinstance(column.mark, Metric)  # noqa: S101  # whoever calls asked
+        assert isinstance(column.mark, Metric)  # noqa: S101  # checked by the caller
         self.heading = heading
         self._column = column
         self._get = operator.attrgetter(column.name)
@@ -68,9 +68,7 @@ class _Numbers:
         del labels
         self._shown = shown
         self._values = [None] * len(shown)
-        self._parts = [""] * (
-            3 * len(shown)
-        )  # name, labels, value: most of it is shared, so a page takes little memory
+        self._parts = [""] * (3 * len(shown))  # name, labels, value: mostly shared strings, which keeps memory use low
         self._lines = b""
 
     def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> bytes:
@@ -99,7 +97,7 @@ class _Numbers:
         return self._lines
 
     def _all(self, rows: Sequence[Reading]) -> bytes | None:
-        """Return all lines, where most of them changed and all rows have a whole number; else None."""
+        """Return all lines if every row has an integer, None otherwise. Faster if most rows changed."""
         values = list(map(self._get, rows))
         if values == self._values:
             return self._lines
@@ -120,7 +118,7 @@ class _Numbers:
 
 
 def _printer(scale: float) -> Callable[[Any], str]:
-    """Return what prints stored numbers in base units, as Column.base turns them."""
+    """Return a formatter that prints stored numbers in base units, as converted by Column.base."""
     if scale == 1:
         return number
     if scale > 1:
@@ -132,7 +130,7 @@ def _printer(scale: float) -> Callable[[Any], str]:
 
 
 def _bulk_printer(scale: float) -> Callable[[list[int]], list[str]] | None:
-    """Return what prints many stored whole numbers in base units, None if that is no simple thing."""
+    """Return a formatter for many stored integers in base units, None if the scale needs floats."""
     if scale == 1:
         return wholes
     if scale > 1 and scale == int(scale):
@@ -142,7 +140,7 @@ def _bulk_printer(scale: float) -> Callable[[list[int]], list[str]] | None:
 
 
 class _Words:
-    """Any number of lines a row: the words of a state, the facts, the buckets of a histogram."""
+    """Metric with any number of lines per row: state words, facts or histogram buckets."""
 
     def __init__(self, heading: Heading, get: Callable[[Reading], Any], told: Callable[[Any], list[Sample]]) -> None:
         self.heading = heading
@@ -158,7 +156,7 @@ class _Words:
         del shown
         self._joined = b""
         self._labels = labels
-        self._values = [self] * len(labels)  # no row says that
+        self._values = [self] * len(labels)  # a value that no row can have
         self._lines = [""] * len(labels)
 
     def update(self, rows: Sequence[Reading], changed: Sequence[int]) -> bytes:
@@ -183,7 +181,7 @@ class _Words:
 
 
 def _state(family: type[Reading], column: Column, heading: Heading) -> _Words:
-    """A state whose words are declared has a series for each of them, any other one for the word it is in."""
+    """Return a state metric: one series per declared word, or only the current word if none are declared."""
     hint = typing.get_type_hints(family)[column.name]
     enums: list[Any] = [part for part in (hint, *typing.get_args(hint)) if isinstance(part, enum.EnumMeta)]
     known = [member.value for words in enums for member in words]
@@ -198,7 +196,7 @@ def _state(family: type[Reading], column: Column, heading: Heading) -> _Words:
 
 
 def _facts(columns: Sequence[Column], heading: Heading) -> _Words:
-    """One series a row, which is 1; what the node does not say is no label."""
+    """Return an info metric: one series of value 1 per row; unknown facts have no label."""
     get = operator.attrgetter(*(c.name for c in columns)) if columns else lambda _: ()
 
     def told(values: Any) -> list[Sample]:
@@ -211,7 +209,7 @@ def _facts(columns: Sequence[Column], heading: Heading) -> _Words:
 
 
 def _buckets(column: Column, heading: Heading) -> _Words:
-    """A histogram without sum and count: what the source does not count is not known to be nothing."""
+    """Return a histogram without sum and count, because the source does not report them."""
 
     def told(counts: Mapping[float, float] | None) -> list[Sample]:
         if not counts:
@@ -240,25 +238,25 @@ def _block(family: type[Reading], name: str, heading: Heading) -> _Block:
 
 
 class Text:
-    """The lines of one family, under their headings; made anew when one of them changes."""
+    """Headings and lines of one family; replaced when a line changes."""
 
     __slots__ = ("_blocks", "_packed")
 
     def __init__(self, blocks: Sequence[tuple[Heading, bytes]]) -> None:
-        """Hold the lines of each metric that has any."""
+        """Store the lines of each metric that has samples."""
         self._blocks = tuple(blocks)
         self._packed: dict[bool, bytes] = {}
 
     def pieces(self, *, openmetrics: bool) -> Iterator[bytes]:
-        """Yield headings and lines, as they stand on the page."""
+        """Yield headings and lines in page order."""
         for heading, text in self._blocks:
             yield heading.head(openmetrics=openmetrics)
             yield text
 
     def packed(self, *, openmetrics: bool) -> bytes:
-        """Return the same compressed: blocks of deflate that stand for themselves, wherever in a stream they are put.
+        """Return the text as self-contained deflate blocks, valid at any position in a stream.
 
-        At level 1: larger ones cost five times as much for a third less.
+        Compressed at level 1: higher levels cost five times the CPU time for a third less size.
         """
         found = self._packed.get(openmetrics)
         if found is None:
@@ -269,12 +267,12 @@ class Text:
         return found
 
     def like(self, blocks: Sequence[tuple[Heading, bytes]]) -> bool:
-        """Whether these are the very lines it holds."""
+        """Return whether these are the identical line objects."""
         return len(blocks) == len(self._blocks) and all(a[1] is b[1] for a, b in zip(blocks, self._blocks, strict=True))
 
 
 class FamilyLines:
-    """The exported lines of one family."""
+    """Exported lines of one family."""
 
     def __init__(
         self,
@@ -285,13 +283,13 @@ class FamilyLines:
         include: re.Pattern[str] | None = None,
         without: Container[str] = (),
     ) -> None:
-        """Export at most `most` rows, none of which the first label matches `exclude` as a whole, or not `include`.
+        """Export at most `most` rows whose first label fully matches `include` and does not match `exclude`.
 
-        Metrics `without` are left out.
+        Metrics in `without` are left out.
         """
         self.family = family
         self.dropped = 0
-        """Series that the limit, or labels that look the same when made safe, left out."""
+        """Number of series left out by the limit or because labels are equal after sanitizing."""
         self._label_columns = [c for c in schema(family).columns if isinstance(c.mark, Label)]
         named = headings(family, collector).items()
         self._blocks = [_block(family, name, heading) for name, heading in named if heading.name not in without]
@@ -307,7 +305,7 @@ class FamilyLines:
         self._text = Text(())
 
     def restrict(self, only: Container[str] | None) -> None:
-        """Export from now on only rows of which the first label is one of these; None: all."""
+        """Export only rows whose first label is in `only`; None: all."""
         if only is not self._only:
             self._only = only
             self._rows = None
@@ -338,7 +336,7 @@ class FamilyLines:
         return [rows[key] for key in self._kept]
 
     def _wanted(self, first: str) -> bool:
-        """Whether config lets a row with this first label be exported."""
+        """Return whether a row with this first label is selected for export."""
         if self._only is not None and first not in self._only:
             return False
         if self._include is not None and not self._include.fullmatch(first):

@@ -1,9 +1,8 @@
-"""Tallies: seconds that scraping would miss, added up reading by reading: hot members, saturated disks, limits reached.
+"""Time counters at the sampler's resolution: saturated disks, hot array members, reached limits.
 
-A scraper that comes every minute sees means over a minute, in which ten seconds of a crowd before one disk are nothing.
-What is counted here at the sampler's pace keeps them: the rate of such a counter is the share of time, however seldom
-it is asked for. A counter begins with this process at 0, never runs back, and is not there while nothing can be
-counted.
+A scraper with a one-minute interval sees averages, which hide a queue of ten seconds on one disk. Counting at
+the sampler's rate preserves such peaks: the rate of the counter is a share of time at any scrape interval.
+A counter starts at 0 with this process, never decreases, and is absent while its inputs are unavailable.
 """
 
 from __future__ import annotations
@@ -22,20 +21,20 @@ from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
 
 BUSY = 0.95
-"""Share of a reading in which a saturated disk had requests."""
+"""Minimum busy share of a sample for a disk to count as saturated."""
 QUEUE = 2.0
-"""Requests outstanding before a disk that seeks, from which on others wait."""
+"""Minimum queue length at which requests wait on a rotating disk."""
 DEPTH = 32.0
-"""The same of other disks, where they do not say how many they take at once (SATA: 32)."""
+"""Minimum queue length for other disks that do not report a queue depth (SATA: 32)."""
 
 AT_LIMIT = 0.95
-"""Share of a limit from which a reading counts as at it."""
+"""Minimum used share of a limit for a sample to count as at the limit."""
 
 _SECONDS = Kind.COUNTER
 
 
 class DiskSaturation(Reading, frozen=True):
-    """How long a disk was saturated: busy all the time, with more outstanding than it takes at once."""
+    """Time a disk was saturated: always busy, with more requests outstanding than it accepts."""
 
     family: ClassVar[str] = "disk_saturation"
     title: ClassVar[str] = "Saturated disks"
@@ -50,7 +49,7 @@ class DiskSaturation(Reading, frozen=True):
 
 
 class ArrayHeat(Reading, frozen=True):
-    """How long requests stood before one column of a striped array, whichever it was."""
+    """Time requests of a striped array queued on a single column, whichever it was."""
 
     family: ClassVar[str] = "array_heat"
     title: ClassVar[str] = "Crowded arrays"
@@ -65,7 +64,7 @@ class ArrayHeat(Reading, frozen=True):
 
 
 class MemberHeat(Reading, frozen=True):
-    """How long it was this member before which they stood."""
+    """Time requests of a striped array queued on this member."""
 
     family: ClassVar[str] = "array_member_heat"
     title: ClassVar[str] = "Hot members"
@@ -81,7 +80,7 @@ class MemberHeat(Reading, frozen=True):
 
 
 class LimitSaturation(Reading, frozen=True):
-    """How long a volume was at a limit that somebody set."""
+    """Time a volume was at its configured limit."""
 
     family: ClassVar[str] = "limit_saturation"
     title: ClassVar[str] = "Limits that were reached"
@@ -101,31 +100,31 @@ class LimitSaturation(Reading, frozen=True):
 OF: Mapping[type[Reading], type[Reading]] = {
     DiskSaturation: Disk, ArrayHeat: Array, MemberHeat: Member, LimitSaturation: Limit,
 }  # fmt: skip
-"""The families that are counted here, and the one whose rows each of them follows."""
+"""Families counted here, each with the family whose rows it follows."""
 
 Rows = dict[Hashable, Reading]
 
 
 class Tallies:
-    """The counters, and the rows of those that are shown."""
+    """Counters, and the rows of those that are shown."""
 
     def __init__(self) -> None:
-        """Begin at 0."""
+        """Start all counters at 0."""
         self.rows: dict[type[Reading], Rows] = {family: {} for family in OF}
         self._totals: dict[tuple[type[Reading], Hashable], float] = {}
         self._started: float | None = None
         self._read: dict[str, float] = {}
 
     def observe(self, window: Window, limits: Mapping[str, float], disks: Collection[str] | None) -> None:
-        """Add the newest reading to them; `disks` are those that are shown, None: all.
+        """Add the newest sample to the counters; `disks` are the exported ones, None: all.
 
-        `limits` are those of the rules on striped arrays.
+        `limits` are the thresholds of the rules on striped arrays.
         """
         self._observe_limits(window)
         moments = window.moments(DiskActivity)
         if not moments or moments[-1].started == self._started or moments[-1].seconds is None:
             return
-        if len(window.moments(Disk)) < 2:  # recorded by others, who say rates only
+        if len(window.moments(Disk)) < 2:  # recorded by another tool, which has rates only
             return
         last = moments[-1]
         self._started, seconds = last.started, last.seconds or 0.0
@@ -146,7 +145,7 @@ class Tallies:
         self._count(MemberHeat, members, window.rows(Member))
 
     def _observe_limits(self, window: Window) -> None:
-        """Add what each source of limits read last; several of them bring rows, each at its own pace."""
+        """Add the last sample of each source of limits; several sources have rows, at their own intervals."""
         spent: dict[Hashable, float] = {}
         known = window.rows(Limit)
         for run in window.now.runs.values():
@@ -164,7 +163,7 @@ class Tallies:
             self._count(LimitSaturation, spent, known)
 
     def _count(self, family: type[Reading], spent: Mapping[Hashable, float], there: Mapping[Any, Reading]) -> None:
-        """Add to the totals, and show those of rows that are still there; a row that did not change stays the same."""
+        """Add to the totals and show the rows that still exist; unchanged rows stay the same objects."""
         before = self.rows[family]
         if spent.keys() == before.keys() <= there.keys() and not any(spent.values()):
             return
@@ -185,7 +184,7 @@ class Tallies:
 
 
 def _share(limit: Limit, used: LimitUse) -> float | None:
-    """Return how much of the limit that binds was used; None if there is none, or several share what is told."""
+    """Return the used share of the tighter limit; None without a limit or if the use is shared by several."""
     if used.sharers > 1:
         return None
     shares = []
@@ -197,7 +196,7 @@ def _share(limit: Limit, used: LimitUse) -> float | None:
 
 
 def _saturated(window: Window, last: Moment[DiskActivity], disks: Collection[str] | None) -> dict[Hashable, float]:
-    """Return how long each disk was saturated in the last reading; those whose times the kernel does not count lack."""
+    """Return the saturated seconds of each disk in the last sample; disks without I/O times are left out."""
     seconds = last.seconds or 0.0
     before, after = (moment.rows for moment in window.moments(Disk)[-2:])
     most = BUSY * seconds * 1000
@@ -206,7 +205,7 @@ def _saturated(window: Window, last: Moment[DiskActivity], disks: Collection[str
         old, new = before.get(name), after.get(name)
         if old is None or new is None:
             continue
-        if 0 <= new.io_time - old.io_time < most:  # nearly all of them, and asking no more of them is cheap
+        if 0 <= new.io_time - old.io_time < most:  # fast path: nearly all disks
             if new.io_time or not (new.reads or new.writes):
                 found[name] = 0.0
             continue
@@ -218,7 +217,7 @@ def _saturated(window: Window, last: Moment[DiskActivity], disks: Collection[str
 
 
 def _depth(window: Window, device: str) -> float:
-    """Return how many requests a device takes at once, before others wait for their turn."""
+    """Return the number of requests that a device accepts before further ones wait."""
     known = window.get(BlockDevice, device)
     if known is not None and known.parent:
         known = window.get(BlockDevice, known.parent) or known
@@ -228,7 +227,7 @@ def _depth(window: Window, device: str) -> float:
 
 
 def _hot(striped: Striped, limits: Mapping[str, float]) -> frozenset[str]:
-    """Return the members before which the requests of the newest second stood; the legs of a mirror that share them."""
+    """Return the members that requests queued on in the newest second, including sharing mirror legs."""
     known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
     parity = PARITY.get(striped.array.level or "", 0)

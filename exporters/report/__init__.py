@@ -1,1 +1,1 @@
-"""Reports: what a session says, as text, JSON, Markdown and a page for a browser; between captures, too."""
+"""Reports of a session or a comparison of captures, as text, JSON, Markdown and HTML."""

@@ -1,4 +1,4 @@
-"""The catalogue: what is read, diagnosed and exported, as text for a terminal and as the pages in docs/."""
+"""Catalogue of evidence, rules and metrics, as terminal text and as the pages in docs/."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Configured = Mapping[str, Mapping[str, float]]
 
 
 def rules_text(rules: Sequence[Rule | NodeRule], configured: Configured, width: int) -> str:
-    """Return every rule with its thresholds; one that config changed shows the default beside it."""
+    """Return every rule with its thresholds; configured thresholds also show the default."""
     lines: list[str] = []
     for rule in rules:
         where = "" if isinstance(rule, Rule) else "between nodes, "
@@ -47,7 +47,7 @@ def _sentence(text: str) -> str:
 
 
 def metrics_text(collectors: Sequence[Collector], width: int) -> str:
-    """Return every metric: name, type, unit and labels, and what it is."""
+    """Return every metric with name, type, unit, labels and help."""
     lines: list[str] = []
     for heading in prometheus.catalogue(collectors):
         labels = f"{{{', '.join(heading.labels)}}}" if heading.labels else ""
@@ -57,7 +57,7 @@ def metrics_text(collectors: Sequence[Collector], width: int) -> str:
 
 
 def rules_page(rules: Sequence[Rule], between: Sequence[NodeRule] = ()) -> str:
-    """Return docs/rules.md; `between` are those that compare nodes."""
+    """Return docs/rules.md; `between` are the rules that compare nodes."""
     return "\n".join([*_rules(rules), *_between(between)]) + "\n"
 
 
@@ -106,7 +106,7 @@ def metrics_page(collectors: Sequence[Collector]) -> str:
 
 
 def _repeated(name: str) -> str:
-    """Return what is said of a metric that node_exporter has too."""
+    """Return the note on a metric that node_exporter also provides, "" for others."""
     if name in DISKS:
         return f"; of members only by default, as {DISKS[name]} of node_exporter"
     return f"; not by default, it is {OTHERS[name]} of node_exporter" if name in OTHERS else ""

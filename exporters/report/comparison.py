@@ -1,4 +1,4 @@
-"""A comparison of captures: what nodes disagree in, what differs, and what is wrong on each."""
+"""Comparison of captures: findings between nodes, all differences, and the findings of each node."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SCHEMA = "sdstop.comparison/1"
 
 
 class Comparison(Struct, frozen=True):
-    """Sessions under names of their own, what the rules between nodes say of them, and every difference."""
+    """Sessions with unique names, verdicts of the rules between nodes, and all differences."""
 
     sessions: tuple[tuple[str, Session], ...]
     verdicts: tuple[Verdict, ...]
@@ -34,25 +34,25 @@ class Comparison(Struct, frozen=True):
 
     @property
     def findings(self) -> list[Finding]:
-        """What nodes disagree in, worst first."""
+        """Findings between nodes, worst first."""
         return [verdict for verdict in self.verdicts if isinstance(verdict, Finding)]
 
     @property
     def alike(self) -> list[RuledOut]:
-        """What they agree in."""
+        """Aspects in which the nodes agree."""
         return [verdict for verdict in self.verdicts if isinstance(verdict, RuledOut)]
 
     @property
     def title(self) -> str:
-        """What the comparison comes to: `3 nodes: 1 finding: 1 warning between them`."""
+        """Summary of the comparison: `3 captures: 1 finding: 1 warning between them`."""
         said = counted(self.findings)
         return f"{plural(len(self.sessions), 'capture')}: {said} between them"
 
 
 def compared(sessions: Sequence[Session], configured: Configured = MappingProxyType({})) -> Comparison:
-    """Compare sessions, with thresholds as config sets them.
+    """Compare sessions, using the configured thresholds.
 
-    Where two have one name, the time of the last frame tells them apart.
+    Sessions of the same name are distinguished by the time of their last frame.
     """
     named = tuple(zip(_names(sessions), sessions, strict=True))
     peers = [PeerNode(name, session.head().window) for name, session in named]
@@ -126,12 +126,12 @@ def text(said: Comparison, width: int = 100) -> str:
 
 
 def _once(rows: Sequence[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
-    """Leave out what a row has as the one above it."""
+    """Blank the first cell of a row if it repeats the row above."""
     return [(what if at == 0 or rows[at - 1][0] != what else "", *rest) for at, (what, *rest) in enumerate(rows)]  # type: ignore[misc]
 
 
 def _nodes(said: Comparison) -> Iterator[tuple[str, str, str]]:
-    """Yield each node with how many findings it has, and the first of them."""
+    """Yield each node with its number of findings and the first finding."""
     for name, session in said.sessions:
         episodes = session.episodes()
         yield safe(name, 80), outlook(session), _first(episodes)

@@ -1,4 +1,4 @@
-"""Diagram of the storage: what is attached to what, from HBAs through disks and arrays to exports."""
+"""Storage diagram: attachments from HBAs through disks and arrays to exports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sdstop.core.finding import Finding, Severity, worst_by_subject
 from sdstop.core.history import Window
 
 MOST = 36
-"""Things of one column; what is more is counted."""
+"""Maximum boxes per column; further ones are only counted."""
 _SKIPPED = frozenset({"partition", "loop", "ram", "zram", "rom", "floppy", "nvme_path"})
 
 
@@ -33,7 +33,7 @@ class DiagramBox(Struct, frozen=True):
 
 
 class StorageDiagram(Struct, frozen=True):
-    """Boxes, and (below, above) pairs of their ids. `hidden` counts the boxes that are too many, by column."""
+    """Boxes, and (below, above) pairs of their ids. `hidden` counts the omitted boxes by column."""
 
     things: tuple[DiagramBox, ...] = ()
     joins: tuple[tuple[str, str], ...] = ()
@@ -102,7 +102,7 @@ def storage_diagram(window: Window, findings: Iterable[Finding] = ()) -> Storage
 
 
 def _above(window: Window, devices: Mapping[str, BlockDevice]) -> dict[str, set[str]]:
-    """Return what stands on each device; partitions count as their disk."""
+    """Return the devices built on each device; partitions count as their disk."""
     whole = {name: row.parent if row.kind == "partition" and row.parent else name for name, row in devices.items()}
     found: dict[str, set[str]] = {}
     for link in window.rows(BlockLink).values():
@@ -117,7 +117,7 @@ def _above(window: Window, devices: Mapping[str, BlockDevice]) -> dict[str, set[
 
 
 def _heights(above: Mapping[str, set[str]]) -> dict[str, int]:
-    """Return how many devices are below each one at most, 0 for a disk; a loop of links, which lies, ends."""
+    """Return the height of each device in the stack, 0 for a disk; bounded in case of cyclic links."""
     heights: dict[str, int] = {}
     below: dict[str, set[str]] = {}
     for low, highs in above.items():
@@ -142,7 +142,7 @@ def _alike(
     above: Mapping[str, set[str]],
     worst: Mapping[str, Severity],
 ) -> list[list[str]]:
-    """Return disks, those together that hang on the same HBA, carry the same, are of one model, and are not accused."""
+    """Return groups of identical disks: same HBA, model, size and devices above, and no finding."""
     groups: dict[tuple[object, ...], list[str]] = {}
     for name in sorted(devices, key=lambda n: (len(n), n)):
         row = devices[name]
@@ -164,7 +164,7 @@ def _hba(hba: Hba | None) -> str:
 
 
 def _bounded(things: list[DiagramBox], joins: list[tuple[str, str]]) -> StorageDiagram:
-    """Keep the worst of what is too much for a column."""
+    """Limit each column to MOST boxes, keeping those with the worst findings."""
     counted = Counter(thing.column for thing in things)
     kept: list[DiagramBox] = []
     for column in sorted(counted):

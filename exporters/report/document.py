@@ -1,4 +1,4 @@
-"""The report as data: `sdstop.report/1`, the same bytes for the same frames."""
+"""Report as data (`sdstop.report/1`); identical frames produce identical bytes."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ NOT_YET = "has not answered yet"
 
 
 def document(session: Session, *, readings: bool = True, note: str = "") -> dict[str, Any]:
-    """Return the report of a session; `readings` are the last frame's. LookupError before the first frame.
+    """Return the report of a session, with the last frame's `readings`. Raises LookupError before the first frame.
 
-    Numbers are in base units, times are Unix seconds; what is not known is None. `note` is what else is to be known.
+    Numbers are in base units, times in Unix seconds, unknown values None. `note` is an additional remark.
     """
     look = session.head()
     judgement = look.judgement
@@ -44,22 +44,22 @@ def document(session: Session, *, readings: bool = True, note: str = "") -> dict
 
 
 def unix(taken: float | None) -> float | None:
-    """Return Unix seconds, None where there is no date."""
+    """Return Unix seconds, None if undated."""
     return taken if taken is not None and dated(taken) else None
 
 
 def good_of(verdict: RuledOut) -> dict[str, str]:
-    """Return what a rule found to be good."""
+    """Return a ruled-out verdict as data."""
     return {"rule": verdict.rule, "subject": verdict.subject, "summary": verdict.summary}
 
 
 def reason_of(verdict: Unchecked) -> str:
-    """Return why a rule could not look, with the thing it could not look at."""
+    """Return why a rule was not checked, preceded by the subject if there is one."""
     return f"{verdict.subject}: {verdict.reason}" if verdict.subject else verdict.reason
 
 
 def by_reason(verdicts: Sequence[Unchecked]) -> dict[str, list[str]]:
-    """Return the rules that could not look, by why; what none could see here, and is no fault, comes last."""
+    """Return the unchecked rules by reason; reasons that are not a fault (calm) come last."""
     found: dict[str, list[str]] = {}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
         rules = found.setdefault(reason_of(verdict), [])
@@ -69,7 +69,7 @@ def by_reason(verdicts: Sequence[Unchecked]) -> dict[str, list[str]]:
 
 
 def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
-    """Return what is known of the node, and how far what is told of it can be relied on."""
+    """Return the node's identity, and the completeness and privileges of its data."""
     origin = session.origin
     node = shot.get(Node, ())
     return {
@@ -84,7 +84,7 @@ def host_of(session: Session, shot: Snapshot, note: str = "") -> dict[str, Any]:
 
 
 def _clock_note(session: Session) -> str:
-    """Say it where Unix times of this session are no order: whoever takes one from another gets less than nothing."""
+    """Return a note if the wall clock ran back, because differences of Unix times are then wrong."""
     if session.ran_back < _NOTABLE:
         return ""
     back = duration(session.ran_back)
@@ -92,11 +92,11 @@ def _clock_note(session: Session) -> str:
 
 
 _NOTABLE = 0.05
-"""Seconds: less is shown as none."""
+"""Seconds; smaller clock steps are not reported."""
 
 
 def finding_of(episode: Episode) -> dict[str, Any]:
-    """Return a finding as the report has it."""
+    """Return a finding as report data."""
     finding = episode.finding
     return {
         "rule": finding.rule,
@@ -125,7 +125,7 @@ def _collectors(session: Session, shot: Snapshot) -> Iterator[dict[str, Any]]:
 
 
 def families_of(session: Session) -> list[type[Reading]]:
-    """Return every family that the session's collectors can bring, each once, in their order."""
+    """Return every family that the session's collectors provide, without duplicates, in order."""
     found = (
         family
         for collector in session.collectors
@@ -135,7 +135,7 @@ def families_of(session: Session) -> list[type[Reading]]:
 
 
 def tables_of(session: Session, shot: Snapshot) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Yield each family that some collector brought, with its rows in base units."""
+    """Yield each collected family with its rows in base units."""
     for family in families_of(session):
         if shot.run_of(family) is not None:
             declared = schema(family)
@@ -143,7 +143,7 @@ def tables_of(session: Session, shot: Snapshot) -> Iterator[tuple[str, list[dict
 
 
 def to_json(report: Mapping[str, Any]) -> str:
-    """Return it as JSON in ASCII, each element of a list on its own line. Ends with a line feed."""
+    """Return a report as ASCII JSON, one list element per line. Ends with a line feed."""
     parts = [f"{json.dumps(key)}: {_value(value)}" for key, value in report.items()]
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -162,7 +162,7 @@ def _line(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON can say it: no infinity, no byte that was no UTF-8, keys that are text."""
+    """Return a value that JSON can represent: infinity and NaN as None, invalid UTF-8 escaped, keys as text."""
     match value:
         case str():
             return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
@@ -177,7 +177,7 @@ def plain(value: Any) -> Any:
 
 
 def _key(key: Any) -> str:
-    """Return a key as text, a bound of whole bytes as such."""
+    """Return a key as text; integer bounds without a decimal point."""
     if isinstance(key, str):
         return str(plain(key))
     return str(key) if isinstance(key, int) else number(key)

@@ -1,4 +1,4 @@
-"""Evidence log: every file, link, list, command and answer of the frames, with time and outcome."""
+"""Evidence log: every file, link, directory listing, command and answer, with time and outcome."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _more(known: EvidenceEntry | None, item: Evidence, frame: Frame) -> Evidence
 def quoted_evidence(frames: Iterable[Frame], wanted: Iterable[tuple[str, int]]) -> dict[tuple[str, int], Evidence]:
     """Return the evidence that was known under each key by the frame of that number.
 
-    Of a hand-made capture it may be known by its slug alone.
+    In a hand-made capture, evidence may be stored under its slug only.
     """
     numbers: dict[str, set[tuple[str, int]]] = {}
     for key, number in wanted:

@@ -1,6 +1,6 @@
-"""The report as Markdown: a blameless postmortem, filled in as far as evidence goes; what people must add is marked.
+"""Report as a Markdown postmortem, filled in from the evidence; parts for people to add are marked.
 
-Nothing of what is foreign is markup there: punctuation is escaped, and raw text is indented as code.
+Untrusted text is never markup: punctuation is escaped, and raw text is indented as code.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from sdstop.exporters.report.text import outlook, plural
 FILL = "_to fill in_"
 MOST_COMMANDS = 60
 HEAD_LINES = 40
-"""Lines of a command's output that are quoted."""
+"""Maximum quoted lines of a command's output."""
 _MOST_GOOD = 60
 _SPECIAL = re.compile(r"\\(?P<next>[!-/:-@\[-`{-~])|[\\`*_{}\[\]|<>~&]")
 
 
 def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | None = None) -> str:
-    """Return the postmortem of a session; `note` says what else is to be known, `ran` is what was asked, if known.
+    """Return the postmortem of a session; `note` is an additional remark, `ran` the evidence log if already known.
 
-    LookupError before the first frame.
+    Raises LookupError before the first frame.
     """
     look = session.head()
     episodes = session.episodes()
@@ -53,9 +53,9 @@ def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | 
 
 
 def escaped(text: object, limit: int = 1000) -> str:
-    r"""Return a foreign text of one line that Markdown shows as it is: `md_0` becomes `md\_0`.
+    r"""Escape an untrusted single-line text for Markdown: `md_0` becomes `md\_0`.
 
-    A backslash before a sign stays one for a shell, too, into which somebody pastes the source: `\;` becomes `\\\;`.
+    A backslash before punctuation survives pasting the source into a shell: `\;` becomes `\\\;`.
     """
     return _SPECIAL.sub(_literal, safe(text, limit))
 

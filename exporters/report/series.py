@@ -1,4 +1,4 @@
-"""Series: values over all the time that was watched, few enough to be drawn."""
+"""Time series of the whole session, thinned out for drawing."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sdstop.readings.iosize import RequestSizes, between
 from sdstop.readings.rebuild import Rebuild
 
 MOST = 360
-"""Samples that are kept at least; when there are twice as many, each two become one."""
+"""Minimum number of kept samples; at twice as many, pairs of samples are merged."""
 
 MOST_SIZES = 200
-"""Most sizes of requests that are kept of one counter; further ones are ignored."""
+"""Maximum request sizes kept per counter; further ones are ignored."""
 DATA = frozenset({"", "read", "write"})
 """Directions of requests that carry data."""
 
@@ -31,9 +31,9 @@ Key = tuple[str, str, str]
 
 
 class ReportSeries(Struct):
-    """Values by time. `times` are Unix seconds; a value is None where it was not measured.
+    """Values over time. `times` are Unix seconds; a value is None if not measured.
 
-    `values[key]` is as long as `times`. Where two samples became one, it is their mean; of progress, the later one.
+    `values[key]` is as long as `times`. Merged samples have the mean of both, rebuild progress the later value.
     """
 
     times: list[float] = field(default_factory=list)
@@ -96,9 +96,9 @@ class ReportSeries(Struct):
                     yield ("cache", cached.cache, which), share
 
     def _requests(self, shot: Snapshot) -> Iterator[tuple[Key, float | None]]:
-        """Yield how many requests of each size came a second since the reading before; 0 of a size that came before.
+        """Yield requests per second of each size since the previous sample, 0 for known sizes without requests.
 
-        Counters of ranges have no place here: what a block or a frame cuts is not seen in them.
+        Range counters are ignored, because they do not show sizes split by blocks or frames.
         """
         run = shot.run_of(RequestSizes)
         if run is None or not self._new(shot, RequestSizes):

@@ -1,4 +1,4 @@
-"""Tables as text: aligned columns that fit a width, without losing what the rows say."""
+"""Text tables: aligned columns that fit a width without losing information."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from sdstop.core.model import Column, Label, Metric, Reading, Schema
 from sdstop.core.text import added
 
 MOST_ROWS = 200
-"""Rows of readings that a table shows; data formats have them all."""
+"""Maximum rows of a readings table; data formats have all rows."""
 
 _GAP = "  "
 
 
 def width_of(text: str) -> int:
-    """Return the columns that a text takes on a terminal."""
+    """Return the width of a text in terminal cells."""
     if text.isascii():
         return len(text)
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
 
 
 def padded(text: str, width: int, *, right: bool = False) -> str:
-    """Fill up with spaces."""
+    """Pad a text with spaces to a width."""
     fill = " " * (width - width_of(text))
     return fill + text if right else text + fill
 
 
 def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None, *, pasted: bool = False) -> list[str]:
-    """Break a text into lines; `hanging` begins all but the first (default: as the first).
+    """Wrap a text into lines; `hanging` is the indent of all but the first (default: `indent`).
 
-    Of what is `pasted` into a shell no word is broken: its rest would be a command of its own.
+    Words of `pasted` text are not broken, because the rest would become a separate shell command.
     """
     hanging = indent if hanging is None else hanging
     found = textwrap.wrap(
@@ -43,9 +43,9 @@ def wrapped(text: str, width: int, indent: str = "", hanging: str | None = None,
 
 
 def listing(rows: Sequence[Sequence[str]], width: int, headings: Sequence[str] = (), indent: str = "") -> list[str]:
-    """Return rows of a few words each, the last of which is a text that is wrapped. The texts are safe already.
+    """Return rows as aligned lines; the last cell of a row is wrapped. Cells must be sanitized already.
 
-    A text with nothing behind it is the last of its row: it is wrapped too, and widens no column for the others.
+    A long cell followed only by empty ones is wrapped too, and does not widen its column.
     """
     shown = [headings, *rows] if headings else list(rows)
     if not rows:
@@ -63,13 +63,13 @@ def listing(rows: Sequence[Sequence[str]], width: int, headings: Sequence[str] =
 
 
 def _end(row: Sequence[str], long: int) -> int:
-    """Return which of its words is the text: the last, or a long one that only empty ones follow."""
+    """Return the index of the wrapped cell: the last, or a long one followed only by empty cells."""
     last = max((at for at, word in enumerate(row) if word), default=0)
     return last if last > 0 and width_of(row[last]) > long else len(row) - 1
 
 
 def notable(declared: Schema, rows: Sequence[Reading]) -> tuple[Sequence[Reading], str]:
-    """Return the rows of a family that people are shown, and what is to be said of the others, "" if of none."""
+    """Return the rows of a family to display, and a note on the omitted ones, "" if none."""
     if not declared.reading.crowded:
         return rows, ""
     numbers = [column.name for column in declared.columns if isinstance(column.mark, Metric)]
@@ -81,9 +81,9 @@ def notable(declared: Schema, rows: Sequence[Reading]) -> tuple[Sequence[Reading
 
 
 def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]:
-    """Return a family's rows as a table.
+    """Return the rows of a family as a table.
 
-    A column in which all rows say the same is told once, above; what does not fit stands in further blocks.
+    Columns with one value in all rows are listed once, above; columns that do not fit go into further blocks.
     """
     rows, idle = notable(declared, rows)
     cells = [[shown(column, getattr(row, column.name)) for row in rows[:MOST_ROWS]] for column in declared.columns]
@@ -111,14 +111,14 @@ def readings(declared: Schema, rows: Sequence[Reading], width: int) -> list[str]
 
 
 def shown(column: Column, value: object) -> str:
-    """Return a cell; a point in time as one."""
+    """Return the text of a cell; Unix times as timestamps."""
     if isinstance(column.mark, Metric | Label) and column.mark.help.startswith("Unix time") and value is not None:
         return timestamp(float(column.base(value)))
     return safe(cell(column, value), 60)
 
 
 def heading(column: Column) -> str:
-    """Return the column's title with the unit that its cells leave out."""
+    """Return the column title with the unit omitted from the cells."""
     title = column.title
     match column.unit:
         case "ratio":
@@ -137,12 +137,12 @@ _Pair = tuple[Column, list[str]]
 
 
 def _pairs(said: str, pairs: list[_Pair], width: int) -> list[str]:
-    """Return headings, each with what the first row says, of which none is broken in two."""
+    """Return headings, each with the first row's value; no pair is broken across lines."""
     told = ", ".join(f"{heading(column)} {texts[0]}".replace(" ", _UNBROKEN) for column, texts in pairs)
     return [line.replace(_UNBROKEN, " ") for line in wrapped(said + told, width, "  ", "    ")]
 
 
-_UNBROKEN = "\u00a0"  # a label is safe, so it has none
+_UNBROKEN = "\u00a0"  # sanitized labels contain none
 
 
 def _size(pair: _Pair) -> int:
@@ -150,7 +150,7 @@ def _size(pair: _Pair) -> int:
 
 
 def _blocks(labels: list[_Pair], others: list[_Pair], width: int) -> Iterable[list[_Pair]]:
-    """Divide the columns into tables that are narrow enough; each begins with the labels."""
+    """Split the columns into tables that fit the width; each starts with the labels."""
     start = sum(_size(pair) + len(_GAP) for pair in labels)
     block: list[_Pair] = []
     used = start

@@ -1,4 +1,4 @@
-"""The report as text: what is wrong and why it is thought so, on the first page; all readings after it."""
+"""Text report: findings with their evidence first, then all readings."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sdstop.exporters.report import table
 from sdstop.exporters.report.document import NOT_YET, by_reason, families_of, host_of
 
 WIDTH = 100
-"""Columns where no terminal says otherwise."""
+"""Default width in columns without a terminal."""
 
 Paint = Callable[[str, Severity], str]
-"""Gives a text the colour of a severity."""
+"""Function that colors a text by severity."""
 
 
 def plain(text: str, severity: Severity) -> str:
-    """Leave the text as it is."""
+    """Return the text unchanged."""
     del severity
     return text
 
@@ -34,16 +34,16 @@ _SGR = {Severity.CRITICAL: "1;31", Severity.WARNING: "33", Severity.INFO: "36"}
 
 
 def coloured(text: str, severity: Severity) -> str:
-    """Give the text its severity's colour, out of the terminal's own sixteen."""
+    """Color a text by severity, using the terminal's 16 colors."""
     return f"\x1b[{_SGR[severity]}m{text}\x1b[0m"
 
 
 def text_report(
     session: Session, width: int = WIDTH, paint: Paint = plain, *, tables: bool = True, note: str = ""
 ) -> str:
-    """Return the whole report; `tables`: with the readings, `note`: what else is to be known.
+    """Return the whole report; `tables`: include the readings, `note`: an additional remark.
 
-    LookupError before the first frame.
+    Raises LookupError before the first frame.
     """
     width = max(width, 40)
     shot = session.head().now
@@ -55,9 +55,9 @@ def text_report(
 
 
 def counted(findings: list[Finding]) -> str:
-    """Return how many there are of each severity: `2 findings: 1 critical, 1 info`.
+    """Return the number of findings by severity: `2 findings: 1 critical, 1 info`.
 
-    What another one explains is counted apart: `1 finding: 1 critical; 2 more follow from it`.
+    Findings explained by another one are counted separately: `1 finding: 1 critical; 2 more follow from it`.
     """
     told = by_cause(findings)
     count = Counter(led.severity for led in told if not led.follows)
@@ -69,7 +69,7 @@ def counted(findings: list[Finding]) -> str:
 
 
 def outlook(session: Session) -> str:
-    """Return what a session's findings come to; where no rule could look, that is said and not that there are none."""
+    """Summarize the findings of a session; if no rule ran, say that instead of "no findings"."""
     findings = [episode.finding for episode in session.episodes()]
     return counted(findings) if findings or session.head().judgement.ran else "nothing was judged"
 
@@ -117,7 +117,7 @@ def _findings(session: Session, width: int, paint: Paint) -> list[str]:
 
 
 _BELOW = "    "
-"""Before each line of what another finding explains."""
+"""Indent of findings that another finding explains."""
 
 
 def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> It
 
 
 def _quoted(line: str, width: int) -> Iterator[str]:
-    """Yield a line of raw evidence, folded, as it stands."""
+    """Yield a line of raw evidence, folded to the width but otherwise unchanged."""
     room = width - 10
     yield f"      | {line[:room]}".rstrip()
     for start in range(room, len(line), room):
@@ -196,9 +196,9 @@ def _sources(session: Session, shot: Snapshot, width: int) -> list[str]:
 
 
 def _readings(session: Session, shot: Snapshot, width: int) -> Iterator[list[str]]:
-    """Yield the tables of the last frame; counters of which there are rates stand in data formats only.
+    """Yield the tables of the last frame; counters that have rates are left to the data formats.
 
-    So do families of little else, but for those that have a state: of a cache it matters, whatever it counts.
+    Families that are mostly such counters are omitted unless they have a state, such as that of a cache.
     """
     rated = {d.source for c in session.collectors for d in c.derives if shot.rows(d.target)}
     for family in families_of(session):

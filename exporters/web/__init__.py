@@ -1,1 +1,1 @@
-"""Web: the exporter's small server, and who may ask it what."""
+"""HTTP server of the exporter, and its access control."""

@@ -1,7 +1,7 @@
-"""What stands before the pages: TLS, passwords, headers and a rate limit as web-config.yml says, while it says so.
+"""Access control before the pages: TLS, passwords, headers and rate limit, as set in web-config.yml.
 
-The file and the certificates are looked at with every connection and request, as Prometheus' own exporters do it: what
-was renewed counts from then on. What was renewed wrongly is told once, and the state before holds on.
+The file and the certificates are checked on every connection and request, as in Prometheus' own exporters: changes
+apply at once. An invalid change is reported once, and the previous state stays active.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from sdstop.exporters.web.tls import Tls, context_of
 from sdstop.exporters.web.webconfig import WebConfig, exposed, load
 
 MOST_WAITING = 16
-"""Different passwords that wait to be checked, one after the other."""
+"""Maximum different passwords waiting to be checked; checks run one at a time."""
 
 _WHO = PageResponse(401, b"a name and a password, please\n", headers=(("WWW-Authenticate", 'Basic realm="sdstop"'),))
 _BUSY = PageResponse(503, b"too many passwords to check\n", headers=(("Retry-After", "1"),))
@@ -29,15 +29,15 @@ _OFTEN = PageResponse(429, b"too many requests\n", headers=(("Retry-After", "1")
 
 
 class RateLimit:
-    """A rate limit: so many requests at once, and so many a second in the long run."""
+    """Token bucket: `burst` requests at once, `rate` requests per second on average."""
 
     def __init__(self, rate: float, burst: int, now: float) -> None:
-        """Begin full."""
+        """Start with a full bucket."""
         self._rate, self._burst = rate, burst
         self._level, self._at = float(burst), now
 
     def take(self, now: float) -> bool:
-        """Return whether there is one more."""
+        """Take one request from the bucket; return whether one was left."""
         self._level = min(self._burst, self._level + (now - self._at) * self._rate)
         self._at = now
         if self._level < 1:
@@ -47,12 +47,12 @@ class RateLimit:
 
 
 class Web:
-    """The front of a server."""
+    """Access control of a server."""
 
     def __init__(self, path: Path | None, say: Callable[[str], None], clock: Callable[[], float]) -> None:
-        """Read the file, None: there is none, and everybody is let in, readably. Raises ConfigError."""
+        """Read the file; None: no authentication and no encryption. Raises ConfigError."""
         self.good = True
-        """Whether what was read last could be used."""
+        """Whether the last configuration read was valid."""
         self._path = path
         self._say = say
         self._clock = clock
@@ -70,23 +70,23 @@ class Web:
 
     @property
     def configured(self) -> bool:
-        """Whether there is a file."""
+        """Whether a web-config file is used."""
         return self._path is not None
 
     @property
     def secure(self) -> bool:
-        """Whether TLS is spoken."""
+        """Whether connections use TLS."""
         return self._context is not None
 
     def tls(self) -> Tls | None:
-        """Return what a new connection is encrypted with, None if it is not."""
+        """Return the TLS state for a new connection, None without TLS."""
         self.refresh()
         if self._context is None or self._config.tls is None:
             return None
         return Tls(self._context, self._config.tls.client_sans)
 
     def guarded(self, request: Request, answer: Callable[[Request], PageResponse]) -> Reply:
-        """Answer who may ask."""
+        """Answer a request if the rate limit and the authentication allow it."""
         self.refresh()
         if self._bucket is not None and not self._bucket.take(self._clock()):
             return self._dressed(_OFTEN)
@@ -113,7 +113,7 @@ class Web:
         return reply
 
     def refresh(self) -> None:
-        """Read the file again if it, or a file that it names, was changed."""
+        """Reload the file if it, or a file that it names, has changed."""
         if self._path is None:
             return
         state = self._look()
@@ -122,7 +122,7 @@ class Web:
             self.reload()
 
     def reload(self) -> None:
-        """Read the file again."""
+        """Reload the file; report an invalid one and keep the previous configuration."""
         if self._path is None:
             return
         try:
@@ -132,7 +132,7 @@ class Web:
             self._say(f"sdstop: {error}; what was read before holds on")
 
     def close(self) -> None:
-        """Let go of the passwords that still wait."""
+        """Cancel waiting password checks."""
         if self._checker is not None:
             self._checker.shutdown(wait=False, cancel_futures=True)
 
@@ -144,7 +144,7 @@ class Web:
             self._bucket = None
         elif (config.rate, config.burst) != (before.rate, before.burst):
             self._bucket = RateLimit(config.rate, config.burst, self._clock())
-        self._state = self._look()  # it may name other files now
+        self._state = self._look()  # the new configuration may name other files
         self.good = True
         told = (*config.notes, *exposed(path, config))
         for line in told:
@@ -153,13 +153,13 @@ class Web:
         self._told = told
 
     def _look(self) -> Hashable:
-        """Return what is different when a file was replaced or written."""
+        """Return a state that changes when any of the files is replaced or written."""
         tls = self._config.tls
         paths = (*(() if self._path is None else (self._path,)), *(() if tls is None else tls.paths))
         return tuple((path, *_stamp(path)) for path in paths)
 
     def _check(self, key: bytes, login: Login) -> asyncio.Future[bool] | None:
-        """Return the check of a password that is under way or begins now; None if too many wait."""
+        """Return the running or a new check of a password; None if too many are waiting."""
         if key in self._checks:
             return self._checks[key]
         if len(self._checks) >= MOST_WAITING:
@@ -179,7 +179,7 @@ class Web:
         return check
 
     def _dressed(self, answer: PageResponse) -> PageResponse:
-        """Add the headers that the file sets."""
+        """Add the headers set in the file."""
         if not self._config.headers:
             return answer
         headers = (*self._config.headers.items(), *answer.headers)
@@ -188,7 +188,7 @@ class Web:
 
 def _stamp(path: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(path)  # noqa: PTH116  # with every request
+        found = os.stat(path)  # noqa: PTH116  # called on every request
     except OSError:
         return ()
     return found.st_mtime_ns, found.st_size, found.st_ino

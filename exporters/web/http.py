@@ -1,4 +1,4 @@
-"""HTTP/1.1, as much of it as a scrape takes: GET and HEAD of a few paths, kept connections, bounded in all it holds."""
+"""Minimal HTTP/1.1 server for scrapes: GET and HEAD of a few paths, keep-alive, bounded resources."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from msgspec import Struct, field
 from sdstop.exporters.web.tls import HandshakeRefused, Tls
 
 MOST_CONNECTIONS = 400
-"""Connections that are open at once; for one more, the oldest that never asked anything is closed."""
+"""Maximum open connections; beyond that, the longest silent one without any request yet is closed first."""
 REQUEST_SECONDS = 10.0
-"""Seconds in which a request must have come as a whole, after the handshake if there is one; seconds without a piece
-of its answer being fetched."""
+"""Timeout in seconds for a complete request, after any TLS handshake, and for a client that does not fetch
+the next piece of its answer."""
 ANSWER_SECONDS = 60.0
-"""Seconds in which an answer must have been fetched as a whole."""
+"""Timeout in seconds for a client to fetch a complete answer."""
 IDLE_SECONDS = 150.0
-"""Seconds that a connection may wait for its next request."""
+"""Timeout in seconds of an idle connection."""
 
 _LARGEST_REQUEST = 16 << 10
 _PIECE = 64 << 10
-"""Bytes of an answer that wait for a client; of a page there is one copy, however many fetch it."""
+"""Bytes of an answer buffered per client; all clients share one copy of the page."""
 _REASONS = {
     200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 405: "Method Not Allowed",
     429: "Too Many Requests", 431: "Request Header Fields Too Large", 503: "Service Unavailable",
@@ -33,7 +33,7 @@ _REASONS = {
 
 
 class Request(Struct, frozen=True):
-    """What was asked: the path without its query, the headers by lower-case name, and the query."""
+    """Parsed request: path without the query, headers by lower-case name, and the query."""
 
     method: str
     path: str
@@ -42,7 +42,7 @@ class Request(Struct, frozen=True):
 
 
 class PageResponse(Struct, frozen=True):
-    """A status, a body and its type."""
+    """Response: status, body, content type and further headers."""
 
     status: int = 200
     body: bytes = b""
@@ -51,16 +51,16 @@ class PageResponse(Struct, frozen=True):
 
 
 class BadRequest(Exception):  # noqa: N818
-    """What came is no HTTP request; the answer says why."""
+    """Raised for a malformed or unsupported HTTP request; the answer gives the reason."""
 
     def __init__(self, status: int, why: str) -> None:
-        """Keep the status to answer with."""
+        """Store the answer with this status."""
         super().__init__(why)
         self.answer = PageResponse(status, f"{why}\n".encode())
 
 
 def parse_request(head: bytes) -> tuple[Request, bool]:
-    r"""Return the request of a head (without its empty line), and whether the connection may be kept.
+    r"""Parse a request head (without its empty line); also return whether the connection may be kept.
 
         GET /metrics?x=1 HTTP/1.1\r\nHost: node:10042\r\nAccept-Encoding: gzip
 
@@ -94,13 +94,13 @@ def parse_query(query: str) -> tuple[tuple[str, str], ...]:
 
 
 def _plain(text: str) -> str:
-    """Return what was meant by `%5B` and `+`."""
+    """Decode `%5B` and `+` in a query."""
     data = re.sub(rb"%([0-9A-Fa-f]{2})", lambda found: bytes([int(found[1], 16)]), text.replace("+", " ").encode())
     return data.decode("utf-8", "replace")
 
 
 def preferences(header: str) -> list[tuple[str, dict[str, str], float]]:
-    """Return what an Accept or Accept-Encoding lists: name, parameters, weight. What cannot be read weighs 0."""
+    """Parse Accept or Accept-Encoding into (name, parameters, weight); an invalid weight counts as 0."""
     found = []
     for item in header.split(","):
         name, *rest = (part.strip() for part in item.split(";"))
@@ -116,11 +116,11 @@ def preferences(header: str) -> list[tuple[str, dict[str, str], float]]:
 
 
 Reply = PageResponse | asyncio.Future[PageResponse]
-"""An answer, or one that is to come: a password takes a moment."""
+"""An answer, or a pending one while a password is checked."""
 
 
 class Connections:
-    """The open connections; those that never asked anything apart, each the one that was silent longest first."""
+    """Open connections in order of last activity, oldest first; those without a request yet are kept separately."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class Connections:
         clock: Callable[[], float],
         secure: Callable[[], Tls | None] | None = None,
     ) -> None:
-        """Let `answer` answer, which may not raise, and `secure` say what a connection is to be encrypted with."""
+        """Use `answer`, which must not raise, for requests, and `secure` for the TLS state of new connections."""
         self.answer = answer
         self.clock = clock
         self.secure = secure or (lambda: None)
@@ -136,11 +136,11 @@ class Connections:
         self._mute: dict[HttpConnection, None] = {}
 
     def __len__(self) -> int:
-        """Return how many there are."""
+        """Return the number of open connections."""
         return len(self._open) + len(self._mute)
 
     def touch(self, connection: HttpConnection) -> None:
-        """Note that it said something; if there is one too many, close one."""
+        """Record activity of a connection; above the maximum, close the oldest one."""
         self.forget(connection)
         (self._open if connection.asked else self._mute)[connection] = None
         while len(self) > MOST_CONNECTIONS:
@@ -148,35 +148,35 @@ class Connections:
             self.drop(oldest)
 
     def forget(self, connection: HttpConnection) -> None:
-        """Note that it is closed."""
+        """Remove a closed connection."""
         self._open.pop(connection, None)
         self._mute.pop(connection, None)
 
     def drop(self, connection: HttpConnection) -> None:
-        """Close it at once."""
+        """Close a connection immediately."""
         self.forget(connection)
         connection.abort()
 
     def sweep(self) -> None:
-        """Close those that took too long."""
+        """Close connections that have timed out."""
         now = self.clock()
         for connection in [c for c in (*self._open, *self._mute) if now > c.until]:
             self.drop(connection)
 
     def drop_all(self) -> None:
-        """Close them all."""
+        """Close all connections immediately."""
         for connection in (*self._open, *self._mute):
             self.drop(connection)
 
 
 class HttpConnection(asyncio.Protocol):
-    """One client; its requests are answered one after the other."""
+    """Connection of one client; its requests are answered in order."""
 
     def __init__(self, connections: Connections) -> None:
-        """Belong to `connections`."""
+        """Start the request timeout; `connections` tracks this connection."""
         self.until = connections.clock() + REQUEST_SECONDS
         self.asked = False
-        """Whether it ever asked anything, that is, a request came as a whole."""
+        """Whether at least one complete request was received."""
         self._connections = connections
         self._tls = connections.secure()
         self._transport: asyncio.Transport | None = None
@@ -187,18 +187,18 @@ class HttpConnection(asyncio.Protocol):
         self._full = self._waits = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Register the new connection."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=_PIECE)
         self._connections.touch(self)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End."""
+        """Remove the closed connection."""
         del exc
         self._connections.forget(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what came, and answer each request that is whole."""
+        """Buffer received data and answer each complete request."""
         if self._tls is not None:
             try:
                 data = self._tls.received(data)
@@ -218,29 +218,29 @@ class HttpConnection(asyncio.Protocol):
             self._answer()
 
     def pause_writing(self) -> None:
-        """The client does not fetch its answer: what it asks for next waits, and not for long."""
+        """Hold further requests and shorten the timeout while the client does not fetch its answer."""
         self._full = True
         self.until = min(self._latest, self._connections.clock() + REQUEST_SECONDS)
 
     def resume_writing(self) -> None:
-        """It fetched a piece of it."""
+        """Continue after the client fetched a piece of its answer."""
         self._full = False
         self._pump()
         self._answer()
 
     def abort(self) -> None:
-        """Close without a word."""
+        """Close the connection without an answer."""
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def _busy(self) -> bool:
-        """Whether an answer is under way."""
+        """Whether an answer is pending or being sent."""
         return self._full or self._waits or bool(self._rest)
 
     def _refuse(self, tls: Tls, refused: HandshakeRefused) -> None:
-        """End what is no TLS; a scraper that was not told of TLS hears of it."""
-        assert self._transport is not None  # noqa: S101  # it brought something
+        """Close a connection after a failed handshake; a plain HTTP client gets an error response."""
+        assert self._transport is not None  # noqa: S101  # data was received
         self._tls = None
         if refused.plain:
             self._send(PageResponse(400, b"this is a HTTPS server\n"), keep=False)
@@ -273,7 +273,7 @@ class HttpConnection(asyncio.Protocol):
                 reply.add_done_callback(functools.partial(self._came, keep=keep, body=body))
 
     def _came(self, reply: asyncio.Future[PageResponse], *, keep: bool, body: bool) -> None:
-        """Send an answer that was waited for, if there is still somebody who wants it."""
+        """Send a pending answer if the connection is still open."""
         self._waits = False
         if reply.cancelled() or self._transport is None or self._transport.is_closing():
             return
@@ -281,7 +281,7 @@ class HttpConnection(asyncio.Protocol):
         self._answer()
 
     def _send(self, answer: PageResponse, *, keep: bool, body: bool = True) -> None:
-        assert self._transport is not None  # noqa: S101  # whoever calls looked
+        assert self._transport is not None  # noqa: S101  # checked by the caller
         headers = {
             "Content-Type": answer.type, "Content-Length": str(len(answer.body)), "X-Content-Type-Options": "nosniff",
             **dict(answer.headers), "Connection": "keep-alive" if keep else "close",
@@ -297,13 +297,13 @@ class HttpConnection(asyncio.Protocol):
         self._pump()
 
     def _pump(self) -> None:
-        """Write as much of the answer as the client fetches."""
+        """Write the next pieces of the answer until the write buffer is full."""
         while self._rest and not self._full:
             piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
             self._write(piece)
         if self._busy or self._transport is None:
             return
-        self._rest = memoryview(b"")  # lets go of the page
+        self._rest = memoryview(b"")  # releases the page
         if self._keep:
             self.until = self._connections.clock() + (REQUEST_SECONDS if self._buffer else IDLE_SECONDS)
         else:
@@ -312,7 +312,7 @@ class HttpConnection(asyncio.Protocol):
             self._transport.close()
 
     def _write(self, data: bytes | memoryview) -> None:
-        assert self._transport is not None  # noqa: S101  # whoever calls looked
+        assert self._transport is not None  # noqa: S101  # checked by the caller
         if self._tls is not None:
             try:
                 data = self._tls.sent(data)

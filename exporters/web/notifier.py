@@ -1,8 +1,8 @@
-"""Notifier: what systemd is told of a service of `Type=notify`, over the socket that it names (sd_notify(3)).
+"""systemd notifications of a `Type=notify` service, sent to the socket in NOTIFY_SOCKET (sd_notify(3)).
 
     READY=1   STATUS=...   RELOADING=1 with MONOTONIC_USEC=...   WATCHDOG=1   STOPPING=1
 
-Nobody listens where NOTIFY_SOCKET is not set; what cannot be sent is lost, and never waited for.
+Without NOTIFY_SOCKET nothing is sent; messages that cannot be sent are dropped, and sending never blocks.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from collections.abc import Mapping
 
 
 class Notifier:
-    """The line to systemd, if there is one."""
+    """Sender of systemd notifications; does nothing without NOTIFY_SOCKET."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         """Read NOTIFY_SOCKET (a path, or `@` and a name), WATCHDOG_USEC and WATCHDOG_PID."""
         name = environment.get("NOTIFY_SOCKET", "")
         self._address = f"\0{name[1:]}" if name.startswith("@") else name if name.startswith("/") else ""
         self.watchdog: float | None = None
-        """Seconds within which it wants to hear WATCHDOG=1, None: it does not watch."""
+        """Watchdog timeout in seconds, within which systemd expects WATCHDOG=1; None: no watchdog."""
         said, pid = environment.get("WATCHDOG_USEC", ""), environment.get("WATCHDOG_PID", "")
         if self._address and said.isdecimal() and int(said) > 0 and pid in {"", str(os.getpid())}:
             self.watchdog = int(said) / 1e6
 
     def ready(self, status: str) -> None:
-        """Say that it serves, again after a reload; `status` is what `systemctl status` shows."""
+        """Report that the service is ready, initially or after a reload; `systemctl status` shows `status`."""
         self._send(f"READY=1\nSTATUS={status}")
 
     def reloading(self) -> None:
-        """Say that it reads its configuration again."""
+        """Report that the configuration is being reloaded."""
         self._send(f"RELOADING=1\nMONOTONIC_USEC={time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000}")
 
     def alive(self) -> None:
-        """Say that it is not stuck."""
+        """Reset the watchdog."""
         self._send("WATCHDOG=1")
 
     def stopping(self) -> None:
-        """Say that it ends."""
+        """Report that the service is stopping."""
         self._send("STOPPING=1")
 
     def _send(self, text: str) -> None:
@@ -48,5 +48,5 @@ class Notifier:
         try:
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK) as line:
                 line.sendto(text.encode(), self._address)
-        except OSError:  # nobody is there any more
+        except OSError:  # the receiver is gone
             pass

@@ -1,7 +1,7 @@
-"""Passwords of basic authentication: bcrypt hashes, which take a tenth of a second each, so that a verdict is kept.
+"""Basic authentication with bcrypt. A check takes about 0.1 s, so verdicts are cached.
 
-A scraper sends the same password with every request. Its verdict is remembered under a keyed hash of name, bcrypt hash
-and password: a hash that the file changed is judged anew.
+A scraper sends the same password with every request. The verdict is cached under a keyed hash of name, bcrypt
+hash and password, so that a changed bcrypt hash in the file is checked again.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 MOST_WRONG = 100
-"""Wrong passwords that are remembered."""
+"""Maximum cached verdicts on wrong passwords."""
 MOST_RIGHT = 1000
 
 
 class Login(Struct, frozen=True):
-    """A name and a password, as they came."""
+    """User name and password as received."""
 
     user: str
     password: bytes
 
 
 def login_of(header: str) -> Login | None:
-    """Return what an Authorization header says, `Basic dXNlcjpwYXNz`; None if that is nothing."""
+    """Parse an Authorization header, `Basic dXNlcjpwYXNz`; None if it is not valid basic authentication."""
     scheme, _, rest = header.partition(" ")
     if scheme.lower() != "basic":
         return None
@@ -40,22 +40,22 @@ def login_of(header: str) -> Login | None:
 
 
 class Verdicts:
-    """What is known of logins. The right ones have room of their own: no flood of wrong ones drives them out."""
+    """Cache of login verdicts. Right ones are kept separately, so that a flood of wrong ones cannot evict them."""
 
     def __init__(self) -> None:
-        """Know nothing."""
+        """Start empty, with a random hash key."""
         self._secret = os.urandom(32)
         self._right: OrderedDict[bytes, bool] = OrderedDict()
         self._wrong: OrderedDict[bytes, bool] = OrderedDict()
 
     def key(self, users: Mapping[str, str], login: Login) -> bytes:
-        """Return what a verdict is kept under."""
+        """Return the cache key of a login."""
         parts = (login.user.encode(), users.get(login.user, "").encode(), login.password)
         text = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
         return hashlib.blake2b(text, key=self._secret, digest_size=32).digest()
 
     def known(self, key: bytes) -> bool | None:
-        """Return a verdict, None if there is none yet."""
+        """Return a cached verdict, None if there is none."""
         for table in (self._right, self._wrong):
             if key in table:
                 table.move_to_end(key)
@@ -63,7 +63,7 @@ class Verdicts:
         return None
 
     def keep(self, key: bytes, *, right: bool) -> None:
-        """Remember one."""
+        """Cache a verdict."""
         table, most = (self._right, MOST_RIGHT) if right else (self._wrong, MOST_WRONG)
         table[key] = right
         if len(table) > most:
@@ -71,12 +71,12 @@ class Verdicts:
 
 
 def right(users: Mapping[str, str], login: Login) -> bool:
-    """Return whether the user has this password; takes a while, and as long for a name that nobody has."""
-    import bcrypt  # noqa: PLC0415  # only who asks for passwords needs it
+    """Return whether the password is right. Slow, and equally slow for unknown names."""
+    import bcrypt  # noqa: PLC0415  # only needed if passwords are configured
 
     stored = users.get(login.user) or next(iter(users.values()))
     try:
         same = bcrypt.checkpw(login.password, stored.encode())
-    except ValueError:  # it has a NUL, or more bytes than bcrypt looks at
+    except ValueError:  # contains NUL, or exceeds bcrypt's maximum length
         return False
     return same and login.user in users

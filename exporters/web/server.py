@@ -1,6 +1,6 @@
-"""The exporter as a service: one loop takes frames from the sampler and answers scrapes from the last one.
+"""Exporter service: one event loop receives frames from the sampler and answers scrapes from the last one.
 
-It never reads the node: a source that hangs can delay neither a scrape nor the end.
+The service never reads the node itself, so that a source that hangs can delay neither a scrape nor the shutdown.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse,
 from sdstop.exporters.web.notifier import Notifier
 
 TEXTFILE_SECONDS = 15.0
-"""Seconds between two writings of a textfile."""
+"""Interval in seconds at which the textfile is written."""
 _BACKLOG = 512
-"""Connections that the kernel keeps for us, while we do something else."""
+"""Listen backlog: connections that the kernel queues while the loop is busy."""
 
 _LANDING = f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>sdstop</title></head>
@@ -38,21 +38,21 @@ _LANDING = f"""<!doctype html>
 
 
 class FrameFeed(Protocol):
-    """Whoever brings a live node's frames."""
+    """Source of a live node's frames."""
 
     def fileno(self) -> int:
-        """Return the descriptor that is readable when there are frames."""
+        """Return a descriptor that becomes readable when frames are available."""
 
     def receive(self) -> list[Frame]:
-        """Return the frames that are there, without waiting."""
+        """Return the available frames without waiting."""
 
     @property
     def alive(self) -> bool:
-        """Return whether frames can still come."""
+        """Return whether more frames can arrive."""
 
 
 Reload = Callable[[], None]
-"""Reads the configuration again; raises ConfigError, of which the text is one line."""
+"""Function that reloads the configuration; raises ConfigError with a one-line text."""
 
 
 def answer(exposition: Exposition, request: Request) -> PageResponse:
@@ -92,9 +92,9 @@ def _metrics(exposition: Exposition, request: Request) -> PageResponse:
 
 
 def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> PageSelection:
-    """Return what of the page a query asks for: `collect[]=NAME` only these, `exclude[]=NAME` all but these.
+    """Return the requested parts of the page: `collect[]=NAME` only these, `exclude[]=NAME` all but these.
 
-    Raises ValueError for unknown names, and for both at once, as node_exporter does.
+    Raises ValueError for unknown names, and for both parameters together, like node_exporter.
     """
     only, without = ({value for name, value in query if name == word} for word in ("collect[]", "exclude[]"))
     for name in sorted(only | without):
@@ -106,7 +106,7 @@ def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> PageSele
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Return whether OpenMetrics is wanted at least as much as plain text."""
+    """Return whether OpenMetrics is preferred at least as much as plain text."""
     wanted, other = 0.0, 0.0
     for name, parameters, weight in preferences(accept):
         if name == "application/openmetrics-text" and parameters.get("version", "1.0.0") in {"0.0.1", "1.0.0"}:
@@ -117,19 +117,19 @@ def wants_openmetrics(accept: str) -> bool:
 
 
 def wants_gzip(accept_encoding: str) -> bool:
-    """Return whether gzip is welcome."""
+    """Return whether the client accepts gzip."""
     weights = {name: weight for name, _, weight in preferences(accept_encoding)}
     return weights.get("gzip", weights.get("*", 0.0)) > 0
 
 
 def write_textfile(path: Path, page: bytes) -> None:
-    """Replace a file for node_exporter's textfile collector, which may run as another user. Raises OSError."""
+    """Replace node_exporter's textfile; readable by other users, as node_exporter may be one. Raises OSError."""
     with OutputFile(path, mode=READABLE, streams=False, durable=False) as file:
         file.write(page)
 
 
 class Server:
-    """Serves an exposition until a signal ends it."""
+    """Server of an exposition, which runs until a signal arrives."""
 
     def __init__(
         self,
@@ -139,9 +139,9 @@ class Server:
         web: Web | None = None,
         reload: Reload | None = None,
     ) -> None:
-        """Take frames from `feed` (None: nothing new comes); `say` tells the operator one line.
+        """Receive frames from `feed` (None: no new frames); `say` prints one line for the operator.
 
-        `web` stands before the pages; `reload` is called when SIGHUP asks for it, None: it ends the server.
+        `web` is the access control; `reload` is called on SIGHUP, None: SIGHUP ends the server.
         """
         self._exposition = exposition
         self._feed = feed
@@ -158,12 +158,12 @@ class Server:
     def run(self, address: tuple[str, int] | None, textfile: Path | None = None) -> int:
         """Serve on (host, port), write to `textfile`, or both. Raises OSError.
 
-        Return the signal that ended it; 0 if no frames can come any more.
+        Return the signal that ended the server; 0 if no more frames can arrive.
         """
         try:
             return asyncio.run(self._run(address, textfile))
         finally:
-            if textfile is not None:  # a file that nobody renews would go on telling old news
+            if textfile is not None:  # without updates the file would report stale values
                 textfile.resolve().unlink(missing_ok=True)
 
     async def _run(self, address: tuple[str, int] | None, textfile: Path | None) -> int:
@@ -197,7 +197,7 @@ class Server:
             self._notifier.stopping()
 
     async def _beat(self, ended: asyncio.Future[int]) -> int:
-        """Once a second, until the end: see to what takes too long, and to the textfile."""
+        """Once a second until the end: close timed-out connections, notify systemd, write the textfile."""
         loop = asyncio.get_running_loop()
         due = began = loop.time()
         told = False
@@ -211,7 +211,7 @@ class Server:
             if ready and not told:
                 told = True
                 self._notifier.ready(self._status)
-            # A sampler that brings nothing any more is started again by whoever watches, as a loop that stands.
+            # Without recent frames the watchdog expires, so that systemd restarts the service as for a stuck loop.
             if self._notifier.watchdog is not None and (ready or loop.time() - began < STALE):
                 self._notifier.alive()
             if self._textfile is not None and loop.time() >= due and self._exposition.ready:
@@ -234,7 +234,7 @@ class Server:
         return self._web.guarded(request, lambda asked: answer(self._exposition, asked))
 
     def _reread(self, reload: Reload) -> None:
-        """Read the configuration again; what is wrong with it is told, and what was read before holds on."""
+        """Reload the configuration; report an invalid one and keep the previous configuration."""
         self._notifier.reloading()
         try:
             reload()
@@ -253,7 +253,7 @@ class Server:
             self._complain(f"sdstop: {safe(path)} cannot be written: {error.strerror}")
 
     def _unexpected(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Whatever one frame or one client makes go wrong costs that frame or that client alone."""
+        """Report an unexpected exception; it affects only the frame or client that caused it."""
         del loop
         what = context.get("exception")
         self._complain(f"sdstop: internal error: {context.get('message', '')} {type(what).__name__}: {safe(what)}")

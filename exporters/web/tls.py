@@ -1,7 +1,7 @@
-"""TLS of a connection: a context out of web-config.yml, and bytes in and out, without a socket and without waiting.
+"""TLS of a connection: context from web-config.yml, and non-blocking encryption without a socket.
 
-The handshake is made as its bytes come, in the protocol that counts its connections and their time: a client that says
-nothing, or stops amid a handshake, is one more silent connection.
+The handshake runs inside the protocol that limits connections and their time: a client that sends nothing, or stops
+during the handshake, counts as a silent connection.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _AT_ONCE = 64 << 10
 
 
 def context_of(config: TlsConfig) -> ssl.SSLContext:
-    """Return what connections are made with. Raises ConfigError, of which the line names the file to mend."""
+    """Return the TLS context of connections. Raises ConfigError, which names the file to fix."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version, context.maximum_version = _VERSIONS[config.oldest], _VERSIONS[config.newest]
     context.set_alpn_protocols(["http/1.1"])
@@ -38,7 +38,7 @@ def context_of(config: TlsConfig) -> ssl.SSLContext:
         raise ConfigError(f"cipher_suites or curve_preferences: this machine's OpenSSL has none: {error}") from error
     names = f"{_name(config.cert, 'cert')} and {_name(config.key, 'key')}"
     with _file(config.cert) as cert, _file(config.key) as key, _told(names):
-        context.load_cert_chain(cert, key, password=lambda: "")  # or OpenSSL asks the terminal
+        context.load_cert_chain(cert, key, password=lambda: "")  # otherwise OpenSSL prompts on the terminal
     if config.client_ca is not None:
         with _file(config.client_ca) as authorities, _told(_name(config.client_ca, "client_ca")):
             context.load_verify_locations(authorities)
@@ -52,7 +52,7 @@ def _name(secret: PemSource, key: str) -> str:
 
 @contextmanager
 def _file(secret: PemSource) -> Iterator[str]:
-    """Yield a path of it; text gets one in memory, because ssl reads files only."""
+    """Yield a path of the PEM; inline text gets an in-memory file, because ssl only reads files."""
     if secret.path is not None:
         yield str(secret.path)
         return
@@ -76,26 +76,26 @@ def _told(what: str) -> Iterator[None]:
 
 
 class HandshakeRefused(Exception):  # noqa: N818
-    """The client cannot be spoken with; `plain` if it speaks HTTP without TLS."""
+    """Raised when the TLS handshake fails; `plain` if the client used HTTP without TLS."""
 
     def __init__(self, *, plain: bool = False) -> None:
-        """Keep which."""
+        """Store whether the client used plain HTTP."""
         super().__init__()
         self.plain = plain
 
 
 class Tls:
-    """One connection's TLS."""
+    """TLS state of one connection."""
 
     def __init__(self, context: ssl.SSLContext, sans: frozenset[str] = frozenset()) -> None:
-        """Begin a handshake; if `sans` are given, the client's certificate must have one of these names."""
+        """Start a handshake; if `sans` are given, the client's certificate must have one of these names."""
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._object = context.wrap_bio(self._in, self._out, server_side=True)
         self._sans = sans
         self._open = False
 
     def received(self, data: bytes) -> bytes:
-        """Return what the client said in these bytes; empty while it still shakes hands. Raises Refused."""
+        """Return the decrypted data; empty during the handshake. Raises HandshakeRefused."""
         self._in.write(data)
         said = bytearray()
         try:
@@ -108,13 +108,13 @@ class Tls:
                 said += part
         except ssl.SSLWantReadError:
             pass
-        except ssl.SSLError as error:  # also that it said good-bye
+        except ssl.SSLError as error:  # includes an orderly shutdown by the client
             if not said:
                 raise HandshakeRefused(plain=error.reason == "HTTP_REQUEST") from error
         return bytes(said)
 
     def sent(self, data: bytes | memoryview) -> bytes:
-        """Return these bytes as they go over the wire, after all that TLS itself has to say. Raises Refused."""
+        """Return the encrypted data, preceded by pending TLS records. Raises HandshakeRefused."""
         try:
             if data:
                 self._object.write(data)
@@ -123,13 +123,13 @@ class Tls:
         return self._out.read()
 
     def farewell(self) -> bytes:
-        """Return what ends the connection in order."""
-        with contextlib.suppress(ssl.SSLError):  # the client has not said good-bye yet, and nobody waits for it
+        """Return the bytes of an orderly TLS shutdown."""
+        with contextlib.suppress(ssl.SSLError):  # the client's close_notify is not awaited
             self._object.unwrap()
         return self._out.read()
 
 
 def _names(connection: ssl.SSLObject) -> set[str]:
-    """Return the names a client's certificate says it has: DNS, IP addresses, mail, URI."""
+    """Return the subject alternative names of a client's certificate: DNS, IP address, mail, URI."""
     said: Mapping[str, Any] = connection.getpeercert() or {}
     return {value for _, value in said.get("subjectAltName", ())}

@@ -1,4 +1,4 @@
-"""web-config.yml: TLS, passwords, headers and a rate limit, in the format that Prometheus and its exporters share.
+"""web-config.yml: TLS, passwords, headers and rate limit, in the format shared by Prometheus and its exporters.
 
     tls_server_config:
       cert_file: node.crt
@@ -7,8 +7,8 @@
       prometheus: $2y$10$X0h1gDsPszWURQaxFh.zoubFi6DXncSjhoQNJgRrnGs7EsimhC7zG
 
 The format is that of https://github.com/prometheus/exporter-toolkit (docs/web-configuration.md, web/tls_config.go);
-`promtool check web-config` checks it. What is unknown is refused, as there; what cannot be honoured is refused too, or
-told in one line where leaving it out lets nobody in.
+`promtool check web-config` checks it. Unknown settings are rejected, as there. Unsupported settings are rejected
+too, or reported in one line where ignoring them does not weaken access control.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from sdstop.core.settings import convert, in_file, read_text, read_yaml
 
 
 class PemSource(msgspec.Struct, frozen=True):
-    """PEM text that stands in the file itself, or the path of a file."""
+    """Inline PEM text, or the path of a PEM file."""
 
     path: Path | None = None
     text: str = ""
@@ -36,7 +36,7 @@ class PemSource(msgspec.Struct, frozen=True):
 
 
 class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`tls_server_config`. `client`: whether clients are asked for a certificate: no, optional, required."""
+    """`tls_server_config`. `client`: whether a client certificate is requested: no, optional, required."""
 
     cert: PemSource
     key: PemSource
@@ -51,7 +51,7 @@ class TlsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """Files that it is made of."""
+        """Paths of the certificate and key files."""
         return tuple(s.path for s in (self.cert, self.key, self.client_ca) if s is not None and s.path is not None)
 
 
@@ -79,7 +79,7 @@ _HEADERS: Mapping[str, tuple[str, ...]] = {
     "X-Frame-Options": ("deny", "sameorigin"),
     "X-XSS-Protection": (),
 }
-"""Headers that can be set, and the values they can have; none: any."""
+"""Supported headers and their allowed values; an empty tuple allows any."""
 
 _CURVES = {
     "CurveP256": "prime256v1", "CurveP384": "secp384r1", "CurveP521": "secp521r1", "X25519": "X25519",
@@ -105,9 +105,9 @@ _CIPHERS = {
     "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
     "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
 }
-"""Go's names, which the file has, and OpenSSL's."""
+"""Go's cipher suite names, as used in the file, and OpenSSL's names."""
 _CIPHERS_13 = {"TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"}
-"""TLS 1.3 has these three always, there as here."""
+"""TLS 1.3 cipher suites, which are always enabled in Go and OpenSSL."""
 
 _SLOW_COST = 14
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -128,7 +128,7 @@ _Duration = Annotated[
 
 
 class TlsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`tls_server_config` as it stands in the file."""
+    """`tls_server_config` as written in the file."""
 
     cert: str | None = None
     key: str | None = None
@@ -146,7 +146,7 @@ class TlsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`http_server_config`; `http2` has no effect: HTTP/1.1 is spoken here, which every client speaks too."""
+    """`http_server_config`; `http2` has no effect: the server supports HTTP/1.1 only, as every client does."""
 
     http2: bool | None = None
     headers: dict[str, _Line] | None = None
@@ -162,7 +162,7 @@ class RateSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WebConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file as it stands; a section without content is null."""
+    """The whole file as written; an empty section is null."""
 
     tls_server_config: TlsSection | None = None
     http_server_config: HttpSection | None = None
@@ -171,14 +171,14 @@ class WebConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load(path: Path) -> WebConfig:
-    """Read a file; paths in it begin at its folder. Raises ConfigError."""
+    """Read a file; paths in it are relative to its directory. Raises ConfigError."""
     text = read_text(path)
     with in_file(path):
         return parse(text, path.parent)
 
 
 def parse(text: str, folder: Path) -> WebConfig:
-    """Return what the text of a web-config.yml says; an empty one says nothing. Raises ConfigError."""
+    """Parse the text of a web-config.yml; an empty text is valid. Raises ConfigError."""
     said = read_yaml(text)
     file = convert({} if said is None else said, WebConfigFile)
     notes: list[str] = []
@@ -224,14 +224,14 @@ def _tls(section: TlsSection | None, folder: Path, notes: list[str]) -> TlsConfi
 
 
 def _secret(key: str, text: str | None, path: str | None, folder: Path) -> PemSource | None:
-    """Return a PEM, whether it is in the file or beside it; the file beside it decides, as in the toolkit."""
+    """Return an inline PEM or the path of its file; the file takes precedence, as in exporter-toolkit."""
     if path and "\0" in path:
         raise ConfigError(f"{_TLS}.{key}_file: not a path")
     return PemSource(folder / path) if path else PemSource(text=text) if text else None
 
 
 def _client(policy: str, client_ca: PemSource | None, sans: frozenset[str], notes: list[str]) -> str:
-    """Return whether clients are asked for a certificate."""
+    """Return whether a client certificate is requested: no, optional, required. Raises ConfigError."""
     if policy in _UNVERIFIED:
         raise ConfigError(
             f"{_TLS}.client_auth_type: {policy} is not supported (accepts any certificate); "
@@ -268,7 +268,7 @@ def _ciphers(names: list[str]) -> tuple[str, ...]:
 
 
 def _headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the headers that are not empty. Raises ConfigError for those that cannot be set."""
+    """Return the headers that are not empty. Raises ConfigError for unsupported headers or values."""
     name = "http_server_config.headers"
     for key, said in headers.items():
         if key not in _HEADERS:
@@ -300,7 +300,7 @@ def _rate(section: RateSection | None) -> tuple[float | None, int]:
 
 
 def readable_by_all(path: Path) -> bool:
-    """Whether every user of the machine may read a file; False also if it cannot be told."""
+    """Return whether every user of the machine may read a file; False if unknown."""
     try:
         return bool(path.stat().st_mode & 0o004)
     except OSError:
@@ -308,7 +308,7 @@ def readable_by_all(path: Path) -> bool:
 
 
 def exposed(path: Path, config: WebConfig) -> list[str]:
-    """Return a line for each file with secrets that every user of the machine may read."""
+    """Return a warning line for each file with secrets that every user of the machine may read."""
     held = [path] if config.users or (config.tls is not None and config.tls.key.text) else []
     if config.tls is not None and config.tls.key.path is not None:
         held.append(config.tls.key.path)

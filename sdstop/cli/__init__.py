@@ -1,1 +1,1 @@
-"""The command line: what each command does. Whatever costs time to import is imported by the one who needs it."""
+"""Command line: one module per command. Modules that are slow to import are imported where needed."""

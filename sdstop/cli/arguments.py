@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import sdstop
 
 DASHBOARD = ""
-"""The command that has no word."""
+"""The command without a name."""
 
 COMMANDS: Mapping[str, str] = {
     DASHBOARD: "live dashboard of this node or of a capture; text report without a terminal",
@@ -42,7 +42,7 @@ _UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 class Usage(Exception):  # noqa: N818
-    """A wrong command line: one line that says what is wrong and what to do."""
+    """Raised for a wrong command line; one line with the error and a hint."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,7 +65,7 @@ def quoted(text: str) -> str:
 
 
 def _suggestion(word: str, known: Iterable[str]) -> str:
-    import difflib  # only after a mistake
+    import difflib  # only needed after a mistake
 
     near = difflib.get_close_matches(word, known, 1, 0.7)
     return f" (did you mean {quoted(near[0])}?)" if near else ""

@@ -1,4 +1,4 @@
-"""`sdstop capture`: raw evidence and what was found, written while it is taken."""
+"""`sdstop capture`: record raw evidence, written as it is taken, and findings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write a capture; a signal ends it early, and what was taken is kept. Raises Problem."""
+    """Write a capture; a signal ends it early, and the frames so far are kept. Raises Problem."""
     with begin(options) as watch, _signals() as ended:
         session, origin, series = watch.session(watch.frames_kept), watch.origin, ReportSeries()
         try:
@@ -49,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _checked(redactor: Redactor, path: str) -> str:
-    """Look through what was written, and keep what stands for what beside it; return what is to be said of that."""
+    """Check a redacted capture for leaks and write the map of replacements beside it; return a summary."""
     from sdstop.cli.redacting import look_through, write_map
 
     look_through(redactor, path)
@@ -64,15 +64,15 @@ def _checked(redactor: Redactor, path: str) -> str:
 
 
 _AT_ONCE, _TOGETHER = 3, 30
-"""Frames that are judged as they come, for the warnings; and how many later ones together."""
+"""Number of first frames judged immediately, for the warnings, and batch size of later ones."""
 
 
 class _Ended(Exception):  # noqa: N818
-    """A signal came while nothing was being written."""
+    """Raised by a signal while waiting for a frame."""
 
 
 class _End:
-    """Whether a signal asked for the end: while a frame is awaited it comes at once, else after the frame."""
+    """Stop request by a signal: immediate while waiting for a frame, otherwise after the current frame."""
 
     def __init__(self) -> None:
         self.code = 0
@@ -132,9 +132,9 @@ def _record(
 
 
 class _Judging:
-    """Feeds frames to a session and a series, the first ones at once and later ones some together.
+    """Feeder of a session and a series: the first frames immediately, later ones in batches.
 
-    Nobody looks before the end, and a processor that is woken for each of them spends twice the time on it.
+    Results are not needed before the end, and waking up the processor for each frame doubles the CPU time.
     """
 
     def __init__(self, session: Session, series: ReportSeries) -> None:
@@ -157,7 +157,7 @@ _LOOKED_AT = frozenset({"md", "bcache", "zvol", "drbd", "nbd", "aoe"})
 
 
 def _stands_on(session: Session, path: Path) -> str:
-    """Return a warning if a capture is written to what it is about: an array, a cache or a network disk. Else ""."""
+    """Return a warning if the capture is written to a monitored array, cache or network disk, otherwise ""."""
     try:
         device = path.absolute().parent.stat().st_dev
     except OSError:

@@ -1,7 +1,7 @@
-"""`sdstop check`: one line and an exit code, as monitoring systems want them from a plugin.
+"""`sdstop check`: one line and an exit code, as expected from a monitoring plugin.
 
-The line has how much there is of what and the worst of it; what there is more to say follows on lines of its own,
-which such systems show where somebody asks for details.
+The line has the number of findings and the worst one; details follow on separate lines, which monitoring systems
+show on request.
 
     SDSTOP CRITICAL - 1 finding: stripe-convoy md2: ...; 2 rules not checked | critical=1 warning=0 info=0 unchecked=2
     PARTLY SEEN: processes (denied for 3 of 90 processes)
@@ -28,21 +28,21 @@ from sdstop.exporters.report.document import NOT_YET, by_reason
 from sdstop.exporters.report.text import plural
 
 SECONDS = 12.0
-"""How long a live node is watched: the windows of the rules, and a frame before them."""
+"""Duration of a live check in seconds: covers the windows of the rules and the sample before them."""
 
 OK, WARNING, CRITICAL, UNKNOWN = range(4)
 _WORDS = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 _CODES = {Severity.CRITICAL: CRITICAL, Severity.WARNING: WARNING}
 _MOST = 5
-"""Things that the line names; the lines below have them all."""
+"""Maximum names in the first line; the lines below have all of them."""
 _LONGEST = 240
-"""Characters of the line that the worst finding may take."""
+"""Maximum characters of the worst finding in the first line."""
 _LINES = 50
-"""Lines below it, at most: what reads them is often bounded."""
+"""Maximum detail lines, because monitoring systems often limit the output."""
 
 
 class CheckLine(Struct, frozen=True):
-    """What is said: an exit code, its words for the first line, and lines of details."""
+    """Check result: exit code, text of the first line, and detail lines."""
 
     code: int
     said: str
@@ -50,7 +50,7 @@ class CheckLine(Struct, frozen=True):
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print the line, and what follows it. Raises Problem."""
+    """Print the first line and the details. Raises Problem."""
     with begin(options) as watch:
         session = seen(watch, watch.session(whole(watch), rules=()), SECONDS)
         judgement = watch.judge(session.head().window)
@@ -60,13 +60,13 @@ def run(options: argparse.Namespace) -> int:
 
 
 def line(code: int, said: str, counts: str = "") -> str:
-    """Return the line; a bar is where a plugin's numbers begin, so what is said has none."""
+    """Return the first line; bars in the text are replaced, because a bar starts the performance data."""
     bar = f" | {counts}" if counts else ""
     return f"SDSTOP {_WORDS[code]} - {safe(said, 1000).replace('|', '/')}{bar}\n"
 
 
 def below(details: Sequence[str]) -> str:
-    """Return the lines of details; a bar would begin more numbers, so they have none either."""
+    """Return the detail lines; bars are replaced, because a bar starts the performance data."""
     shown = list(details[:_LINES])
     if len(details) > _LINES:
         shown.append(f"and {len(details) - _LINES} more; sdstop report has them all")
@@ -74,14 +74,14 @@ def below(details: Sequence[str]) -> str:
 
 
 def numbers(judgement: Judgement) -> str:
-    """Return how many findings there are by severity, as a plugin's numbers."""
+    """Return the number of findings by severity as performance data."""
     count = Counter(finding.severity for finding in judgement.findings)
     parts = [f"{severity}={count[severity]}" for severity in reversed(Severity)]
     return " ".join([*parts, f"unchecked={len(judgement.unchecked)}"])
 
 
 def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLine:
-    """Return the answer: what is wrong, the worst of it first, and what was not seen."""
+    """Return the check result: findings, worst first, and sources without data."""
     bad = [finding for finding in judgement.findings if finding.severity in _CODES]
     unseen = _unseen(session, strict=strict)
     denied = any(run.outcome is Outcome.DENIED for run in session.head().now.runs.values())
@@ -115,7 +115,7 @@ def _told(finding: Finding) -> str:
 
 
 def _worst(bad: Sequence[Finding]) -> str:
-    """Return the worst finding, and the names of those that come next."""
+    """Return the worst finding and the names of the following ones."""
     others = [f"{finding.rule} {finding.subject}" for finding in bad[1:]]
     return "; ".join([safe(_told(bad[0]), _LONGEST), *([_named(others)] if others else [])])
 
@@ -130,7 +130,7 @@ def _idle(judgement: Judgement) -> str:
 
 
 def _unchecked(verdicts: Sequence[Unchecked]) -> str:
-    """Return how many rules could not look, and why most of them."""
+    """Return the number of unchecked rules and the most common reason."""
     reasons = by_reason(verdicts)
     rules = {verdict.rule for verdict in verdicts}
     commonest = max(reasons, key=lambda reason: len(reasons[reason]))
@@ -139,7 +139,7 @@ def _unchecked(verdicts: Sequence[Unchecked]) -> str:
 
 
 def _unseen(session: Session, *, strict: bool) -> dict[str, str]:
-    """Return the sources that should have answered and did not, each with why; `strict`: or lack a part."""
+    """Return the sources without data, each with the reason; `strict`: also denied or partial ones."""
     runs = session.head().now.runs
     bad = {Outcome.FAILED, Outcome.TIMEOUT} | ({Outcome.DENIED} if strict else set())
     found = {c.name: NOT_YET for c in session.collectors if c.name not in runs}

@@ -1,4 +1,4 @@
-"""From the words of a command line to an exit code. What goes wrong is one line; for `check` it is unknown, 3."""
+"""Command execution. Errors are reported in one line; for `check` they are UNKNOWN, exit code 3."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ _MODULES = {
 
 INTERRUPTED = 130
 HUNG_UP = 141
-"""What a program exits with that SIGPIPE ended: whoever read its output went away."""
+"""Exit code after SIGPIPE: the reader of the output has gone."""
 
 
 def collect_seldom() -> None:
-    """Have Python look for garbage after 20 000 new objects instead of 700.
+    """Make Python collect garbage after 20 000 new objects instead of 700.
 
-    Modules, and frames of large nodes with their ten thousands of rows, stay: to look through them again and again
-    costs a tenth of the start and a fifth of all time after it, and finds nothing.
+    Modules and the frames of large nodes, with tens of thousands of rows, are long-lived: scanning them repeatedly
+    costs 10% of the start time and 20% of the run time after it, without finding garbage.
     """
     gc.set_threshold(20_000, 10, 10)
 
 
 def execute(argv: Sequence[str]) -> int:
-    """Do what the words say and return the exit code; raises SystemExit for --help and --version."""
+    """Run a command line and return the exit code. Raises SystemExit for --help and --version."""
     judge = "check" in argv
     collect_seldom()
     try:

@@ -1,4 +1,4 @@
-"""Config: the TOML file that sets thresholds and choices. Every number that a rule uses can be set here.
+"""Config file (TOML): thresholds and settings. Every number used by a rule can be set here.
 
 [rules.stripe-convoy]
 deficit = 0.08
@@ -14,7 +14,7 @@ limit = 5000
 gateways = ["https://gateway"]
 user = "monitor"
 
-What sdstop cannot do is refused in one line that names the file and the setting.
+Unsupported settings are rejected in one line that names the file and the setting.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from sdstop.node.gateway.settings import Settings
 
 _Threshold = Annotated[float, msgspec.Meta(ge=0, le=1e18)]
-"""A number beyond is a mistake, and nan would switch a rule off."""
+"""Allowed thresholds: larger numbers are mistakes, and NaN would disable a rule."""
 
 
 class SamplerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ class SamplerSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file. `[export]` and `[powerflex]` have types of their own, beside what they configure."""
+    """The whole file. The types of `[export]` and `[powerflex]` are defined with the code they configure."""
 
     rules: dict[str, dict[str, _Threshold]] = {}
     sampler: SamplerSettings = SamplerSettings()
@@ -53,10 +53,10 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """What the file sets.
+    """Settings from the config file.
 
     `thresholds` by rule id and name, in the threshold's base unit; `interval` in seconds; `smp` whether SAS expanders
-    are queried; `export` as it stands.
+    are queried; `export` as written.
     """
 
     thresholds: Mapping[str, Mapping[str, float]] = {}
@@ -79,7 +79,7 @@ def load(path: Path | None, rules: Sequence[Rule | NodeRule]) -> Config:
 
 
 def _powerflex(section: Mapping[str, Any]) -> Settings:
-    from sdstop.node.gateway.settings import settings  # most nodes have no gateway
+    from sdstop.node.gateway.settings import settings  # rarely needed: most nodes have no gateway
 
     return settings(section)
 
@@ -87,7 +87,7 @@ def _powerflex(section: Mapping[str, Any]) -> Settings:
 def _check_names(thresholds: Mapping[str, Mapping[str, float]], rules: Sequence[Rule | NodeRule]) -> None:
     """Raise ConfigError for a rule or a threshold that does not exist."""
     known: dict[str, set[str]] = {}
-    for declared in rules:  # one of a node and one between nodes may share an id
+    for declared in rules:  # a node rule and a rule between nodes may share an id
         known.setdefault(declared.id, set()).update(t.name for t in declared.thresholds)
     for rule, values in thresholds.items():
         if rule not in known:

@@ -1,4 +1,4 @@
-"""`sdstop`: the dashboard; where there is no terminal for it, the text report."""
+"""`sdstop`: the dashboard, or the text report without a usable terminal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(options: argparse.Namespace) -> int:
             session = report.seen(watch, watch.session(report.whole(watch)), SECONDS)
             output.write(report.text(session, coloured=output.colours(options)))
             return 0
-        from sdstop import tui  # after the sampler's process: what it imports is large
+        from sdstop import tui  # after forking the sampler, because it imports large modules
         from sdstop.core.session import RING_SECONDS
 
         session = watch.session(None if watch.sampler is None else RING_SECONDS)

@@ -1,4 +1,4 @@
-"""`sdstop doctor`: which sources work here, what is missing, how to enable it."""
+"""`sdstop doctor`: working sources, missing ones, and how to enable them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def examination(session: Session, width: int) -> str:
-    """Return a row of each collector, and below it what to do where something can be done."""
+    """Return a table with the outcome of each collector and possible remedies."""
     runs = session.head().now.runs
     rows = []
     for collector in session.collectors:
@@ -48,7 +48,7 @@ def examination(session: Session, width: int) -> str:
 
 
 def _counted(session: Session) -> str:
-    """Return how many sources work, and of those that do not how many have nothing to read here."""
+    """Return the number of working, partial and absent sources."""
     runs = session.head().now.runs.values()
     partly = sum(run.partial for run in runs)
     absent = sum(run.outcome is Outcome.ABSENT for run in runs)
@@ -82,6 +82,6 @@ def _remedy(collector: Collector, run: Run, *, root: bool | None) -> list[str]:
 
 
 def _needs(collector: Collector) -> list[str]:
-    """Return what of a source needs which privilege, and what it adds."""
+    """Return the evidence of a source that needs a privilege, with its purpose."""
     needs = [f"{need.what} needs {need.privilege} ({need.why})" for need in collector.needs if need.privilege]
     return ["; ".join(needs)] if needs else []

@@ -1,4 +1,4 @@
-"""`sdstop export`: the Prometheus exporter, as a service, a page printed once, or a textfile."""
+"""`sdstop export`: Prometheus exporter as a service, as a single printed page, or as a textfile."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
     address = options.listen or (LISTEN if textfile is None else None)
     if address is None and options.web_config is not None:
         raise Problem("--web-config needs --listen beside --textfile: no port is opened", 2)
-    with _target(options.textfile):  # whether it can be written is known before the work begins
+    with _target(options.textfile):  # fail early if the file cannot be written
         pass
     try:
         web = Web(options.web_config, output.say, time.monotonic)
@@ -64,7 +64,7 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
         raise Problem(str(error), 2) from error
 
     def reload() -> None:
-        """Take over what config says of rules and of the page; the sampler goes on as it began."""
+        """Apply the thresholds and the `[export]` settings; the sampler keeps its settings."""
         try:
             config = configured(options)
             chosen = exported(options, config)
@@ -75,7 +75,7 @@ def _serve(options: argparse.Namespace, watch: Watch, exposition: Exposition) ->
         exposition.session.diagnosis.configured = dict(config.thresholds)
         exposition.choose(chosen)
 
-    served = any(os.isatty(number) for number in range(3))  # a terminal that hangs up ends what it started
+    served = any(os.isatty(number) for number in range(3))  # on a terminal, SIGHUP ends the server
     try:
         server = Server(exposition, watch.sampler, output.say, web, None if served else reload)
         ended = server.run(address, textfile)

@@ -1,4 +1,4 @@
-"""`sdstop fleet`: all nodes, as a Prometheus-compatible server knows them."""
+"""`sdstop fleet`: all nodes, from the metrics on a Prometheus-compatible server."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _configured(options: argparse.Namespace) -> Configured:
-    """Return the thresholds that the config file sets. Raises Problem."""
+    """Return the thresholds set in the config file. Raises Problem."""
     if options.config is None:
         return {}
     from sdstop.cli.watch import configured
@@ -56,7 +56,7 @@ def _shown(options: argparse.Namespace, watcher: Watcher, url: str) -> int:
 
 
 def _printed(watcher: Watcher, url: str, form: str) -> int:
-    """Print the fleet once; 1 if the server did not answer."""
+    """Print the fleet once. Raises Problem (exit code 1) if the server did not answer."""
     from sdstop.fleet.text import fleet_json, fleet_text
 
     picture = watcher.refresh()

@@ -1,4 +1,4 @@
-"""`sdstop rules` and `sdstop metrics`: what is diagnosed and what is exported."""
+"""`sdstop rules` and `sdstop metrics`: lists of rules and exported metrics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sdstop.rules import RULES
 
 
 def rules(options: argparse.Namespace) -> int:
-    """Print every rule that the chosen sources can serve, with the thresholds in force. Raises Problem."""
+    """Print every rule supported by the selected sources, with its effective thresholds. Raises Problem."""
     served = providers_of(chosen(options.collectors))
     rules_ = [rule for rule in RULES if served.keys() >= set(rule.needs)]
     between = BETWEEN if options.collectors is None else ()

@@ -1,4 +1,4 @@
-"""Output: what commands write, and to where. Nothing of it raises anything but Problem and BrokenPipeError."""
+"""Output of commands. Functions raise only Problem and BrokenPipeError."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sdstop.core.output_file import PRIVATE, OutputFile
 
 
 def write(text: str) -> None:
-    """Write to standard output, at once; what its encoding lacks is made visible."""
+    """Write to standard output and flush; unencodable characters are escaped."""
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     write_bytes(text.encode(encoding, "backslashreplace"))
 
 
 def write_bytes(data: bytes) -> None:
-    """Write bytes to standard output, at once, whatever encoding the locale has."""
-    if sys.stdout is None:  # so the process was started
+    """Write bytes to standard output and flush, regardless of the locale's encoding."""
+    if sys.stdout is None:  # the process was started with stdout closed
         raise Problem("standard output is closed")
     try:
         sys.stdout.buffer.write(data)
@@ -36,7 +36,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def abandon() -> None:
-    """Send what is left of standard output nowhere: the interpreter's last flush would fail and set the exit code."""
+    """Redirect standard output to /dev/null, because a failing flush at exit would change the exit code."""
     with contextlib.suppress(OSError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, 1)
@@ -44,18 +44,18 @@ def abandon() -> None:
 
 
 def say(line: str) -> None:
-    """Tell the operator one line, on standard error, if anybody listens."""
+    """Write one line to standard error, if it is open."""
     if sys.stderr is not None:
         _draw(f"{line}\n")
 
 
 def width(fallback: int) -> int:
-    """Return the terminal's columns, `fallback` where standard output is none."""
+    """Return the width of the terminal, or `fallback` if standard output is not a terminal."""
     return shutil.get_terminal_size((fallback, 24)).columns if is_terminal(sys.stdout) else fallback
 
 
 def colours(options: argparse.Namespace) -> bool:
-    """Return whether standard output is to have colours."""
+    """Return whether to use colors on standard output."""
     unwanted = options.no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") in {None, "", "dumb"}
     return not unwanted and is_terminal(sys.stdout)
 
@@ -69,12 +69,12 @@ def is_terminal(stream: TextIO | None) -> bool:
 
 
 class Target:
-    """Standard output, or a file that is replaced as a whole. A context manager: nothing changes without `write`."""
+    """Standard output, or a file replaced atomically. Context manager: without `write` nothing changes."""
 
     def __init__(self, path: str | None, *, mode: int = PRIVATE, streams: bool = True) -> None:
-        """Find out whether a path can be written; None and `-` are standard output. Raises Problem.
+        """Open the target; None and `-` are standard output. Raises Problem if the path cannot be written.
 
-        `mode` is that of the file; `streams`: what is not a regular file may be written to.
+        `mode` is the file mode; `streams`: also accept files that are not regular files.
         """
         self._path = path
         self._file: OutputFile | None = None
@@ -89,7 +89,7 @@ class Target:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close it."""
+        """Close the file."""
         if self._file is not None:
             self._file.__exit__(*exception)
 
@@ -118,7 +118,7 @@ class Target:
 
 
 def progress(seconds: float) -> Callable[[float], None]:
-    """Return what shows, on a terminal's standard error, how far the watching is; with its end it is gone."""
+    """Return a function that shows the remaining time on standard error, if that is a terminal."""
     if not is_terminal(sys.stderr):
         return lambda _: None
 
@@ -130,7 +130,7 @@ def progress(seconds: float) -> Callable[[float], None]:
 
 
 def clear_progress() -> None:
-    """Take the progress away."""
+    """Clear the progress line."""
     if is_terminal(sys.stderr):
         _draw("\r\x1b[K")
 
@@ -139,5 +139,5 @@ def _draw(text: str) -> None:
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
-    except OSError:  # a terminal that is gone is no reason to stop
+    except OSError:  # continue without a terminal
         pass

@@ -1,12 +1,12 @@
-"""Problem: what ends a command early, told in one line."""
+"""Exception that ends a command early with a one-line message."""
 
 from __future__ import annotations
 
 
 class Problem(Exception):  # noqa: N818
-    """The command cannot do what it was asked. One line; `code` is what the process exits with."""
+    """Raised when a command fails; one line of text, and the exit code of the process."""
 
     def __init__(self, line: str, code: int = 1) -> None:
-        """Keep the exit code; for `check` it is 3 whatever it is here."""
+        """Store the exit code; `check` always exits with 3 instead."""
         super().__init__(line)
         self.code = code

@@ -1,4 +1,4 @@
-"""`--redact`: the key, the redactor, the map that stays with the owner, and the look through what was written."""
+"""`--redact`: key file, redactor, private map of replacements, and leak check of the finished capture."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHORTEST_KEY = 16
 
 
 def redactor(keyfile: str, known: frozenset[str] | None) -> Redactor:
-    """Return a redactor with the key of a file, which is made if it is not there; "" is a key for this run alone.
+    """Return a redactor with the key in a file, created if missing; "" uses a random key for this run.
 
     `known` are the collectors that read the node.
 
@@ -62,7 +62,7 @@ def _read(path: str) -> bytes:
 
 
 def write_map(known: Redactor, output: str) -> str:
-    """Write what stands for what beside a capture, for the owner alone; return its path. Raises Problem."""
+    """Write the map of replacements beside a capture, readable by the owner only; return its path. Raises Problem."""
     path = f"{output.rstrip('/')}.map.json"
     try:
         text = json.dumps(known.map(), indent=1) + "\n"
@@ -74,10 +74,10 @@ def write_map(known: Redactor, output: str) -> str:
 
 
 def look_through(known: Redactor, output: str) -> None:
-    """Look for names in a finished capture, and take it away if there are any. Raises Problem."""
+    """Check a finished capture for remaining names; delete it if there are any. Raises Problem."""
     from sdstop.redaction.leak import leaks
 
-    for name, kind in known.names.items():  # one that was learnt and never met may stand where nobody looked
+    for name, kind in known.names.items():  # also names that were learnt but never replaced
         known.pseudonyms.of(kind, name)
     found = list(leaks(_files(output), known.pseudonyms))
     if found:

@@ -1,4 +1,4 @@
-"""`sdstop report`: watch, then tell everything."""
+"""`sdstop report`: sample for a while, then write a complete report."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _markdown(watch: Watch, options: argparse.Namespace) -> str:
 
 
 def _comparison(options: argparse.Namespace) -> str:
-    """Return what several captures disagree in. Raises Problem."""
+    """Return the comparison of several captures. Raises Problem."""
     from sdstop.exporters.report import comparison
     from sdstop.exporters.report.document import to_json
 
@@ -81,12 +81,12 @@ _WRITERS = {"text": _text, "json": _json, "html": _html, "markdown": _markdown}
 
 
 def whole(watch: Watch) -> float | None:
-    """Return how much a session has to remember that is only looked at once: what is in memory anyway."""
+    """Return the seconds of frames kept by a one-shot session: all of a capture (already in memory), none live."""
     return None if watch.sampler is None else 0.0
 
 
 def seen(watch: Watch, session: Session, seconds: float, noted: Callable[[Look], None] = lambda _: None) -> Session:
-    """Return the session after it watched for so long, or saw all of a capture; `noted` is told of each moment."""
+    """Feed a session for `seconds`, or with all frames of a capture, and return it; `noted` gets each sample."""
     live = watch.sampler is not None
     try:
         watched(watch, session, seconds, output.progress(seconds) if live else lambda _: None, noted)
@@ -97,7 +97,7 @@ def seen(watch: Watch, session: Session, seconds: float, noted: Callable[[Look],
 
 
 def text(session: Session, *, coloured: bool) -> str:
-    """Return the text report, as wide as the terminal is."""
+    """Return the text report at the width of the terminal."""
     from sdstop.exporters.report import text as exporter
 
     paint = exporter.coloured if coloured else exporter.plain

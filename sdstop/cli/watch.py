@@ -1,4 +1,4 @@
-"""Watch: a session and the frames that feed it, live through the sampler's child process or out of a capture."""
+"""Frame source of a session: live from the sampler's child process, or from a capture."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ if TYPE_CHECKING:
     from sdstop.sampler import Sampler
 
 PATIENCE = 10.0
-"""Seconds that are waited, at most, for the first answer of slow sources."""
+"""Maximum seconds to wait for the first answer of slow sources."""
 HELD = 15.0
-"""Seconds of frames that are held back where names are replaced: by then every source has said once what it names."""
+"""Seconds of frames held back for redaction; by then every source has reported its names once."""
 _MARGIN = 60.0
-"""Seconds that requests are counted, at most, beyond the end of the watching."""
+"""Maximum seconds that requests are counted beyond the end of the run."""
 
 
 class Watch:
-    """The frames of one node. Ends the sampler when it is left."""
+    """Frames of one node. Context manager that ends the sampler."""
 
     def __init__(
         self, origin: Origin, collectors: Sequence[Collector], config: Config, interval: float,
         sampler: Sampler | None = None, recorded: Sequence[Frame] = (), counting: Counting | None = None,
     ) -> None:  # fmt: skip
-        """Hold a sampler that was started, and what counts for it, or all frames of a capture."""
+        """Use a started sampler and its kernel counting, or all frames of a capture."""
         self.origin = origin
         self.collectors = tuple(collectors)
         self.config = config
@@ -61,7 +61,7 @@ class Watch:
         self._streams = False
 
     def redact(self, redactor: Redactor) -> None:
-        """Have names replaced in all that is told of the node from now on."""
+        """Replace names in the origin and in all following frames."""
         self.redactor = redactor
         redactor.learn_host(self.origin.name)
         for frame in self._recorded:
@@ -75,38 +75,38 @@ class Watch:
         self.close()
 
     def close(self) -> None:
-        """End the sampler, if there is one, then what it was counted for."""
+        """End the sampler, then the kernel counting, if running."""
         if self.sampler is not None:
             self.sampler.close()
         if self._counting is not None:
             self._counting.close()
 
     def session(self, remember: float | None = 0.0, rules: Sequence[Rule] | None = None) -> Session:
-        """Return a session before its first frame, which remembers so many seconds of frames (None: all)."""
+        """Return a new session that keeps `remember` seconds of frames (None: all)."""
         from sdstop.core.session import Session
-        from sdstop.rules import RULES  # after the sampler's process, which reads the node meanwhile
+        from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
 
         judges = RULES if rules is None else rules
         return Session(self.origin, self.collectors, judges, self.config.thresholds, remember=remember)
 
     @property
     def frames_kept(self) -> float | None:
-        """How many seconds of frames one remembers who quotes them afterwards (None: all, they are in memory)."""
+        """Seconds of frames kept for reports that quote evidence (None: all, already in memory)."""
         from sdstop.core.session import RING_SECONDS
 
         return None if self.sampler is None else RING_SECONDS
 
     def judge(self, window: Window) -> Judgement:
-        """Return what the rules say of one window alone."""
+        """Return the judgement of a single window."""
         from sdstop.core.diagnosis import judge
         from sdstop.rules import RULES
 
         return judge(window, RULES, self.config.thresholds)
 
     def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
-        """Yield all frames of a capture; live those of so many seconds, and more until it is `enough`.
+        """Yield all frames of a capture, or live frames for `seconds` and further ones until `enough` returns true.
 
-        Raises Problem if there is none.
+        Raises Problem if there are no frames.
         """
         if self.redactor is None:
             yield from self._plain(seconds, enough)
@@ -121,7 +121,7 @@ class Watch:
         yield from self.held_back()
 
     def held_back(self) -> Iterator[Frame]:
-        """Yield the frames that wait for names to be learnt, as they are told; none are left."""
+        """Yield and remove the frames held back for redaction, redacted."""
         held, self._held = self._held, []
         for frame in held:
             yield self.redactor.frame(frame) if self.redactor is not None else frame
@@ -142,9 +142,9 @@ class Watch:
 
 
 def begin(options: argparse.Namespace) -> Watch:
-    """Open what the options name; with `--redact`, under other names. Live, this forks the sampler.
+    """Open the source that the options name, with names replaced for `--redact`. Forks the sampler if live.
 
-    Nothing heavy may be imported before. Raises Problem.
+    Large modules must not be imported before. Raises Problem.
     """
     watch = _begin(options)
     keyfile = getattr(options, "redact", None)
@@ -160,7 +160,7 @@ def begin(options: argparse.Namespace) -> Watch:
 
 
 def _begin(options: argparse.Namespace) -> Watch:
-    """Open what the options name. Live, this forks the sampler: nothing heavy may be imported before.
+    """Open the source that the options name. Forks the sampler if live: do not import large modules before.
 
     Raises Problem.
     """
@@ -176,7 +176,7 @@ def _begin(options: argparse.Namespace) -> Watch:
             raise Problem(str(error)) from error
         from sdstop.redaction import credentials
 
-        frames = credentials.frames(Retention(BUILTIN).frames(frames))  # it may hold anything
+        frames = credentials.frames(Retention(BUILTIN).frames(frames))  # captures may contain credentials
         return Watch(origin, collectors, config, interval, recorded=frames)
     root = _root(options.root)
     deep = getattr(options, "profile", None) == "deep"
@@ -201,9 +201,9 @@ def _begin(options: argparse.Namespace) -> Watch:
 
 
 def _root(path: str | None) -> str:
-    """Return the absolute path that `--root` names, "/" for the node itself. Raises Problem.
+    """Return the absolute path of `--root`, "/" for the node itself. Raises Problem.
 
-    The sampler's process works in another folder, where a relative path would lead elsewhere.
+    Relative paths would be wrong in the sampler's process, which has a different working directory.
     """
     if path is None:
         return "/"
@@ -218,7 +218,7 @@ def _root(path: str | None) -> str:
 
 
 def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Origin, list[Frame]]:
-    """Read standard input, after a word to whoever is to paste into it. Raises Problem."""
+    """Read standard input, after a prompt if it is a terminal. Raises Problem."""
     from sdstop.cli import output
 
     if sys.stdin is None:
@@ -229,10 +229,10 @@ def _stdin(read: Callable[[BinaryIO], tuple[Origin, list[Frame]]]) -> tuple[Orig
 
 
 def _gateway(config: Config, command: str) -> Callable[[], GatewayClient] | None:
-    """Return what makes the client of the cluster's gateway in the sampler's process, None if none is configured.
+    """Return a factory of the gateway client for the sampler's process, None if no gateway is configured.
 
-    A password that comes from the environment or a prompt is taken here, and reaches that process as it is forked: it
-    is never in an argument, a file or the environment of another process. Raises Problem.
+    A password from the environment or a prompt is read here and inherited by that process through the fork: it is
+    never in an argument, a file or the environment of another process. Raises Problem.
     """
     settings = config.powerflex
     if settings is None:
@@ -243,7 +243,7 @@ def _gateway(config: Config, command: str) -> Callable[[], GatewayClient] | None
         given = secret.of_environment()
         find = secret.finder(settings.password_file, os.environ, given)
         if find is not None and given is None:
-            find()  # what is wrong with the file is said here, where there is somebody to read it
+            find()  # report file errors here, where the user sees them
     except secret.SecretError as error:
         raise Problem(f"[powerflex]: {safe(error, 500)}", 2) from error
     if find is None and command != "export" and sys.stdin.isatty() and sys.stderr.isatty():
@@ -261,7 +261,7 @@ def _gateway(config: Config, command: str) -> Callable[[], GatewayClient] | None
 
 
 def _live(root: str, collectors: Sequence[Collector], gateway: Callable[[], GatewayClient] | None = None) -> LiveHost:
-    """Return the host in the sampler's process, after what an earlier sdstop could not take back on the node."""
+    """Return the host in the sampler's process, after removing leftovers of an earlier sdstop from tracefs."""
     from sdstop.node.live import LiveHost
 
     if root == "/" and os.geteuid() == 0:
@@ -272,7 +272,7 @@ def _live(root: str, collectors: Sequence[Collector], gateway: Callable[[], Gate
 
 
 def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
-    """Say why a deep look has no request sizes."""
+    """Report why the deep profile has no request sizes."""
     from sdstop.cli import output
 
     why = "below --root nobody can be had to count" if root != "/" else "that needs root, who may have the kernel count"
@@ -282,7 +282,7 @@ def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
 
 
 def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> Counting:
-    """Have the kernel count requests by size. Raises Problem where that is known to be in vain."""
+    """Make the kernel count requests by size. Raises Problem if that cannot work."""
     from sdstop.cli import output
     from sdstop.node.tracing import LONGEST, Counting
 
@@ -299,7 +299,7 @@ def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> C
 
 
 def chosen(names: str | None) -> tuple[Collector, ...]:
-    """Return the collectors that a list names, all for None. Raises Problem."""
+    """Return the collectors named in a comma-separated list, all for None. Raises Problem."""
     if names is None:
         return BUILTIN
     wanted = {name.strip() for name in names.split(",")} - {""}
@@ -312,13 +312,13 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
 
 
 def quieted(collectors: Sequence[Collector], *, smp: bool, deep: bool = False) -> tuple[Collector, ...]:
-    """Return the collectors; without `smp` none of them asks a SAS expander anything, a `deep` look does so often."""
+    """Return the collectors; without `smp`, SAS expanders are not queried; with `deep`, they are queried often."""
     links = unasked() if not smp else often() if deep else SAS
     return tuple(links if collector is SAS else collector for collector in collectors)
 
 
 def configured(options: argparse.Namespace) -> Config:
-    """Return what the config file says. Raises Problem: what it says wrongly is a usage error."""
+    """Read the config file. Raises Problem; errors in the file are usage errors (exit code 2)."""
     if options.config is None:
         return Config()
     from sdstop.rules import EVERY
@@ -333,7 +333,7 @@ def configured(options: argparse.Namespace) -> Config:
 
 
 def exported(options: argparse.Namespace, config: Config) -> Choice:
-    """Return what the config file says of the exporter. Raises Problem."""
+    """Return the `[export]` settings of the config file. Raises Problem."""
     from sdstop.exporters.prometheus.choice import choice
     from sdstop.exporters.prometheus.metrics import families_of
 
@@ -350,7 +350,7 @@ def watched(
     told: Callable[[float], None] = lambda _: None,
     noted: Callable[[Look], None] = lambda _: None,
 ) -> None:
-    """Feed a session for so many seconds; `told` hears how many have passed, `noted` what each frame showed."""
+    """Feed a session for `seconds`; `told` gets the elapsed seconds, `noted` the result of each frame."""
     start: float | None = None
     for frame in watch.frames(seconds):
         start = frame.monotonic if start is None else start

@@ -1,1 +1,1 @@
-"""What everything else stands on: evidence, readings, snapshots, windows, findings, and the session that joins them."""
+"""Core data model: evidence, readings, snapshots, windows, findings, and the session that connects them."""

@@ -1,4 +1,4 @@
-"""Collector: one source of readings, and what reading it takes."""
+"""Collector: one source of readings, with its schedule and declared needs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from sdstop.core.host import Host
 from sdstop.core.model import Derivation, Reading, Rows
 
 LIVE = 1.0
-"""Seconds between runs of what the kernel answers from memory."""
+"""Seconds between runs for sources that the kernel serves from memory."""
 SLOW = 60.0
-"""Seconds between runs of what costs something or hardly changes."""
+"""Seconds between runs for sources that are expensive to read or rarely change."""
 ONCE = math.inf
-"""Read at the start, and again when its fingerprint changes."""
+"""Interval of sources read at the start and again only when their fingerprint changes."""
 
 _WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 
@@ -26,10 +26,10 @@ _WORD = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./:@%+=,-]*")
 class Need(Struct, frozen=True):
     """One kind of evidence that a collector reads: `what` is a pattern of its keys, `why` one line.
 
-    Of `cmd:` patterns the collector reads what others recorded; a live node runs nothing for them (see Command).
-    `keep` returns the part of the data that is recorded, where the rest may hold secrets: on a live node as it is read,
-    and of what others recorded. `redact` returns what redaction leaves of it before it replaces names: without free
-    text, and names that no field of a reading holds. Neither raises, and twice is like once.
+    For `cmd:` patterns the collector reads recorded output; nothing is run for them on a live node (see Command).
+    `keep` returns the part of the data to record if the rest may contain secrets; it is applied on a live node while
+    reading, and to evidence from other captures. `redact` returns the data that redaction keeps before it replaces
+    names: without free text and names that are in no field of a reading. Both are idempotent and never raise.
     """
 
     what: str
@@ -40,10 +40,10 @@ class Need(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """A command that a collector runs on a live node. It must change nothing there.
+    """Read-only command that a collector runs on a live node.
 
-    In `argv`, `*` stands for one word that is not an option; all else is run as written. With `keep`, a pattern, only
-    the lines of its output that begin with a match are kept; the others may hold a secret.
+    In `argv`, `*` matches one word that is not an option; everything else is run as written. With `keep`, a pattern,
+    only output lines that begin with a match are kept; the others may contain secrets.
     """
 
     argv: tuple[str, ...]
@@ -53,7 +53,7 @@ class Command(Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """Pattern of the evidence's key."""
+        """Pattern of the evidence key."""
         return command_key(self.argv)
 
     def allows(self, argv: Sequence[str]) -> bool:
@@ -64,7 +64,7 @@ class Command(Struct, frozen=True):
         )
 
     def kept(self, output: bytes) -> bytes:
-        """Return the lines of an output that may be kept."""
+        """Return the lines of the output that may be kept."""
         if not self.keep:
             return output
         pattern = re.compile(self.keep.encode())
@@ -72,12 +72,12 @@ class Command(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """What a collector asks a live node, and has recorded as an answer instead of the files that it follows from.
+    """Query of a live node whose result is recorded instead of the files it is derived from.
 
-    For files that hold secrets, and for trees that are too large to keep. `answer` runs in the sampler's worker over
-    the live host and returns JSON data; nothing of what it reads is recorded, so its result must hold no secret.
-    Without `answer`, the question is one of those that sdstop.node.answers knows. An answer stands for `holds` seconds
-    before it is looked for again. `keep` and `redact` are those of a need, for answers that others recorded.
+    Used for files that contain secrets and for trees too large to keep. `answer` runs in the sampler's worker over
+    the live host and returns JSON data; the files it reads are not recorded, so its result must not contain secrets.
+    Without `answer`, the question must be one that sdstop.node.answers implements. An answer is reused for `holds`
+    seconds. `keep` and `redact` are as in Need, for recorded answers.
     """
 
     name: str
@@ -90,20 +90,20 @@ class Question(Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """Key of the evidence."""
+        """Evidence key."""
         return f"answer:{self.name}"
 
 
 class Collector(Struct, frozen=True):
-    """One source. `read` is plain synchronous code over a host; it may raise what hosts raise, and Malformed.
+    """One source. `read` is plain synchronous code over a host; it may raise the errors of hosts, and Malformed.
 
-    `pace` is seconds between runs (at least: the sampler's interval may be longer), `deadline` the seconds
-    after which a run counts as hung. `fingerprint`, where given, is asked every interval, cheaply; when its
-    answer changes the collector runs at once (this is how hot-plug reaches slow collectors). `derives` are
-    families that follow from two successive runs. `lacks` says of a good run's tables what of them was denied, "" if
-    nothing was; files that were denied need no words of it. `eager`: all reading is done when `read` returns, so that
-    who only wants the evidence need not have it parsed; its rows may ask for what other collectors bring. `option` is
-    the one without which there is nothing to read.
+    `pace` is the minimum number of seconds between runs (the sampler's interval may be longer), `deadline` the number
+    of seconds after which a run counts as hung. `fingerprint`, if given, is evaluated at every interval and must be
+    cheap; when its value changes the collector runs at once (this is how slow collectors notice hot-plug). `derives`
+    are families derived from two successive runs. `lacks` receives the tables of a successful run and returns which
+    data was denied, "" if none; denied files are reported without it. `eager`: all reads are complete when `read`
+    returns, so that the evidence can be collected without parsing; its rows may use other collectors' evidence.
+    `option` is the command-line option that the source requires.
     """
 
     name: str
@@ -121,7 +121,7 @@ class Collector(Struct, frozen=True):
 
 
 def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:
-    """Return the commands that collectors declare, each once: all that a live node is allowed to run for them.
+    """Return the commands declared by collectors, without duplicates: the only ones a live node may run for them.
 
     Raises ValueError if two collectors declare one command and keep different lines of its output.
     """
@@ -133,7 +133,7 @@ def commands_of(collectors: Iterable[Collector]) -> tuple[Command, ...]:
 
 
 def questions_of(collectors: Iterable[Collector]) -> dict[str, Question]:
-    """Return the questions that collectors declare, by name.
+    """Return the questions declared by collectors, by name.
 
     Raises ValueError if two collectors declare one name and answer it in different ways.
     """

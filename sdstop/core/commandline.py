@@ -1,8 +1,8 @@
-r"""Command lines of processes, without what may be a secret: of a program that moves data, what it moves and how.
+r"""Command lines of processes without potential secrets; for programs that move data, what they move and how.
 
-A password has no form by which it could be known: `mysql -pX`, `sshpass -p 123456`, JSON in an argument. So a word is
-kept only if GRAMMARS has its program and its option, and if its value is a device, a path, a size or a word of the
-kind that the option takes. Of any other program the name alone is kept:
+Passwords cannot be recognized by their format: `mysql -pX`, `sshpass -p 123456`, JSON in an argument. A word is
+therefore kept only if its program and option are in GRAMMARS, and if its value is a device, path, size or word of the
+kind that the option accepts. For any other program only the name is kept:
 
     fio --filename=/dev/md0 --bs=4k                                    all of it
     qemu-kvm -m 8G -drive file=/dev/vg/web,key=x -vnc :1,password=x    qemu-kvm -m 8G -drive file=/dev/vg/web ...
@@ -20,11 +20,11 @@ from typing import Any
 from msgspec import Struct, field
 
 LONGEST = 200
-"""Characters that are kept of a command line."""
+"""Maximum length of a kept command line, in characters."""
 OMITTED = "..."
-"""The end of a command line of which words were left out."""
+"""End of a command line from which words were omitted."""
 _MOST = 400
-"""Words of a command line that are looked at."""
+"""Maximum number of words of a command line that are processed."""
 
 _NUMBER = r"[+-]?\d{1,20}(?:\.\d{1,9})?(?:[kmgtpe]i?b?|b|s|ms|us|ns|%)?"
 _KINDS = {
@@ -35,17 +35,17 @@ _KINDS = {
     "name": re.compile(r"[A-Za-z0-9_](?:[\w.:@%+-]|/(?!/)){0,200}"),
     "flag": re.compile(r"on|off|yes|no|true|false|0|1"),
 }
-"""Kinds of values. None has a blank: some command lines come as one text."""
+"""Kinds of values. No kind matches spaces, because some command lines are a single string."""
 
 
 class Grammar(Struct, frozen=True):
-    """What is kept of the command lines of a program.
+    """Rules for the parts of a program's command line that are kept.
 
-    `options` are those with a value, and its kind: `-o value`, `-o=value`, or `o=value` for a name without a hyphen.
-    `flags` matches those without. `words` are the kinds of other arguments, or the words themselves. `fields` are
-    options with compound values, `a=1,b=2` or JSON: the fields that are kept, and their kinds. Of a program that runs
-    another one, an interpreter, `runs` are the options and arguments (kinds by option, "" for an argument) that name
-    what it runs: nothing is kept after that, nor after what is not known.
+    `options` maps options with a value to its kind: `-o value`, `-o=value`, or `o=value` for names without a hyphen.
+    `flags` matches options without a value. `words` are the kinds of other arguments, or literal words. `fields` maps
+    options with compound values, `a=1,b=2` or JSON, to the kept fields and their kinds. For programs that run another
+    one, such as interpreters, `runs` are the options and arguments (kinds by option, "" for an argument) that name
+    the program run; nothing is kept after it, nor after an unknown word.
     """
 
     options: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Grammar(Struct, frozen=True):
 
 
 def _grammar(flags: str = "", words: str = "", **options: str) -> Grammar:
-    """Return a grammar of options by the kind of their values, parted by blanks."""
+    """Return a grammar from space-separated options by the kind of their values."""
     kinds = {name: kind for kind, names in options.items() for name in names.split()}
     return Grammar(kinds, re.compile(flags) if flags else None, tuple(words.split()))
 
@@ -154,7 +154,7 @@ GRAMMARS: Mapping[str, Grammar] = {
     **_same("systemd-udevd multipathd iscsid tgtd ceph-osd ceph-mon postgres mysqld mariadbd mongod", _SERVER),
     "python": _PYTHON, "qemu": _QEMU,
 }  # fmt: skip
-"""What is kept of programs that move data, that keep it, or that run others."""
+"""Grammars of programs that move data, store it, or run other programs."""
 _FAMILIES = ((re.compile(r"python[\d.]*"), "python"), (re.compile(r"qemu-system-\w+|qemu-kvm|kvm"), "qemu"))
 _SYSTEM = re.compile(r"/(?:usr/|s?bin/|lib(?:64|exec)?/)")
 _PROGRAM = re.compile(r"[A-Za-z0-9_(+][A-Za-z0-9_.+()-]{0,60}")
@@ -162,16 +162,16 @@ _TITLE = re.compile(
     r"postgres: (?:\d{1,2}/main: )?(?:checkpointer|walwriter|background writer|autovacuum launcher|archiver|startup"
     r"|logger|stats collector|logical replication launcher)"
 )
-"""What a server calls its own processes; others of it show users and addresses there."""
+"""Titles of a server's internal processes; those of its other processes contain users and addresses."""
 
 
 def kept(argv: Sequence[str]) -> str:
-    """Return what is kept of a command line, at most LONGEST characters."""
+    """Return the kept part of a command line, at most LONGEST characters."""
     return _kept(tuple(argv[:_MOST]))
 
 
 def kept_text(text: str) -> str:
-    """Return what is kept of a command line that somebody wrote with blanks between its words; twice is like once."""
+    """Return the kept part of a command line given as space-separated words; idempotent."""
     return _kept(tuple(text.split(" ")[:_MOST]))
 
 
@@ -198,7 +198,7 @@ def _kept(argv: tuple[str, ...]) -> str:
 
 
 def _words(grammar: Grammar, arguments: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yield arguments that belong together, as they are kept, and whether nothing of them was left out."""
+    """Yield the kept words of each group of arguments, and whether the group is complete."""
     rest = iter(arguments)
     for word in rest:
         name, equals, value = word.partition("=")
@@ -218,7 +218,7 @@ def _words(grammar: Grammar, arguments: Sequence[str]) -> Iterator[tuple[list[st
         elif grammar.runs:
             yield from _run(grammar.runs, word, rest)
             return
-        elif word.startswith("-"):  # what follows may be its value
+        elif word.startswith("-"):  # the next word may be its value
             if not equals:
                 next(rest, "")
             yield [], False
@@ -228,7 +228,7 @@ def _words(grammar: Grammar, arguments: Sequence[str]) -> Iterator[tuple[list[st
 
 
 def _run(runs: Mapping[str, str], word: str, rest: Iterator[str]) -> Iterator[tuple[list[str], bool]]:
-    """Yield what an interpreter runs, and that something follows."""
+    """Yield the program run by an interpreter, and an incomplete group if more arguments follow."""
     words = [word, next(rest, "")] if word.startswith("-") else [word]
     known = _is(runs.get(word if word.startswith("-") else "", "nothing"), words[-1])
     yield (words if known else []), known
@@ -242,11 +242,11 @@ def _is(kind: str, value: str) -> bool:
 
 
 _FIRST = ("", "qom-type", "driver")
-"""Fields that say what a compound option makes: of one that is not known nothing is kept."""
+"""Fields that define the type of a compound option; options of unknown types are dropped completely."""
 
 
 def _fields(kinds: Mapping[str, str], compound: str) -> str:
-    """Return the fields of a compound option that are kept, as `a=1,b=2`; "" for none."""
+    """Return the kept fields of a compound option as `a=1,b=2`, or "" if there are none."""
     said = _parsed(compound)
     if any(name in said and name in kinds and not _is(kinds[name], said[name]) for name in _FIRST):
         return ""
@@ -255,7 +255,7 @@ def _fields(kinds: Mapping[str, str], compound: str) -> str:
 
 
 def _parsed(compound: str) -> dict[str, str]:
-    """Return the fields of `first,a=1,b=2` (two commas are one of a value), or of JSON: inner names have dots."""
+    """Return the fields of `first,a=1,b=2` (`,,` is a literal comma), or of JSON; nested fields get dotted names."""
     if compound.startswith("{"):
         try:
             return dict(_flat(json.loads(compound), ""))

@@ -1,7 +1,7 @@
 """Errors in settings files, each one line that names the setting.
 
-msgspec reports `Expected `float`, got `str` - at `$.rules[...][...]``: it leaves out the keys of tables, and names
-neither ranges nor the settings that exist. Both are found here, in the value and in the declared types.
+msgspec reports `Expected `float`, got `str` - at `$.rules[...][...]``: it omits the keys of tables,
+and names neither ranges nor the valid settings. Both are determined here from the value and the declared types.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ Step = str | int
 
 
 class ConfigError(Exception):
-    """A settings file cannot be used; one line that names the setting and what is wrong."""
+    """Raised when a settings file cannot be used; the one-line message names the setting and the error."""
 
 
 class InvalidSetting(ValueError):  # noqa: N818
-    """Raised by `__post_init__` of a declared type: which field is wrong ("": the whole table), and why."""
+    """Raised by `__post_init__` of a declared type; `field` is the wrong field ("": the whole table)."""
 
     def __init__(self, field: str, text: str) -> None:
-        """Keep both."""
+        """Keep the field and the message."""
         super().__init__(text)
         self.field = field
 
 
 def unknown(what: str, name: str, known: Collection[str], valid: str | None = None) -> str:
-    """Return a complaint about an unknown name: with the one that is probably meant, or all there are."""
-    from difflib import get_close_matches  # noqa: PLC0415  # only a mistake needs it
+    """Return the message for an unknown name, with the closest match or all valid names."""
+    from difflib import get_close_matches  # noqa: PLC0415  # needed only for errors
 
     near = get_close_matches(name, known, 1)
     return f"unknown {what}; " + (
@@ -52,7 +52,7 @@ def unknown(what: str, name: str, known: Collection[str], valid: str | None = No
 
 
 def message(value: object, kind: type, error: msgspec.ValidationError, place: str, convert: Convert) -> str:
-    """Return the line for what `convert(value, kind)` raised; `place` is the path of the value."""
+    """Return the message for an error raised by `convert(value, kind)`; `place` is the path of the value."""
     match = _WHERE.fullmatch(str(error))
     text, of_key, where = match.groups() if match else (str(error), None, None)
     steps = _steps(value, str(error), where or "", lambda changed: convert(changed, kind))
@@ -84,14 +84,14 @@ def message(value: object, kind: type, error: msgspec.ValidationError, place: st
 
 
 def _steps(value: object, text: str, where: str, convert: Callable[[object], object]) -> list[Step]:
-    """Return the path of a message; the key that msgspec leaves out as `[...]` is the one that alone fails alike."""
+    """Return the path of a message; a key omitted as `[...]` is the one that alone causes the same error."""
     found: list[Step] = []
     node: Any = value
     for name, index, hidden in _STEP.findall(where):
         step: Step = int(index) if index else name
         if hidden:
             step = next((key for key in node if _fails(_only(value, found, key), text, convert)), "?")
-            value = _only(value, found, step) if step in node else value  # the next one may fail alike elsewhere
+            value = _only(value, found, step) if step in node else value  # other keys may cause the same error
         found.append(step)
         try:
             node = node[step]
@@ -135,7 +135,7 @@ def _below(declared: inspect.Type, step: Step) -> list[inspect.Type]:
 
 
 def _expected(declared: Sequence[inspect.Type]) -> str:
-    """Return words for what a setting may be."""
+    """Return a description of the values that a setting accepts."""
     words: list[str] = []
     for each in declared:
         match each:
@@ -162,7 +162,7 @@ def _expected(declared: Sequence[inspect.Type]) -> str:
 
 
 def _unknown(name: str, declared: Sequence[inspect.Type]) -> str:
-    """Return what is said of a setting that does not exist."""
+    """Return the message for a setting that does not exist."""
     known = _names(declared)
     elsewhere = [f"{outer}.{name}" for outer, types in known.items() if name in _names(types)]
     return f"unknown setting; did you mean {elsewhere[0]}?" if elsewhere else unknown("setting", name, known)

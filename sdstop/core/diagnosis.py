@@ -1,4 +1,4 @@
-"""Diagnosis: every rule's word on a window, and when each finding began and ended."""
+"""Diagnosis: evaluation of all rules on a window, and the start and end of each finding."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sdstop.core.history import Window
 from sdstop.core.model import Reading
 
 BRIDGE = 10.0
-"""Seconds that a finding may be silent and still count as the same episode."""
+"""Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
 PAST = 1000
-"""Ended episodes that are remembered of findings that came back."""
+"""Maximum number of ended episodes kept for findings that recurred."""
 
 
 class Judgement(Struct, frozen=True):
-    """What the rules say of one window, worst first, and below a cause what it explains.
+    """Results of all rules for one window: findings worst first, each cause followed by the findings it explains.
 
-    `ran` are the ids of the rules that could look at something.
+    `ran` lists the IDs of the rules that had data to check.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -34,11 +34,11 @@ class Judgement(Struct, frozen=True):
 
 
 class Episode(Struct, frozen=True):
-    """A finding with its time; `until` and `ended` None while it is in force.
+    """A finding with its time span; `until` and `ended` are None while it is active.
 
-    `since` and `until` are Unix seconds, for people; `began`, `ended` and `seen` (when it was last in force) are
-    monotonic ones, by which spans are measured: the other clock may be set back at any moment. `finding` is as it
-    was, at `frame`, when it was worst.
+    `since` and `until` are Unix seconds, for display; `began`, `ended` and `seen` (when it was last active) are
+    monotonic seconds, used to measure spans because the wall clock can be set back. `finding` is the state at its
+    worst, in frame `frame`.
     """
 
     finding: Finding
@@ -50,12 +50,12 @@ class Episode(Struct, frozen=True):
     frame: int = 0
 
     def lasted(self, now: float) -> float:
-        """Return for how many seconds it was in force by a moment (monotonic seconds)."""
+        """Return how many seconds the finding has been active at a given time (monotonic seconds)."""
         return max((now if self.ended is None else self.ended) - self.began, 0.0)
 
 
 def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mapping[str, float]]) -> Judgement:
-    """Ask every rule that applies; a rule that cannot look is unchecked, and says why."""
+    """Evaluate every applicable rule; rules without data yield Unchecked with the reason."""
     findings: list[Finding] = []
     ruled_out: list[RuledOut] = []
     unchecked: list[Unchecked] = []
@@ -70,7 +70,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
         try:
             found = rule.check(window, rule.limits(configured.get(rule.id)))
             verdicts = [of_rule(verdict, rule.id) for verdict in found]
-        except Exception as error:  # noqa: BLE001  # a bug in one rule costs that rule alone, and is told
+        except Exception as error:  # noqa: BLE001  # isolate rule failures; report them as unchecked
             unchecked.append(Unchecked(f"a bug in this rule: {type(error).__name__}: {error}", rule=rule.id))
             continue
         if not verdicts or any(not isinstance(verdict, Unchecked) for verdict in verdicts):
@@ -89,7 +89,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
 
 
 def _order(finding: Finding, ids: AbstractSet[str]) -> tuple[int, bool, str, str]:
-    """Return what findings are sorted by: of two that are as bad the one that leads to others (`ids`) comes first."""
+    """Return the sort key of a finding: worst first, then findings that explain others (`ids`)."""
     return -finding.severity.rank, ids.isdisjoint(finding.explains), finding.rule, finding.subject
 
 
@@ -98,7 +98,7 @@ _UNCONCERNED = Unchecked("nothing here concerns it", calm=True)
 
 
 def _missing(window: Window, rule: Rule) -> Unchecked | None:
-    """Return None if the rule can look, `_UNCONCERNED` if nothing here concerns it, else why it cannot."""
+    """Return None if the rule can run, `_UNCONCERNED` if it does not apply here, otherwise the reason it cannot run."""
     for family in rule.needs:
         known = window.now.run_of(family) is not None
         if known and (not family.joined or window.rows(family)):
@@ -106,7 +106,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         names = window.providers.get(family, ())
         runs = [window.now.runs[name] for name in names if name in window.now.runs]
         if known and not any(run.outcome in _BADNESS for run in runs):
-            continue  # of a joined family that some sources have no rows of, the others may have had
+            continue  # no rows of a joined family is a valid result unless one of its sources failed
         if len(runs) < len(names):
             return Unchecked(f"{' and '.join(names)} has not answered yet")
         for outcome in _BADNESS:
@@ -118,7 +118,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
         lacking = [run for run in runs if not run.recorded]
         if not lacking:
             return _UNCONCERNED
-        asked = "not recorded" in lacking[0].reason  # else it says what no node is asked for, and why
+        asked = "not recorded" in lacking[0].reason  # otherwise the reason states what is never queried, and why
         why = "not recorded in this capture" if asked else lacking[0].reason
         return Unchecked(f"{lacking[0].collector}: {why}", calm=True)
     if rule.needs and not any(window.rows(family) for family in rule.needs[: rule.either]):
@@ -129,7 +129,7 @@ def _missing(window: Window, rule: Rule) -> Unchecked | None:
 
 
 class Diagnosis(Struct):
-    """The findings over time: what is in force now, and every episode so far."""
+    """Findings over time: the active ones and all episodes so far."""
 
     rules: Sequence[Rule]
     configured: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -138,12 +138,12 @@ class Diagnosis(Struct):
     past: deque[Episode] = field(default_factory=lambda: deque(maxlen=PAST))
 
     def add(self, window: Window) -> Judgement:
-        """Judge a window that ends one frame later than the last one."""
+        """Evaluate a window that ends one frame later than the previous one."""
         self.now = judge(window, self.rules, self.configured)
         taken, now = window.now.taken, window.now.monotonic
         for finding in self.now.findings:
             known = self.episodes.get(finding.id)
-            # In force at both of two frames: however far these are apart, it is the same.
+            # Active in two successive frames: the same episode, regardless of the time between them.
             if known is None or (known.until is not None and now - known.seen > BRIDGE):
                 if known is not None:
                     self.past.append(known)
@@ -157,14 +157,14 @@ class Diagnosis(Struct):
         for key, episode in list(self.episodes.items()):
             if episode.until is not None or key in current:
                 continue
-            if episode.finding.totals:  # it was so before anybody watched, and not since
+            if episode.finding.totals:  # based on totals from before sampling started, not confirmed since
                 del self.episodes[key]
             else:
                 self.episodes[key] = replace(episode, until=taken, ended=now)
         return self.now
 
     def ordered(self) -> list[Episode]:
-        """Return every episode, those in force first, in the order of a judgement: worst first, causes first."""
+        """Return all episodes, active ones first, each part ordered as in a judgement: worst first, causes first."""
         every = [*self.episodes.values(), *self.past]
         found: list[Episode] = []
         for part in ([e for e in every if e.until is None], [e for e in every if e.until is not None]):
@@ -175,7 +175,7 @@ class Diagnosis(Struct):
 
 
 def providers_of(collectors: Sequence[Collector]) -> dict[type[Reading], tuple[str, ...]]:
-    """Return which collectors bring each family."""
+    """Return the names of the collectors that produce each family."""
     found: dict[type[Reading], tuple[str, ...]] = {}
     for collector in collectors:
         for family in (*collector.families, *(d.target for d in collector.derives)):

@@ -1,12 +1,11 @@
-"""Evidence: what a node answered, raw, with when and how it came.
+"""Evidence: raw results of reads on a node, with time and outcome.
 
-A frame is what changed since the one before.
+A frame holds the evidence that changed since the previous frame.
 
-Keys name evidence everywhere (captures, findings, screens):
-a file by its absolute path (`/proc/diskstats`), a link's target by `link:PATH`, a folder's entries by
-`list:PATH`, a command by `cmd:` and its argv joined by one space, a psutil or udev answer by
-`answer:QUESTION`, what a gateway said over HTTP by `http:METHOD PATH`, with `~` and 8 hex digits of the request's body
-where it had one.
+Evidence is identified by the same key in captures, findings and screens:
+a file by its absolute path (`/proc/diskstats`), a link target by `link:PATH`, a directory listing by `list:PATH`,
+a command by `cmd:` and its argv joined by single spaces, a psutil or udev answer by `answer:QUESTION`, a gateway's
+HTTP response by `http:METHOD PATH`, followed by `~` and 8 hex digits of a hash of the request body, if there was one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from msgspec.structs import replace
 
 
 class Outcome(enum.StrEnum):
-    """How a read, or a collector's run, ended."""
+    """Result of a read or of a collector run."""
 
     OK = "ok"
     ABSENT = "absent"
@@ -31,11 +30,11 @@ class Outcome(enum.StrEnum):
 
 
 class Evidence(Struct, frozen=True, gc=False):
-    """One answer of the node.
+    """Result of one read: a file, command output, link, listing, answer or HTTP response.
 
-    `data` is the file's content, the command's stdout, a link's target, a folder's entries one a line, an answer as
-    JSON, or an HTTP body, of which `exit` is the status and `stderr` the type. `taken` is Unix time, `monotonic` and
-    `duration` are seconds; None where a hand-made capture does not say.
+    `data` is the file content, the command's stdout, the link target, the directory entries one per line, an answer as
+    JSON, or an HTTP body; for HTTP, `exit` is the status and `stderr` the content type header. `taken` is Unix time,
+    `monotonic` and `duration` are seconds; None if a hand-made capture does not record them.
     """
 
     key: str
@@ -49,7 +48,7 @@ class Evidence(Struct, frozen=True, gc=False):
     exit: int | None = None
 
     def same(self, other: Evidence | None) -> bool:
-        """Whether the other one says the same, whenever it was taken."""
+        """Return whether both have equal content, ignoring timestamps."""
         return (
             other is not None
             and self.data == other.data
@@ -60,14 +59,14 @@ class Evidence(Struct, frozen=True, gc=False):
         )
 
     def holding(self, data: bytes, stderr: bytes = b"") -> Evidence:
-        """Return the same evidence with other data."""
+        """Return a copy with different data."""
         return replace(self, data=data, stderr=stderr)
 
 
 class RunMark(Struct, frozen=True):
-    """That a collector ran: when it began (monotonic seconds), how long it took (None.
+    """Record of a collector run.
 
-    It is still hanging).
+    `started` and `duration` are seconds, `started` of the monotonic clock; `duration` is None while the run hangs.
     """
 
     started: float
@@ -75,19 +74,19 @@ class RunMark(Struct, frozen=True):
 
 
 UNDATED = -1_000_000_000.0
-"""When the first frame was taken, where nobody knows its date: no clock has ever shown such a time."""
+"""Time assigned to the first frame if its date is unknown; no real clock reports this value."""
 
 
 def dated(taken: float) -> bool:
-    """Whether it is known when something was taken; of what is not, only the differences count."""
+    """Return whether a timestamp is a real date; for others only differences are meaningful."""
     return taken >= 0
 
 
 class Frame(Struct, frozen=True):
-    """What a sampling round learnt: only evidence that changed. Numbers count from 1.
+    """Result of one sampling round: only the evidence that changed. Frames are numbered from 1.
 
-    `taken` is Unix time where that is known (`dated`), else it counts from UNDATED.
-    `ran` is None where nobody noted which collectors ran (a hand-made capture): then all that could, did.
+    `taken` is Unix time if known (`dated`), otherwise seconds counted from UNDATED.
+    `ran` is None if the collectors that ran were not recorded (a hand-made capture); all that can run are then assumed.
     """
 
     number: int
@@ -98,10 +97,10 @@ class Frame(Struct, frozen=True):
 
 
 class Origin(Struct, frozen=True):
-    """Where frames come from: the node's name as shown, and whether they are live or of a capture.
+    """Source of frames: the displayed node name, and whether they are live or from a capture.
 
-    `made` is what holds them, in a person's words.
-    `collectors` are those that read the node; None where nobody noted it.
+    `made` describes the container of the frames for display.
+    `collectors` are the ones that read the node; None if not recorded.
     """
 
     name: str
@@ -115,9 +114,9 @@ class Origin(Struct, frozen=True):
 
 
 class Cite(Struct, frozen=True):
-    """A piece of raw evidence.
+    """Quotation from raw evidence.
 
-    Its key, the frame's number, the quoted text, and the part of it that matters.
+    `key` and `frame` identify the evidence; `excerpt` is the quoted text, `mark` the relevant part of it.
     """
 
     key: str
@@ -131,26 +130,26 @@ _PRINTABLE = re.compile(rb"[\x20-\x7e]{3,}")
 
 
 def readable(data: bytes, errors: str = "surrogateescape") -> str:
-    """Return what a person can read of evidence: text as it is, of a binary table its strings, one a line."""
+    """Return evidence in readable form: text unchanged, binary data as its printable strings, one per line."""
     if b"\0" in data and _BINARY.search(data):
         return "\n".join(found.decode("ascii") for found in _PRINTABLE.findall(data))
     return data.decode("utf-8", errors)
 
 
 GATEWAY = "powerflex.gateway"
-"""The question whose answer is the state of the gateway's client: which gateway answered, and how old that is."""
+"""Question for the state of the gateway client: which gateway responded, and the age of the response."""
 
 
 def command_key(argv: Sequence[str]) -> str:
-    """Return the key of a command's evidence."""
+    """Return the evidence key of a command."""
     return "cmd:" + " ".join(argv)
 
 
 def http_key(method: str, path: str, body: object = None) -> str:
-    """Return the key of an HTTP exchange; of a request's body (JSON data) it has a checksum of the canonical form."""
+    """Return the key of an HTTP exchange, with a checksum of the canonical JSON form of the request body, if any."""
     if body is None:
         return f"http:{method} {path}"
-    import hashlib  # noqa: PLC0415  # most nodes ask no gateway
+    import hashlib  # noqa: PLC0415  # most nodes query no gateway
     import json  # noqa: PLC0415
 
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
@@ -163,12 +162,12 @@ _KEPT = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 def slug(text: str, taken: Mapping[str, str] | None = None) -> str:
     """Return the file name of a command or an answer in a capture.
 
-    Characters outside `[A-Za-z0-9._=:+-]` become `_`; over 150 characters, or where `taken` (slug to text)
-    has it for another text, it is cut at 150 and followed by `~` and 8 hex digits of the text's sha256.
+    Characters outside `[A-Za-z0-9._=:+-]` become `_`. A slug longer than 150 characters, or one that `taken` (slug to
+    text) maps to a different text, is cut at 150 and followed by `~` and 8 hex digits of the text's SHA-256.
     """
     name = "".join(c if c in _KEPT else "_" for c in text)
     if len(name) > 150 or (taken is not None and taken.get(name, text) != text):
-        import hashlib  # noqa: PLC0415  # the live node's keys are files, and hardly ever long
+        import hashlib  # noqa: PLC0415  # keys of a live node are files and rarely long
 
         name = f"{name[:150]}~{hashlib.sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:8]}"
     return name
@@ -180,33 +179,34 @@ _BODY = re.compile(r"(.*)(~[0-9a-f]{8})", re.DOTALL)
 def http_slug(key: str) -> str:
     """Return the name of the file that holds an HTTP exchange: `http:GET /api/x` -> `GET__api_x`.
 
-    A checksum of the request's body stays as it is: `http:POST /api/x~01ab23cd` -> `POST__api_x~01ab23cd`.
+    A checksum of the request body is preserved: `http:POST /api/x~01ab23cd` -> `POST__api_x~01ab23cd`.
     """
     kind, _, text = key.partition(":")
-    if kind == "http-slug":  # of a capture that was made by hand: that is all that is known of it
+    if kind == "http-slug":  # hand-made captures have only the slug
         return text
     asked = _BODY.fullmatch(text)
     return slug(asked[1]) + asked[2] if asked else slug(text)
 
 
 def http_keys(key: str) -> list[str]:
-    """Return the keys under which an HTTP exchange may be recorded, the best first."""
+    """Return the keys under which an HTTP exchange may be recorded, best match first."""
     plain = key.partition("~")[0]
     keys = [key, plain, *(f"http-slug:{http_slug(name)}" for name in (key, plain))]
     return list(dict.fromkeys(keys))
 
 
 def json_excerpt(data: bytes, needle: str) -> tuple[str, str]:
-    """Return the part of a JSON document that matters, and the text that marks it, as the document is shown.
+    """Return the relevant part of a JSON document, and the text that marks it in the displayed document.
 
-    `IDENT>NAME,NAME`: of the object with this id, or under this key, its name and those fields; a name alone: the first
-    field of that name. A document is shown one field a line: `"NAME": value`. Both are "" if it is not there.
+    `IDENT>NAME,NAME` selects the name and the given fields of the object with this ID or under this key; a name alone
+    selects the first field with that name. Documents are displayed one field per line: `"NAME": value`. Both results
+    are "" if nothing matches.
     """
     return _document(data).excerpt(needle)
 
 
 class _Document:
-    """A JSON document, and what was quoted of it: rules quote the same every second, and it may be large."""
+    """JSON document with cached excerpts: rules quote the same ones every second, and documents may be large."""
 
     def __init__(self, data: bytes) -> None:
         self._text = data.decode("utf-8", "replace")
@@ -214,7 +214,7 @@ class _Document:
 
     @cached_property
     def _ids(self) -> dict[str, re.Match[str]]:
-        """Where each id stands that an object gives as its own, the first of equal ones."""
+        """Position of each object's ID; the first one if several are equal."""
         return {match[1]: match for match in reversed([*_ID.finditer(self._text)])}
 
     @cached_property
@@ -222,7 +222,7 @@ class _Document:
         return {match[1]: match for match in reversed([*_KEY.finditer(self._text)])}
 
     def excerpt(self, needle: str) -> tuple[str, str]:
-        """Return what `json_excerpt` does, worked out once."""
+        """Return the result of `json_excerpt`, cached."""
         if needle not in self._known:
             self._known[needle] = self._find(needle)
         return self._known[needle]
@@ -255,7 +255,7 @@ def _document(data: bytes) -> _Document:
 
 
 def _fields(text: str, start: int) -> dict[str, str]:
-    """Return the fields of the object that begins at `start`, each as it stands there with its name."""
+    """Return the fields of the object that begins at `start`, each as its original text including the name."""
     found: dict[str, str] = {}
     at = start + 1
     while match := _NAME.match(text, at):
@@ -268,7 +268,7 @@ def _fields(text: str, start: int) -> dict[str, str]:
 
 
 def _end(text: str, start: int) -> int:
-    """Return where a JSON value ends that begins at `start`; `start` if none does."""
+    """Return the end of the JSON value that begins at `start`, or `start` if there is none."""
     import json  # noqa: PLC0415
 
     try:
@@ -278,7 +278,7 @@ def _end(text: str, start: int) -> int:
 
 
 def _object_around(text: str, match: re.Match[str]) -> int:
-    """Return where the innermost object begins that a field belongs to, found by trying braces before it."""
+    """Return the start of the innermost object that contains a field, found by trying the preceding braces."""
     start = match.start()
     for _ in range(200):
         start = text.rfind("{", 0, start)

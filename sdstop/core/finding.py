@@ -1,4 +1,4 @@
-"""Finding: what a rule says is wrong, with the numbers it compared and the raw evidence it rests on."""
+"""Finding: a fault reported by a rule, with the compared values and the supporting raw evidence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sdstop.core.model import Reading
 
 
 class Severity(enum.StrEnum):
-    """How bad: info is allowed to be quiet."""
+    """Severity of a finding; info need not be prominent."""
 
     INFO = "info"
     WARNING = "warning"
@@ -28,9 +28,9 @@ class Severity(enum.StrEnum):
 
 
 class Value(Struct, frozen=True):
-    """A number (or word) that a rule compared, in base units.
+    """Quantity (or word) compared by a rule, in base units.
 
-    `limit` is the threshold it was held against.
+    `limit` is the threshold it was compared to.
     """
 
     name: str
@@ -41,12 +41,12 @@ class Value(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """Something is wrong with `subject`, a stable id such as `md2`, `md2/sdc`, `eth1`.
+    """Fault of `subject`, a stable ID such as `md2`, `md2/sdc`, `eth1`.
 
-    A rule yields its verdicts without its id, `rule`; who asks it puts that on (see `of_rule`).
-    `confidence` is 0..1, None where the matter is certain. `refuted_by` says what would show the finding to
-    be wrong; `explains` names findings (`rule:subject`) of which this one is the cause. `totals` is true of what
-    counters said before anybody watched: what the next frames say takes its place.
+    Rules yield verdicts without `rule`, their own ID; the caller sets it (see `of_rule`).
+    `confidence` is 0..1, or None if certain. `refuted_by` is an observation that would disprove the finding.
+    `explains` lists findings (`rule:subject`) caused by this one. `totals` is true for findings based on counter
+    totals from before sampling started; findings of later frames replace them.
     """
 
     severity: Severity
@@ -68,7 +68,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(Struct, frozen=True):
-    """A rule looked at `subject` and found it good; the summary names the numbers."""
+    """Result of a check that `subject` passed; `summary` states the values."""
 
     subject: str
     summary: str
@@ -76,10 +76,10 @@ class RuledOut(Struct, frozen=True):
 
 
 class Unchecked(Struct, frozen=True):
-    """A rule that applies here could not look; never shown as good. `subject` is empty for the whole node.
+    """Result of an applicable rule that lacked data; never rendered as OK. `subject` is empty for the whole node.
 
-    `calm`: nothing is at fault, and nothing would mend it here: a capture has nothing of what the rule reads, as
-    one that is older than it, or no node could see it.
+    `calm`: nothing is faulty and nothing can be done here: the capture lacks the evidence (for example because it is
+    older than the rule), or the data is not available on any node.
     """
 
     reason: str
@@ -94,12 +94,12 @@ V = TypeVar("V", bound=Verdict)
 
 
 def of_rule(verdict: V, rule: str) -> V:
-    """Return a verdict with the id of the rule that it is of."""
+    """Return a verdict with the ID of its rule set."""
     return replace(verdict, rule=rule)
 
 
 class Threshold(Struct, frozen=True):
-    """A number that config can set: `[rules.ID] name = value`."""
+    """Number that can be set in the configuration: `[rules.ID] name = value`."""
 
     name: str
     default: float
@@ -110,8 +110,8 @@ class Threshold(Struct, frozen=True):
 class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
-    It is asked only when each family of `needs` has an answer, and one of the first `either` of them has rows;
-    `seconds` is how long a window it needs before it can speak at all (0: one frame is enough).
+    The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows;
+    `seconds` is the minimum length of the window (0: one frame is enough).
     """
 
     id: str
@@ -124,12 +124,12 @@ class Rule(Struct, frozen=True):
     either: int = 1
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
-        """Return the thresholds by name, with what config sets."""
+        """Return the thresholds by name, overridden by the configured values."""
         return {t.name: t.default for t in self.thresholds} | dict(configured or {})
 
 
 class NodeRule(Struct, frozen=True):
-    """One diagnosis between nodes, which compares what each of them says. It may share its id with a rule of a node."""
+    """One diagnosis across nodes, which compares their data. It may share its ID with a rule for single nodes."""
 
     id: str
     says: str
@@ -137,18 +137,18 @@ class NodeRule(Struct, frozen=True):
     thresholds: tuple[Threshold, ...]
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
-        """Return the thresholds by name, with what config sets."""
+        """Return the thresholds by name, overridden by the configured values."""
         known = {t.name: t.default for t in self.thresholds}
         return known | {name: value for name, value in (configured or {}).items() if name in known}
 
 
 def cites(*found: Cite | None) -> tuple[Cite, ...]:
-    """Drop the evidence that could not be quoted, and repetitions."""
+    """Return the citations without None and duplicates."""
     return tuple(dict.fromkeys(c for c in found if c is not None))
 
 
 def worst_by_subject(findings: Iterable[Finding]) -> dict[str, Severity]:
-    """Return the worst severity about each thing, by subject and by each part of it (`md2/sdc`: sdc)."""
+    """Return the worst severity by subject and by its last component (`md2/sdc`: sdc)."""
     found: dict[str, Severity] = {}
     for finding in findings:
         for name in {finding.subject, finding.subject.rpartition("/")[2]}:
@@ -159,14 +159,15 @@ def worst_by_subject(findings: Iterable[Finding]) -> dict[str, Severity]:
 
 
 def worst_of(severities: Iterable[Severity | None]) -> Severity | None:
-    """Return the worst of some severities; None if there is none."""
+    """Return the worst of several severities, or None if there are none."""
     return max((one for one in severities if one is not None), key=lambda one: one.rank, default=None)
 
 
 class OrderedFinding(Struct, frozen=True):
-    """A finding in the order of causes, by its place in the given list.
+    """Position of a finding in a cause-ordered list, as an index into the original list.
 
-    `follows` if it is listed below its cause; `severity` is that of the finding, of a cause the worst of its story.
+    `follows` is true if the finding is listed below its cause; `severity` is its own, or for a cause the worst of its
+    group.
     """
 
     place: int
@@ -175,9 +176,10 @@ class OrderedFinding(Struct, frozen=True):
 
 
 def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
-    """Return the order in which findings are read: below each cause what it explains; else as they stand.
+    """Return findings in display order: each cause is followed by the findings it explains.
 
-    A cause stands where the first of its story stood, so that a story is as bad as the worst in it.
+    Otherwise the order is kept. A cause moves to the position of the first finding of its group, so that groups are
+    ordered by their worst finding.
     """
     places: dict[str, list[int]] = {}
     for place, finding in enumerate(findings):
@@ -195,7 +197,7 @@ def by_cause(findings: Sequence[Finding]) -> list[OrderedFinding]:
         worst = max((findings[place].severity for place in story), key=lambda severity: severity.rank)
         found.append(OrderedFinding(first, follows=False, severity=worst))
         rest = [place for place in story if place != first]
-        while rest:  # what is explained by one of them comes after it
+        while rest:  # a finding explained by another of the group comes after it
             ids = {key for place in rest for key in findings[place].explains}
             place = next((place for place in rest if findings[place].id not in ids), rest[0])
             rest.remove(place)

@@ -1,6 +1,6 @@
-"""Human text of numbers and foreign names.
+"""Human-readable formatting of numbers and foreign names.
 
-The only place that rounds, and the only place that makes text safe.
+The only module that rounds numbers and sanitizes text.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from sdstop.core.evidence import UNDATED, dated
 from sdstop.core.model import Buckets, Column, Label, Metric
 
 NONE = "-"
-"""Shown where the node does not say."""
+"""Shown for values that the node does not report."""
 
 _PREFIXES = ("", "K", "M", "G", "T", "P", "E")
 _SUSPECT = re.compile(r"[^\x20-\x7e]")
 
 
 def safe(text: object, limit: int = 200) -> str:
-    r"""Return foreign text that can do no harm on a terminal.
+    r"""Return foreign text in a form that is safe to print on a terminal.
 
     Control characters (C0, DEL, C1), bidi controls, invisible and private characters, line separators and
-    bytes that were no UTF-8 become visible escapes such as `\x1b`; more than `limit` characters are cut with
-    `...`.
+    bytes that were not UTF-8 become visible escapes such as `\x1b`; text longer than `limit` characters is truncated
+    with `...`.
     """
     shown = str(text)
     if _SUSPECT.search(shown):
@@ -45,7 +45,7 @@ def _visible(c: str) -> str:
 
 
 def safe_block(text: str, limit: int = 4000) -> str:
-    """Make a text of several lines safe, line by line; tabs become spaces."""
+    """Return multi-line text sanitized line by line; tabs become spaces."""
     return "\n".join(safe(line.expandtabs(8), limit) for line in text[:limit].split("\n"))
 
 
@@ -80,12 +80,12 @@ def bytes_(value: float | None) -> str:
 
 
 def rate(value: float | None) -> str:
-    """Return bytes a second in powers of 1024, as `12.5M`."""
+    """Return bytes per second in powers of 1024: `12.5M`."""
     return NONE if value is None else _scaled(value, 1024.0, _PREFIXES)
 
 
 def flow(value: float | None) -> str:
-    """Return bytes a second with their unit, `98.2 MiB/s`."""
+    """Return bytes per second with the unit: `98.2 MiB/s`."""
     return NONE if value is None else f"{_binary(rate(value))}/s"
 
 
@@ -98,12 +98,12 @@ def percent(ratio: float | None) -> str:
 
 
 def decimal_rate(value: float | None) -> str:
-    """Return bytes a second in decimal units, as memory is rated: `17.1 GB/s`."""
+    """Return bytes per second in decimal units, as used for memory: `17.1 GB/s`."""
     return NONE if value is None else f"{value / 1e9:.1f} GB/s"
 
 
 def done(share: float | None) -> str:
-    """Return a share that is done as a percentage without the sign; as long as some is left it is not 100."""
+    """Return a completed share as a percentage without the sign; never 100 before completion."""
     shown = percent(share)
     return "99.9" if shown == "100" and share is not None and share < 1 else shown
 
@@ -140,11 +140,11 @@ NOT_DATED = "time not known"
 
 
 _LATEST = 253_402_300_799.0
-"""The last second that a calendar has."""
+"""Last second that datetime can represent."""
 
 
 def clock(taken: float, *, seconds: bool = True) -> str:
-    """Return Unix seconds as a UTC time of day, `14:03:22`; without a date the time since the first frame, `+3.0 s`."""
+    """Return Unix seconds as a UTC time of day, `14:03:22`; if undated, the time since the first frame, `+3.0 s`."""
     if not dated(taken):
         passed = taken - UNDATED
         return f"+{duration(passed)}" if passed > 0 else NONE
@@ -154,17 +154,17 @@ def clock(taken: float, *, seconds: bool = True) -> str:
 
 
 def utc(taken: float) -> str:
-    """Return Unix seconds as a UTC time of day, `14:03:22Z`; of what has no date, that it is not known."""
+    """Return Unix seconds as a UTC time of day, `14:03:22Z`; if undated, the time since the start or NOT_DATED."""
     if dated(taken):
         return f"{clock(taken)}Z"
     return NOT_DATED if taken <= UNDATED else clock(taken)
 
 
 def lasting(since: float, until: float | None, seconds: float, *, before: bool = False) -> str:
-    """Return since when, and for how long: `since 14:03:22Z (45 s)`, `over: 14:03:22Z to 14:04:07Z (45 s)`.
+    """Return start and duration: `since 14:03:22Z (45 s)`, `over: 14:03:22Z to 14:04:07Z (45 s)`.
 
-    `before`: it was so at the first frame, so nobody knows when it began. What was seen at one moment only was `seen at
-    14:03:22Z`.
+    `before`: already present at the first frame, so the real start is unknown. An event observed in a single sample is
+    `seen at 14:03:22Z`.
     """
     if until is None and not seconds:
         return f"seen at {utc(since)}" if dated(since) or since > UNDATED else NOT_DATED
@@ -176,14 +176,14 @@ def lasting(since: float, until: float | None, seconds: float, *, before: bool =
 
 
 def timestamp(taken: float) -> str:
-    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`; of what has no date, what `utc` does."""
+    """Return Unix seconds as UTC, `2026-11-21 14:03:22Z`; if undated, the result of `utc`."""
     if not dated(taken):
         return utc(taken)
     return moment(taken).strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def moment(taken: float) -> datetime:
-    """Return Unix seconds as a UTC date; what no calendar has becomes the nearest day that one has."""
+    """Return Unix seconds as a UTC datetime, clamped to the supported range."""
     return datetime.fromtimestamp(min(max(taken, 0.0), _LATEST), UTC)
 
 
@@ -197,7 +197,7 @@ _UNITS: Mapping[str, Callable[[float], str]] = {
     "transfers_per_second": lambda v: f"{v / 1e6:.0f} MT/s",
     "progress": lambda v: f"{done(v)} %",
 }
-"""The last three are of values that are compared alone: no metric has them."""
+"""Formatters by unit; the last three units are used only for compared values, not for metrics."""
 
 
 def _binary(text: str) -> str:
@@ -205,7 +205,7 @@ def _binary(text: str) -> str:
 
 
 def quantity(value: Any, unit: str) -> str:
-    """Return a value in base units as a person reads it, with its unit.
+    """Return a value in base units in human-readable form, with its unit.
 
     `512 KiB`, `12.4 ms`, `97 %`, `98.2 MiB/s`.
     """
@@ -219,7 +219,7 @@ def quantity(value: Any, unit: str) -> str:
 
 
 def cell(column: Column, value: Any) -> str:
-    """Return a table cell: like `quantity`, but the unit stands in the heading where that is shorter."""
+    """Return a table cell: like `quantity`, but with the unit in the heading where that is shorter."""
     shown = column.base(value)
     if isinstance(column.mark, Label) or isinstance(shown, str):
         return NONE if shown is None else safe(shown)
@@ -239,7 +239,7 @@ def cell(column: Column, value: Any) -> str:
 
 
 def _shares(counts: Mapping[float, float] | None, unit: str) -> str:
-    """Return how many there are, and of which sizes most of them are: `1.2K: 512 20 %, 4K 78 %`."""
+    """Return the total count and the most frequent sizes with their shares: `1.2K: 512 20 %, 4K 78 %`."""
     if counts is None:
         return NONE
     below = 0.0
@@ -255,14 +255,14 @@ def _shares(counts: Mapping[float, float] | None, unit: str) -> str:
 
 
 MOST_SIZES = 4
-"""Sizes of a histogram that a cell names."""
+"""Number of histogram sizes shown in a cell."""
 
 
 def right_aligned(column: Column) -> bool:
-    """Numbers stand to the right, words to the left."""
+    """Return whether a column is right-aligned, as numbers are."""
     return isinstance(column.mark, Metric)
 
 
 def natural(name: str) -> tuple[int, str]:
-    """Return what names are sorted by: sdb comes before sdaa."""
+    """Return the sort key of a name: sdb sorts before sdaa."""
     return (len(name), name)

@@ -1,4 +1,4 @@
-"""History: the last snapshots; Window: a run of them, as rules and views see it."""
+"""History: the most recent snapshots; Window: a sequence of them, as used by rules and views."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ R = TypeVar("R", bound=Reading)
 V = TypeVar("V")
 
 KEEP = 75.0
-"""Seconds of snapshots that are kept: the longest window of any rule or strip is 60."""
+"""Seconds of snapshots to keep: the longest window of any rule or strip is 60."""
 FEWEST = 16
-"""Snapshots that are kept however old: at slow intervals a window is counted in runs."""
+"""Minimum number of snapshots to keep, whatever their age: at slow intervals windows are measured in runs."""
 YOUNG = 4
-"""Snapshots, the newest ones, of which all is kept as it was made: rules look at the last three readings."""
+"""Number of newest snapshots that are kept unpacked: rules use the last three samples."""
 
 REMEMBERED = 2048
-"""Runs of a source of which the rows of a `remembered` family are kept: hours of a slow one, half an hour at 1 s."""
+"""Runs kept per source of a `remembered` family: hours of a slow source, half an hour at 1 s."""
 COURSE = 32
-"""Of these, as many are looked at however old: what is read once a minute is seen over half an hour."""
+"""Minimum number of these that are used whatever their age: half an hour of a source read once a minute."""
 
 EXCERPT = 400
-"""Characters of raw evidence that a finding quotes at most."""
+"""Maximum number of characters of raw evidence quoted by a finding."""
 
 
 class Moment(Struct, Generic[R], frozen=True):
-    """A family's rows as one run brought them.
+    """Rows of a family from one run.
 
-    `started` monotonic, `taken` Unix, `seconds` since the run before.
+    `started` is in monotonic, `taken` in Unix seconds; `seconds` is the time since the previous run.
     """
 
     started: float
@@ -45,7 +45,7 @@ class Moment(Struct, Generic[R], frozen=True):
 
 
 class Window(Struct, frozen=True, eq=False):
-    """Successive snapshots, oldest first, never empty, and a look at the raw evidence of the newest."""
+    """Non-empty sequence of snapshots, oldest first, with access to the raw evidence of the newest."""
 
     snapshots: tuple[Snapshot, ...]
     evidence: Callable[[str], Evidence | None]
@@ -64,21 +64,21 @@ class Window(Struct, frozen=True, eq=False):
         return self.now.monotonic - self.snapshots[0].monotonic
 
     def last(self, seconds: float) -> Window:
-        """Return the part that is at most `seconds` (with half a second's grace for jitter) old."""
+        """Return the part that is at most `seconds` old, with half a second of tolerance for jitter."""
         start = self.now.monotonic - seconds - 0.5
         kept = tuple(s for s in self.snapshots if s.monotonic >= start)
         return Window(kept, self.evidence, self.providers, self.past)
 
     def once(self, key: Hashable, make: Callable[[], V]) -> V:
-        """Return what `make` gives, asking it once per window: rules share what is costly to work out."""
+        """Return the result of `make`, called once per window: rules share expensive results."""
         if key not in self._memo:
             self._memo[key] = make()
         return cast("V", self._memo[key])
 
     def of_run(self, family: type[Reading], key: Hashable, make: Callable[[], V]) -> V:
-        """Return what `make` gives, asking it once for the run that brought a family's newest rows.
+        """Return the result of `make`, called once per run that produced a family's newest rows.
 
-        For what follows from these rows alone: slow sources keep theirs for many windows.
+        For results derived from these rows alone: those of slow sources stay valid for many windows.
         """
         run = self.now.run_of(family)
         if run is None:
@@ -92,13 +92,13 @@ class Window(Struct, frozen=True, eq=False):
         return self.now.rows(family)
 
     def get(self, family: type[R], key: Hashable) -> R | None:
-        """Return one of the newest rows, None if it is not there."""
+        """Return one of the newest rows, or None if not present."""
         return self.now.get(family, key)
 
     def moments(self, family: type[R]) -> list[Moment[R]]:
         """Return the family's distinct runs in this window, oldest first.
 
-        A derived family has none for the first run. The list is everybody's: nobody changes it.
+        A derived family has none for the first run. The list is shared and must not be modified.
         """
         return self.once(("moments", family), lambda: self._moments(family))
 
@@ -115,10 +115,10 @@ class Window(Struct, frozen=True, eq=False):
         return found
 
     def courses(self, family: type[R], seconds: float) -> list[list[Moment[R]]]:
-        """Return, of each collector that brings a `remembered` family, its runs up to now, oldest first.
+        """Return the runs up to now of each collector of a `remembered` family, oldest first.
 
-        Those of the last `seconds` and in any case the last COURSE, however slow the source is. A good run that
-        brought no row is among them; one that failed is not.
+        These are the runs of the last `seconds`, and at least the last COURSE runs if the source is slow. Successful
+        runs without rows are included, failed ones are not.
         """
         if self.past is None:
             return []
@@ -132,7 +132,7 @@ class Window(Struct, frozen=True, eq=False):
             chosen: list[Moment[R]] = []
             for moment in reversed(course):
                 if moment.started > now:
-                    continue  # this window looks back
+                    continue  # this window ends in the past
                 if len(chosen) >= COURSE and moment.started < now - seconds - 0.5:
                     break
                 chosen.append(moment)
@@ -144,15 +144,15 @@ class Window(Struct, frozen=True, eq=False):
         return ((moment.started, moment.rows.get(key)) for moment in self.moments(family))
 
     def cite(self, reading: Reading, field: str = "") -> Cite | None:
-        """Quote the raw evidence that a reading of the newest snapshot came from.
+        """Quote the raw evidence of a reading of the newest snapshot.
 
-        None if nothing can be shown.
+        Return None if there is nothing to show.
         """
         source = reading.source(field)
         return None if source is None else self.quote(source.key, source.needle)
 
     def quote(self, key: str, needle: str = "") -> Cite | None:
-        """Quote the lines of an evidence that hold `needle`, or its beginning."""
+        """Quote the lines of a piece of evidence that contain `needle`, or else its beginning."""
         item = self.evidence(key)
         if item is None:
             return None
@@ -171,7 +171,7 @@ _ENDS = " ,\t\n"
 
 
 def _around(text: str, needle: str) -> str:
-    """Return the part of a text that holds the needle; JSON may be one long line, of which it is the middle."""
+    """Return the part of a text that contains the needle, which may be in the middle of one long line of JSON."""
     at = text.find(needle)
     if len(text) > EXCERPT and at + len(needle) > EXCERPT:
         start = at + len(needle) - 3 * EXCERPT // 4
@@ -182,9 +182,9 @@ def _around(text: str, needle: str) -> str:
 
 
 def _begun(text: str, least: int = 0) -> str:
-    """Return the beginning of a text, no more than may be quoted: it ends with a line or a word, not within.
+    """Return the beginning of a text, at most EXCERPT characters, cut at the end of a line or word.
 
-    It has no less than `least` characters, nor than half of what may be.
+    The result has at least `least` characters, and at least half of EXCERPT.
     """
     if len(text) <= EXCERPT:
         return text
@@ -195,18 +195,18 @@ def _begun(text: str, least: int = 0) -> str:
 
 
 class Past:
-    """What `remembered` families said, by collector, for longer than windows are: slow sources say little in these.
+    """Long-term history of `remembered` families, by collector, for slow sources with few runs in a window.
 
-    Looks back into the past share it with the present.
+    Histories that look back share it with the current one.
     """
 
     def __init__(self) -> None:
-        """Start with nothing."""
+        """Start empty."""
         self._courses: dict[tuple[type[Reading], str], deque[Moment[Any]]] = {}
         self._seen: dict[str, Run] = {}
 
     def add(self, shot: Snapshot) -> None:
-        """Take over what a newer snapshot has of such families."""
+        """Add the runs of `remembered` families in a newer snapshot."""
         for name, run in shot.runs.items():
             if self._seen.get(name) is run:
                 continue
@@ -217,7 +217,7 @@ class Past:
                 course = self._courses.setdefault((family, name), deque(maxlen=REMEMBERED))
                 if not course or run.started > course[-1].started:
                     if not rows and course and not course[-1].rows:
-                        course.pop()  # that there was nothing for long is said once
+                        course.pop()  # keep only the last of successive runs without rows
                     course.append(Moment(run.started, run.taken, run.seconds, rows, {}))
 
     def courses(self, family: type[R]) -> list[deque[Moment[R]]]:
@@ -226,14 +226,14 @@ class Past:
 
 
 class History:
-    """A ring of snapshots, enough for every window."""
+    """Ring of snapshots, long enough for every window."""
 
     def __init__(
         self, providers: Mapping[type[Reading], tuple[str, ...]], keep: float = KEEP, past: Past | None = None
     ) -> None:
-        """Start empty; `providers` says which collectors bring a family.
+        """Start empty; `providers` are the collectors by family.
 
-        `past` is that of another history, which adds to it, for one that looks back into it.
+        `past` is that of another history, which alone adds to it, for a history that looks back.
         """
         self._providers = providers
         self._adds = past is None
@@ -243,7 +243,7 @@ class History:
         self._packed: dict[str, Sequence[tuple[Rows, Packed]]] = {}
 
     def add(self, shot: Snapshot) -> None:
-        """Append a snapshot, let go of the ones nobody will ask for, and of older ones keep less."""
+        """Append a snapshot, drop the ones no longer needed, and pack older ones."""
         self._ring.append(shot)
         if self._adds:
             self.past.add(shot)
@@ -253,7 +253,7 @@ class History:
             self._age(self._ring[-1 - YOUNG], self._ring[-YOUNG])
 
     def still(self) -> History:
-        """Return one that keeps what this one has now."""
+        """Return a copy with the current snapshots."""
         copied = History(self._providers, self._keep, self.past)
         copied._ring.extend(self._ring)
         return copied
@@ -264,5 +264,5 @@ class History:
                 self._packed[name] = age(run, newer.runs[name], self._packed.get(name, ()))
 
     def window(self, evidence: Callable[[str], Evidence | None]) -> Window | None:
-        """Return all that is kept as one window, None while there is nothing."""
+        """Return all snapshots as one window, or None if there are none."""
         return Window(tuple(self._ring), evidence, self._providers, self.past) if self._ring else None

@@ -1,6 +1,6 @@
-"""Host: the only thing a collector can ask.
+"""Host: the only interface through which collectors read.
 
-Whatever answers, live node or capture, raises the same few errors.
+Live nodes and captures raise the same few errors.
 """
 
 from __future__ import annotations
@@ -14,48 +14,48 @@ from typing import Any
 from msgspec import Struct
 
 LARGEST = 4 << 20
-"""Bytes that are kept of one piece of evidence; no source of ours is larger."""
+"""Maximum size of one piece of evidence in bytes; larger than any supported source."""
 LARGEST_REPLY = 32 << 20
-"""Bytes that a gateway may answer: all objects of a cluster are in one reply, some KiB each."""
+"""Maximum size of a gateway reply in bytes: one reply has all objects of a cluster, a few KiB each."""
 
 
-class Unreadable(Exception):  # noqa: N818  # it is the root of outcomes, not of faults
-    """A source gave no content. `key` names the evidence, `detail` says why in one line."""
+class Unreadable(Exception):  # noqa: N818  # base of outcomes, not of errors
+    """Raised when a source returns no content. `key` is the evidence key, `detail` a one-line reason."""
 
     def __init__(self, key: str, detail: str = "") -> None:
-        """Keep what was asked and why it was not answered."""
+        """Keep the evidence key and the reason."""
         super().__init__(f"{key}: {detail}" if detail else key)
         self.key = key
         self.detail = detail
 
 
 class Absent(Unreadable):
-    """The node has no such file, program or answer; `recorded` is False where a capture simply lacks it."""
+    """Raised if the node has no such file, program or answer; `recorded` is False if only the capture lacks it."""
 
     def __init__(self, key: str, detail: str = "no such file", *, recorded: bool = True) -> None:
-        """Tell what the node lacks from what nobody recorded."""
+        """Keep whether the absence was recorded, or the evidence was not."""
         super().__init__(key, detail)
         self.recorded = recorded
 
 
 class Denied(Unreadable):
-    """It needs a privilege, or a command under `--root`."""
+    """Raised if a privilege is missing, or for commands under `--root`."""
 
 
 class Failed(Unreadable):
-    """The read or the command failed."""
+    """Raised if a read or command failed."""
 
 
 class TimedOut(Unreadable):
-    """It did not answer in time and may hang still. Collectors never catch this one."""
+    """Raised if a source did not respond in time and may still hang. Collectors never catch this error."""
 
 
 class Malformed(Exception):  # noqa: N818
-    """A parser met text that is not in the format it knows. Says what and where, in one line."""
+    """Raised by parsers for text in an unknown format; the one-line message has the content and location."""
 
 
 class Output(Struct, frozen=True):
-    """What a command printed, as bytes, and its exit status."""
+    """Output of a command, as bytes, and its exit status."""
 
     stdout: bytes
     stderr: bytes = b""
@@ -63,12 +63,12 @@ class Output(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """Standard output as text; bytes that are no UTF-8 survive as surrogates."""
+        """Standard output as text; bytes that are not UTF-8 are preserved as surrogates."""
         return self.stdout.decode("utf-8", "surrogateescape")
 
 
 class Reply(Struct, frozen=True):
-    """What a gateway answered over HTTP: the body as bytes, the status, and the type that it claims for the body."""
+    """HTTP response of a gateway: the body as bytes, the status, and the declared content type."""
 
     body: bytes
     status: int = 200
@@ -76,35 +76,35 @@ class Reply(Struct, frozen=True):
 
 
 class Host(ABC):
-    """A node that can be asked for files, folders, links, commands and answers.
+    """Node from which files, directories, links, command outputs and answers can be read.
 
     Every method raises Absent, Denied, Failed or TimedOut.
     """
 
     @abstractmethod
     def read(self, path: str) -> bytes:
-        """Return a file's content, at most LARGEST bytes."""
+        """Return the content of a file, at most LARGEST bytes."""
 
     @abstractmethod
     def entries(self, path: str) -> list[str]:
-        """Return the names in a folder, sorted."""
+        """Return the names in a directory, sorted."""
 
     @abstractmethod
     def link(self, path: str) -> str:
-        """Return a symbolic link's target as written; Failed if the path is no link."""
+        """Return the target of a symbolic link as written. Raises Failed if the path is not a link."""
 
     @abstractmethod
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Run a command that a collector declares, without a shell, for at most `deadline` seconds."""
+        """Run a command declared by a collector, without a shell, for at most `deadline` seconds."""
 
     @abstractmethod
     def answer(self, question: str) -> Any:
-        """Return the answer to a question that a collector declares, as JSON data."""
+        """Return the answer to a question declared by a collector, as JSON data."""
 
     def holding(self, top: str, files: Sequence[str], most: int = 20_000) -> tuple[list[str], int]:
-        """Return the folders, from `top` downwards, in which one of `files` is not empty, and how many there are.
+        """Return the directories from `top` downwards with one of `files` non-empty, and the number of all directories.
 
-        The paths are relative to `top` and sorted; `top` itself is "/". Raises Failed above `most` folders.
+        The paths are relative to `top` and sorted; `top` itself is "/". Raises Failed above `most` directories.
         """
         found: list[str] = []
         folders = [top]
@@ -127,47 +127,47 @@ class Host(ABC):
         return True
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
-        """Ask the cluster's gateway over HTTP, for at most `deadline` seconds; `body` is JSON data.
+        """Send an HTTP request to the cluster's gateway, for at most `deadline` seconds; `body` is JSON data.
 
-        An allow-list (sdstop.node.gateway.allowed) permits only requests that read. Each answer is a Reply, also an
-        error. Raises Absent where no gateway is configured.
+        An allow-list (sdstop.node.gateway.allowed) permits only requests that read. Every response is returned as a
+        Reply, including errors. Raises Absent if no gateway is configured.
         """
         del body, deadline
         raise Absent(f"http:{method} {path}", "no gateway is configured: [powerflex] gateways in the config file")
 
     def get(self, path: str, deadline: float = 20.0) -> Reply:
-        """Return what a GET of a path gives."""
+        """Return the response to a GET request."""
         return self.request("GET", path, None, deadline)
 
     def promptly(self, path: str, seconds: float) -> str:
-        """Return a file as text; TimedOut if the answer took longer than that, for it is none to rely on."""
+        """Return a file as text. Raises TimedOut if the read took longer than `seconds` and is thus unreliable."""
         del seconds
         return self.text(path)
 
     def rests(self, what: str) -> bool:
-        """Whether something is to be left alone for now; only a live node remembers that."""
+        """Return whether a source must not be queried for now; only live nodes remember that."""
         del what
         return False
 
     def rest(self, what: str, seconds: float) -> None:
-        """Have something left alone for so long; who has evidence alone need not."""
+        """Suspend queries of a source for some seconds; no effect on hosts backed by evidence."""
         del what, seconds
 
     def recorded(self, program: str) -> list[str]:
-        """Return the commands (argv joined) of `program` that somebody recorded; a live node has none."""
+        """Return the recorded commands (argv joined) of `program`; a live node has none."""
         del program
         return []
 
     def recorded_output(self, name: str) -> Output:
-        """Return the output of a command that `recorded` named."""
+        """Return the output of a command listed by `recorded`."""
         raise Absent(name, "not recorded", recorded=False)
 
     def text(self, path: str) -> str:
-        """Return a file as text; bytes that are no UTF-8 survive as surrogates."""
+        """Return a file as text; bytes that are not UTF-8 are preserved as surrogates."""
         return self.read(path).decode("utf-8", "surrogateescape")
 
     def maybe(self, path: str) -> str | None:
-        """Return a small attribute without surrounding space, None where the node does not say."""
+        """Return a small attribute without surrounding whitespace, or None if not readable."""
         try:
             return self.text(path).strip()
         except TimedOut:
@@ -176,7 +176,7 @@ class Host(ABC):
             return None
 
     def number(self, path: str) -> int | None:
-        """Return an attribute that holds one whole number (decimal, or hex with 0x), else None."""
+        """Return an attribute that contains a single integer (decimal, or hexadecimal with 0x), else None."""
         word = self.maybe(path)
         try:
             return int(word, 0) if word and len(word) <= 32 else None
@@ -184,9 +184,9 @@ class Host(ABC):
             return int(word) if word and word.isdecimal() else None
 
     def target(self, path: str) -> str | None:
-        """Return the last part of a link's target (`../../devices/x/sda` -> `sda`).
+        """Return the last component of a link target (`../../devices/x/sda` -> `sda`).
 
-        None if there is no link.
+        Return None if there is no link.
         """
         try:
             return posixpath.basename(self.link(path).rstrip("/")) or None
@@ -196,7 +196,7 @@ class Host(ABC):
             return None
 
     def names(self, path: str) -> list[str]:
-        """Return a folder's names, none if there is no such folder."""
+        """Return the names in a directory; empty if it does not exist or is not readable."""
         try:
             return self.entries(path)
         except TimedOut:
@@ -205,9 +205,9 @@ class Host(ABC):
             return []
 
     def glob(self, pattern: str) -> list[str]:
-        """Return the paths that match, sorted.
+        """Return the paths that match an absolute pattern, sorted.
 
-        `*`, `?` and `[...]` match within one part; the path is absolute.
+        `*`, `?` and `[...]` match within one path component.
         """
         return list(self._glob("/", [part for part in pattern.split("/") if part]))
 

@@ -1,4 +1,4 @@
-"""Joins: the things that rows name, and which of them need which, declared on a family's class.
+"""Joins: the things named by rows and the dependencies between them, declared on the class of a family.
 
     class Member(Reading):
         things: ClassVar = {
@@ -7,17 +7,17 @@
         }
         joins = (Join("array", "device", Relation.MEMBER),)
 
-The first of `things` is what the row is about. The graph of a snapshot follows from these declarations alone:
+The first of `things` is the subject of the row. The graph of a snapshot is built from these declarations alone:
 
-1. For each row and each of its things, `Identity.of` gives the names, each with its naming, and the kind.
-2. Names of one naming that are equal name one thing. So the names of a thing from all rows together are its aliases,
-   and its kinds from all rows are its roles: md0 is an array to one family and a block device to another, and one
-   thing. An alias (a name that is not the first of its row) of things whose first names differ within one naming, as
-   a WWN to which two paths lead, names none of them. A thing without any kind was only referred to.
-3. For each row, `links` gives pairs of things and their relation. In each the upper thing needs the lower one, so
-   links point down, and what several things have below them is what they have in common. Where two families say how
-   one pair is related, any relation says more than STORED.
-4. Only the filled templates matter: as long as those of all rows are the same, the graph is.
+1. For each row and each of its things, `Identity.of` returns the names, each with its naming, and the kind.
+2. Equal names within one naming identify the same thing. The names of a thing in all rows are its aliases, and its
+   kinds in all rows are its roles: md0, an array in one family and a block device in another, is one thing. An alias
+   (a name that is not the first of its row) is ignored if it belongs to things whose first names differ within one
+   naming, such as a WWN with two paths. A thing without any kind was only referenced.
+3. For each row, `links` yields pairs of things with their relation. The upper thing needs the lower one, so links
+   point down, and a thing below several others is shared by them. If two families relate the same pair, any other
+   relation takes precedence over STORED.
+4. The graph depends only on the filled templates: it is unchanged as long as those of all rows are.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from sdstop.core.template import filled, needed_fields
 
 
 class ThingKind(enum.StrEnum):
-    """What a thing is."""
+    """Kind of a thing."""
 
     VOLUME = "volume"
     FILESYSTEM = "filesystem"
@@ -41,15 +41,15 @@ class ThingKind(enum.StrEnum):
     ARRAY = "array"
     POOL = "pool"
     GROUP = "group"
-    """Of members: a vdev, the legs of a mirror."""
+    """Group of members: a vdev, the legs of a mirror."""
     DEVICE = "device"
     PATH = "path"
     MULTIPATH_MAP = "multipath map"
     HBA = "hba"
     CONTROLLER = "controller"
-    """Of disks (a SCSI host), of memory, or a card that is not an HBA."""
+    """Disk controller (SCSI host), memory controller, or a card that is not an HBA."""
     PCIE_LINK = "pcie link"
-    """Named by the port above it."""
+    """Named after its upstream port."""
     EXPANDER = "expander"
     ENCLOSURE = "enclosure"
     SLOT = "slot"
@@ -72,35 +72,35 @@ class ThingKind(enum.StrEnum):
 
 
 class Naming(enum.StrEnum):
-    """What names are told apart by: equal names of one naming are one thing."""
+    """Namespace of names: equal names in one namespace identify the same thing."""
 
     DEV = "dev"
     """Kernel names of block devices: sda, etherd/e0.1, dm-3."""
     LINK = "link"
     """Other names below /dev: sda, vg0/home, mapper/vg0-home, disk/by-id/wwn-0x5000c500d01993f0."""
     NUMBER = "number"
-    """Of block devices, MAJOR:MINOR."""
+    """MAJOR:MINOR of block devices."""
     WWN = "wwn"
     UUID = "uuid"
-    """Of device mapper's devices, with the prefix of who made them."""
+    """UUIDs of device mapper devices, with the prefix of the subsystem that created them."""
     ZFS = "zfs"
     """Pools and datasets."""
     VDEV = "vdev"
     """Pools, and POOL/VDEV."""
     PCI = "pci"
     SCSI = "scsi"
-    """Names in the kernel's SCSI and SAS trees: host0, port-0:0, expander-0:0, phy-0:0:3, end_device-0:0:3."""
+    """Names in the SCSI and SAS trees of the kernel: host0, port-0:0, expander-0:0, phy-0:0:3, end_device-0:0:3."""
     ENCLOSURE = "enclosure"
-    """Identifiers of enclosures, and ENCLOSURE/BAY."""
+    """Enclosure identifiers, and ENCLOSURE/BAY."""
     NET = "net"
     """Network interfaces."""
     ADDRESS = "address"
-    """Of the network: IP, with or without a port."""
+    """Network addresses: IP, with or without a port."""
     NUMA = "numa"
     SOCKET = "socket"
     """Numbers of processor sockets, and SOCKET/CHANNEL of memory."""
     DIMM = "dimm"
-    """Slots of memory modules, as the board names them."""
+    """Slots of memory modules, as named by the board."""
     EDAC = "edac"
     """mc0, mc0/dimm3."""
     SESSION = "session"
@@ -115,68 +115,68 @@ class Naming(enum.StrEnum):
     OSD = "osd"
     """CLUSTER/NODE/DEVICE."""
     VOLUME = "volume"
-    """CLUSTER/VOLUME; the volume alone where whoever limits it names no cluster."""
+    """CLUSTER/VOLUME; only the volume if the source of its limit names no cluster."""
     CLIENT = "client"
-    """Who uses volumes: a control group, a virtual machine, a client of a cluster."""
+    """Users of volumes: a control group, a virtual machine, a client of a cluster."""
     PROCESS = "process"
 
 
 class Relation(enum.StrEnum):
-    """What the lower thing is to the upper one, which needs it."""
+    """Relation of an upper thing to the lower one that it needs."""
 
     MEMBER = "member"
-    """The upper thing is made of several of its kind."""
+    """The upper thing consists of several things like the lower one."""
     PART = "part"
     """The upper thing is a part of the lower one: a partition, a dataset of a pool, a phy of an HBA."""
     STORED = "stored"
-    """The data of the upper thing lies on the lower one."""
+    """The data of the upper thing is stored on the lower one."""
     CACHED = "cached"
-    """The lower one holds copies of the data of the upper one, or what is yet to be written."""
+    """The lower thing holds copies of the upper one's data, or data not yet written back."""
     PATH = "path"
-    """The lower one is one of several ways to the upper one."""
+    """The lower thing is one of several paths to the upper one."""
     ATTACHED = "attached"
-    """By a cable or a bus."""
+    """The upper thing is connected to the lower one by a cable or bus."""
     LOCATED = "located"
-    """The upper one is in the lower one, or near to it: a slot, an enclosure, a NUMA node, a rack."""
+    """The upper thing is in or near the lower one: a slot, an enclosure, a NUMA node, a rack."""
     CARRIED = "carried"
-    """Frames of the upper one go through the lower one."""
+    """Frames of the upper thing pass through the lower one."""
     SERVED = "served"
-    """The upper one comes from the lower one, over a network."""
+    """The upper thing is provided by the lower one over a network."""
     USED = "used"
-    """The upper one, a client, does I/O to the lower one."""
+    """The upper thing, a client, does I/O to the lower one."""
 
 
 T = TypeVar("T")
 
 
 class Stated(Struct, Generic[T], frozen=True):
-    """What a field of the row states, in its own words; `otherwise` for any other word."""
+    """Mapping from the words of a row's field to values; `otherwise` is the value of any other word."""
 
     field: str
     words: Mapping[str, T | None]
     otherwise: T | None = None
 
     def of(self, row: Any) -> T | None:
-        """Return what a row states."""
+        """Return the value for a row."""
         return self.words.get(str(getattr(row, self.field)), self.otherwise)
 
 
 class ThingName(NamedTuple):
-    """A name, and among which it is unique."""
+    """A name and its namespace."""
 
     naming: Naming
     name: str
 
 
 class Named(NamedTuple):
-    """A thing as one row names it: its kind (None: it only refers to it), and its names, the first one first."""
+    """A thing as named by one row: its kind (None: only referenced) and its names, the primary one first."""
 
     kind: ThingKind | None
     names: tuple[ThingName, ...]
 
 
 class Link(NamedTuple):
-    """That `upper` needs `lower`, and what that is to it."""
+    """Dependency of `upper` on `lower`, with its relation."""
 
     upper: Named
     lower: Named
@@ -184,11 +184,11 @@ class Link(NamedTuple):
 
 
 class Identity(Struct, frozen=True):
-    """How rows of a family name a thing: a template of its name, by default the field that is called as the thing.
+    """Naming of a thing in rows of a family: a template of its name, by default the field with the thing's role name.
 
-    `aliases` are templates of further names. A kind of None refers to a thing whose kind others know. Of `many`, the
-    field holds several names with commas between them. A template that a row cannot fill gives no name, and no name
-    at all no thing.
+    `aliases` are templates of additional names. A kind of None references a thing whose kind is declared elsewhere.
+    With `many`, the field holds several comma-separated names. A template that cannot be filled yields no name; a thing
+    without names is omitted.
     """
 
     kind: ThingKind | Stated[ThingKind] | None
@@ -198,7 +198,7 @@ class Identity(Struct, frozen=True):
     many: bool = False
 
     def of(self, row: Any, role: str) -> tuple[Named, ...]:
-        """Return the things of this kind that a row names."""
+        """Return the things with this role that a row names."""
         naming = self.naming.of(row) if isinstance(self.naming, Stated) else self.naming
         kind = self.kind.of(row) if isinstance(self.kind, Stated) else self.kind
         name = filled(self.name or f"{{{role}}}", row)
@@ -210,7 +210,7 @@ class Identity(Struct, frozen=True):
         return (Named(kind, tuple(dict.fromkeys(names))),) if names else ()
 
     def fields(self, role: str) -> frozenset[str]:
-        """Return the names of the fields (or properties) that it needs."""
+        """Return the names of the fields (or properties) used."""
         stated = {part.field for part in (self.kind, self.naming) if isinstance(part, Stated)}
         return needed_fields(self.name or f"{{{role}}}").union(
             stated, *(needed_fields(text) for text, _ in self.aliases)
@@ -218,10 +218,10 @@ class Identity(Struct, frozen=True):
 
 
 class Join(Struct, frozen=True):
-    """That of two things which a row names the upper one needs the lower one.
+    """Dependency between two things named by a row: the upper one needs the lower one.
 
-    Each is a key of the family's `things`, or several with `|`: the first that the row names. A relation that the row
-    states may be none.
+    Each is a key of the family's `things`, or several separated by `|`, of which the first one present in the row is
+    used. A relation read from the row may be None: no link.
     """
 
     upper: str
@@ -230,12 +230,12 @@ class Join(Struct, frozen=True):
 
 
 def named(row: Any) -> dict[str, tuple[Named, ...]]:
-    """Return the things that a row names, by role; () for one that it does not name."""
+    """Return the things named by a row, by role; () for roles that are not named."""
     return {role: identity.of(row, role) for role, identity in row.things.items()}
 
 
 def links(row: Any) -> Iterator[Link]:
-    """Yield how the things of a row need each other."""
+    """Yield the dependencies between the things of a row."""
     things = named(row) if row.joins else {}
     for join in row.joins:
         relation = join.relation.of(row) if isinstance(join.relation, Stated) else join.relation
@@ -252,7 +252,7 @@ def _first(things: Mapping[str, tuple[Named, ...]], roles: str) -> tuple[Named, 
 
 
 def faults(things: Mapping[str, Identity], joins: tuple[Join, ...], known: frozenset[str]) -> Iterator[str]:
-    """Yield what is wrong with a family's declarations; `known` are the names of its fields and properties."""
+    """Yield the errors in a family's declarations; `known` are the names of its fields and properties."""
     for role, identity in things.items():
         yield from (f"{role}: no field {name}" for name in sorted(identity.fields(role) - known))
         if identity.many and identity.aliases:
@@ -265,5 +265,5 @@ def faults(things: Mapping[str, Identity], joins: tuple[Join, ...], known: froze
         if isinstance(join.relation, Stated) and join.relation.field not in known:
             yield f"relation: no field {join.relation.field}"
     about = next(iter(things), None)
-    if joins:  # what no join needs, and the row is not about, says nothing
+    if joins:  # things other than the subject are useless without a join
         yield from (f"{role} is joined with nothing" for role in things if role not in joined and role != about)

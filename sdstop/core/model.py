@@ -1,6 +1,6 @@
-"""The vocabulary of readings: one declaration per field serves table, metric, JSON and docs.
+"""Declarations of readings: each field is declared once for table, metric, JSON and documentation.
 
-A reading is a frozen msgspec.Struct, one row of its family. The type of each field declares what it is:
+A reading is a frozen msgspec.Struct, one row of its family. The annotation of each field declares its meaning:
 
     class Member(Reading, frozen=True):
         family: ClassVar[str] = "array_member"
@@ -10,10 +10,10 @@ A reading is a frozen msgspec.Struct, one row of its family. The type of each fi
         errors: Annotated[int | None, Metric("Errors", "Read errors that the array corrected",
         kind=Kind.COUNTER)]
 
-`None` means "the node does not say", never 0.
+`None` means "not reported by the node", never 0.
 
-Families with many fields take keywords only. Those that are made a thousand times a second are made by position: 16
-fields take 0.2 us so, and 2.9 us by keywords.
+Families with many fields are keyword-only. Those created a thousand times a second are created by position: 16 fields
+take 0.2 us that way, and 2.9 us by keyword.
 """
 
 from __future__ import annotations
@@ -31,46 +31,46 @@ from sdstop.core.template import filled, needed_fields
 
 
 class Kind(enum.Enum):
-    """How a number behaves over time."""
+    """Metric type: gauge or counter."""
 
     GAUGE = "gauge"
     COUNTER = "counter"
 
 
 class Name(enum.Enum):
-    """What a text field names, where that belongs to the node's owner. Redaction learns names from these fields alone.
+    """Kind of site-specific name in a text field. Redaction learns names only from fields declared with one.
 
-    Names that the kernel, a standard or every distribution gives (`sda`, `eth0`, `/var/lib`, `root`) stay as they are.
+    Names assigned by the kernel, a standard or every distribution (`sda`, `eth0`, `/var/lib`, `root`) are kept.
     """
 
     HOST = "host"
-    """A host, or the name of a node or client in its cluster; in full, with a port, or several parted by blanks."""
+    """A host, or a cluster's name for a node or client; may be qualified, have a port, or be a space-separated list."""
     USER = "user"
     VOLUME = "volume"
-    """A volume, pool, dataset, cluster, resource, machine or failure domain; `/`, `@` and commas part names in it."""
+    """A volume, pool, dataset, cluster, resource, machine or failure domain; `/`, `@` and commas separate names."""
     MAPPING = "mapping"
-    """A device mapper name: `group-volume`, a hyphen of either doubled."""
+    """A device mapper name: `group-volume`, hyphens within either part are doubled."""
     DEVICE = "device"
-    """A block device by its kernel name, its path below /dev, its link there, or an alias; several with commas."""
+    """A block device: kernel name, path or link below /dev, or alias; several are comma-separated."""
     INTERFACE = "interface"
-    """A network interface; several with commas."""
+    """A network interface; several are comma-separated."""
     PATH = "path"
-    """A file or a folder."""
+    """A file or directory."""
     SERIAL = "serial"
     IDENTIFIER = "identifier"
-    """An address, WWN, IQN, UUID or id, known by its form wherever it stands."""
+    """An address, WWN, IQN, UUID or ID, recognized by its format in any text."""
     PATHS = "paths"
-    """A text that is not a name, as a command line: devices and paths that stand in it are."""
+    """Text that contains device names and paths, such as a command line, but is not itself a name."""
     TEXT = "text"
-    """Free text of the source, in which any name may stand: redaction drops it."""
+    """Free text from the source that may contain any name; dropped by redaction."""
     EVIDENCE = "evidence"
-    """The key of evidence, a part that marks a line of it, or a text made of names that other fields hold."""
+    """An evidence key, a marker of a line in it, or text composed of names held by other fields."""
 
 
 class Label(Struct, frozen=True):
     """Part of a row's identity; a Prometheus label.
 
-    A text says what it `names`, or that it is `plain`: a word of the kernel, of a format or of a product.
+    A text field either declares what it `names` or is `plain`: a term of the kernel, a format or a product.
     """
 
     title: str
@@ -80,12 +80,12 @@ class Label(Struct, frozen=True):
 
 
 class Metric(Struct, frozen=True):
-    """A number.
+    """Numeric field.
 
     `unit` is a base unit: "bytes", "seconds", "ratio", "bytes_per_second", "per_second", "" for a plain
-    count. `scale` turns the stored number into the base unit (a counter that wraps is kept in the kernel's
-    own unit, because its wrap can only be undone there); one below 1 is one over a whole number. `exact` numbers are
-    shown in full: an MTU of 9000 is not 8.8K.
+    count. `scale` converts the stored number to the base unit (wrapping counters stay in the kernel's own unit
+    because wraps can only be corrected there); a scale below 1 is the reciprocal of an integer. `exact` numbers are
+    shown in full: an MTU of 9000 is not abbreviated to 8.8K.
     """
 
     title: str
@@ -99,7 +99,7 @@ class Metric(Struct, frozen=True):
 
 
 class State(Struct, frozen=True):
-    """One word out of a known set, so nobody's name; in Prometheus a gauge with a `state` label."""
+    """One word from a fixed set, never a site-specific name; in Prometheus a gauge with a `state` label."""
 
     title: str
     help: str
@@ -107,7 +107,10 @@ class State(Struct, frozen=True):
 
 
 class Fact(Struct, frozen=True):
-    """Text that describes the row; in Prometheus a label of the family's `_info` metric. Names are those of Label."""
+    """Text that describes the row; in Prometheus a label of the family's `_info` metric.
+
+    `names` and `plain` have the same meaning as in Label.
+    """
 
     title: str
     help: str
@@ -119,8 +122,8 @@ class Fact(Struct, frozen=True):
 class Buckets(Struct, frozen=True):
     """Cumulative counts by upper bound, `{bound in base unit: count}`; in Prometheus a histogram.
 
-    `shown` names the attribute that has the histogram as Prometheus is told it, where that is another; `name` is the
-    metric's, if not as of others.
+    `shown` names the attribute that holds the exported histogram, if it is a different one; `name` overrides the
+    default metric name.
     """
 
     title: str
@@ -135,10 +138,10 @@ Mark = Label | Metric | State | Fact | Buckets
 
 
 class Source(Struct, frozen=True):
-    """Where in the raw evidence a row stands: the evidence's key, and a text that marks its line.
+    """Location of a row in the raw evidence: the evidence key, and text that marks the line.
 
-    As a declaration both are templates (sdstop.core.template) that a row fills. `show` names the fields of a JSON
-    object that are quoted where the evidence is a gateway's answer.
+    In declarations both are templates (sdstop.core.template) filled from a row. `show` names the fields of the JSON
+    object to quote if the evidence is a gateway response.
     """
 
     key: str
@@ -146,7 +149,7 @@ class Source(Struct, frozen=True):
     show: tuple[str, ...] = ()
 
     def of(self, row: Reading) -> Source | None:
-        """Return the place of one row, None if its key needs a field without a value."""
+        """Return the location of a row, or None if its key needs a field that has no value."""
         key = filled(self.key, row)
         if not key:
             return None
@@ -154,40 +157,40 @@ class Source(Struct, frozen=True):
 
     @property
     def fields(self) -> frozenset[str]:
-        """Names of the fields that the templates need."""
+        """Names of the fields used by the templates."""
         return needed_fields(self.key) | needed_fields(self.needle)
 
 
 def object_needle(key: str, needle: str, show: Sequence[str]) -> str:
-    """Return the needle of a JSON object, with the fields to show of it where the evidence is a gateway's answer."""
+    """Return the needle of a JSON object, with the fields to show if the evidence is a gateway response."""
     return f"{needle}>{','.join(show)}" if show and key.startswith("http:") else needle
 
 
 class Unplaced(Struct, frozen=True):
-    """Says that rows of a family have no single place in the evidence, and why."""
+    """Declaration that rows of a family have no single location in the evidence, with the reason."""
 
     why: str
 
 
 Sources = Source | tuple[Source, ...]
-"""A place, or several, of which the first counts that a row has the fields for."""
+"""One location, or alternatives: the first whose fields have values in the row is used."""
 
 
 def files(folder: str, *same: str, **names: str) -> dict[str, Sources]:
-    """Return the places of fields that are files of a folder (a template): `same` are named as the fields."""
+    """Return locations of fields read from files in a directory (a template); `same` files have the fields' names."""
     return {field: Source(f"{folder}/{name}") for field, name in ({name: name for name in same} | names).items()}
 
 
 class Reading(Struct, frozen=True, gc=False):
-    """One row of a family. Subclasses are frozen as well, and each of their fields has one mark.
+    """One row of a family. Subclasses are frozen too, and each of their fields has exactly one mark.
 
-    Several collectors may bring one family: rows of a `joined` one are put side by side, of any other those of the
-    first that has rows count. Of a `remembered` one, small as it must be, windows know more than their seconds.
-    Of a `crowded` one people are shown the largest rows first, and of those in which all numbers are 0 how many.
+    Several collectors may produce the same family: rows of a `joined` family are combined; otherwise the first
+    collector that has rows is used. A `remembered` family, which must be small, keeps history beyond the window.
+    A `crowded` family is displayed with the largest rows first; rows whose numbers are all 0 are only counted.
 
-    `rows_of` says where a row stands in the raw evidence, `fields_of` where single fields do, if not there. A family
-    whose places depend on more than its fields overrides `source`. `things` are the things that a row names, the first
-    one what it is about, and `joins` how they need each other (sdstop.core.joins).
+    `rows_of` is the location of a row in the raw evidence, `fields_of` that of single fields read elsewhere. A family
+    whose locations depend on more than its fields overrides `source`. `things` are the things named by a row (the
+    first is its subject), and `joins` the dependencies between them (sdstop.core.joins).
     """
 
     family: ClassVar[str]
@@ -202,7 +205,7 @@ class Reading(Struct, frozen=True, gc=False):
     joins: ClassVar[tuple[Join, ...]] = ()
 
     def source(self, field: str = "") -> Source | None:
-        """Return where the raw evidence of this row (of `field`, if named) stands, None if it has no single place."""
+        """Return the evidence location of this row (of `field` if given), or None if there is no single one."""
         for place in (self.fields_of.get(field), self.rows_of):
             for each in (place,) if isinstance(place, Source) else place if isinstance(place, tuple) else ():
                 found = each.of(self)
@@ -231,16 +234,16 @@ class Column(Struct, frozen=True):
 
     @property
     def exported(self) -> bool:
-        """Whether the field becomes a metric (labels always take part)."""
+        """Whether the field is exported as a metric (labels always are)."""
         return True if isinstance(self.mark, Label) else self.mark.export
 
     @property
     def names(self) -> Name | None:
-        """What its text names; None for numbers, words of a known set, and plain text."""
+        """Kind of name in the text; None for numbers, states and plain text."""
         return self.mark.names if isinstance(self.mark, Label | Fact) else None
 
     def base(self, value: Any) -> Any:
-        """Turn a stored value into base units; enums become their word."""
+        """Convert a stored value to base units; an enum member becomes its value."""
         if isinstance(value, enum.Enum):
             return value.value
         if isinstance(self.mark, Metric) and self.mark.scale != 1 and value is not None:
@@ -250,9 +253,9 @@ class Column(Struct, frozen=True):
 
 
 class Schema(Struct, frozen=True):
-    """A family's columns, in the order of declaration.
+    """Columns of a family, in declaration order.
 
-    `key` gives a row's identity: one label's value, or a tuple.
+    `key` returns the identity of a row: the value of its only label, or a tuple of several.
     """
 
     reading: type[Reading]
@@ -264,7 +267,7 @@ class Schema(Struct, frozen=True):
     key: Callable[[Reading], Hashable]
 
     def column(self, name: str) -> Column:
-        """Return the column of that name; KeyError if there is none."""
+        """Return the column with this name. Raises KeyError."""
         for column in self.columns:
             if column.name == name:
                 return column
@@ -279,7 +282,7 @@ _schemas: dict[type[Reading], Schema] = {}
 
 
 def schema(reading: type[Reading]) -> Schema:
-    """Read the declaration of a family once and remember it.
+    """Return the schema of a family, read from its declaration once and cached.
 
     Raises TypeError for a field without exactly one mark.
     """
@@ -323,9 +326,9 @@ Rows = Mapping[Hashable, Reading]
 
 
 class Derivation(Struct, frozen=True):
-    """How rows of one family follow from two runs of another.
+    """Derivation of rows of one family from two runs of another.
 
-    `make(before, after, seconds)`, None if they cannot.
+    `make(before, after, seconds)` returns the derived row, or None if it cannot be computed.
     """
 
     source: type[Reading]

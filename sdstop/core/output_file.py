@@ -1,8 +1,8 @@
-"""Output files: each appears whole or not at all, and whatever stood at its path stays until then.
+"""Output files: each appears complete or not at all, and an existing file is preserved until then.
 
-The content is written to a file without a name (`O_TMPFILE`; open(2)) in the folder of the target, which gets its name
-in one step. A process that is killed meanwhile leaves nothing behind. File systems that have no such files get one
-with a temporary name.
+The content is written to an unnamed file (`O_TMPFILE`; open(2)) in the directory of the target, which is then given its
+name atomically. A process that is killed before leaves nothing behind. On file systems without `O_TMPFILE`, a file with
+a temporary name is used.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from typing import Self
 
 PRIVATE = 0o600
-"""Mode of a file that only its owner may read."""
+"""Mode of a file that is readable only by its owner."""
 READABLE = 0o644
-"""Mode of a file that other users may read, as node_exporter's textfile collector."""
+"""Mode of a file that other users may read, such as node_exporter's textfile collector."""
 
 _WRITE = os.O_WRONLY | os.O_CLOEXEC | os.O_NOCTTY
 _CREATE = _WRITE | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
@@ -31,11 +31,11 @@ _OPEN_FILES = re.compile(r"/proc/(?P<pid>\d+)(?:/task/\d+)?/fd")
 
 
 class OutputFile:
-    """A file to be written once. A context manager: left without `write`, nothing has changed.
+    """Output file that is written once; a context manager that changes nothing unless `write` is called.
 
-    A path that is missing or a regular file gets a new file of exactly this mode. A symbolic link stays, and what it
-    leads to is replaced. A FIFO, a terminal or /dev/null is written to; /dev/stdout and /dev/fd/N are this process's
-    own open files. A block device is refused.
+    A missing path or a regular file is replaced by a new file with exactly this mode. A symbolic link is kept, and its
+    target is replaced. A FIFO, a terminal or /dev/null is written to; /dev/stdout and /dev/fd/N are this process's
+    own open files. Block devices are rejected.
     """
 
     def __init__(
@@ -47,10 +47,10 @@ class OutputFile:
         streams: bool = True,
         durable: bool = True,
     ) -> None:
-        """Find out whether the path can be written. Raises OSError, and ValueError for what is not a path.
+        """Check that the path can be written. Raises OSError, or ValueError if it is not a valid path.
 
-        `replace`: a file that exists may be replaced; otherwise FileExistsError. `streams`: what is not a regular file
-        may be written to. `durable`: a disk that loses its power afterwards has the file.
+        `replace`: an existing file may be replaced; otherwise FileExistsError is raised. `streams`: files other than
+        regular ones may be written to. `durable`: the file survives a power loss after `write`.
         """
         self._mode = mode
         self._replace = replace
@@ -59,7 +59,7 @@ class OutputFile:
         self._stream: int | None = None
         path = os.fspath(path)
         try:
-            found: int | None = os.stat(path).st_mode  # here the kernel refuses links planted in /tmp
+            found: int | None = os.stat(path).st_mode  # the kernel rejects links planted in /tmp here
         except FileNotFoundError:
             found = None
         if not replace and os.path.lexists(path):
@@ -81,7 +81,7 @@ class OutputFile:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         self._folder = os.open(parent or ".", _FOLDER)
         try:
-            with self._unnamed():  # whether there can be one is known before the work begins
+            with self._unnamed():  # fail before the work begins if no file can be created
                 pass
         except BaseException:
             self._close()
@@ -94,9 +94,9 @@ class OutputFile:
         self._close()
 
     def write(self, data: bytes) -> None:
-        """Write everything, once. Raises OSError; then a file that existed is as it was."""
+        """Write all data, once. Raises OSError; an existing file is then unchanged."""
         if self._folder is None:
-            assert self._stream is not None  # noqa: S101  # neither after the first time
+            assert self._stream is not None  # noqa: S101  # both are None after the first call
             _write_all(self._stream, data)
         else:
             with _undisturbed(), self._unnamed() as (descriptor, name):
@@ -111,7 +111,7 @@ class OutputFile:
 
     @contextlib.contextmanager
     def _unnamed(self) -> Iterator[tuple[int, str | None]]:
-        """Yield a new file's descriptor, and its temporary name where the file system insists on one."""
+        """Yield the descriptor of a new file, and its temporary name if the file system requires one."""
         name: str | None = None
         try:
             descriptor = os.open(".", _WRITE | os.O_TMPFILE, PRIVATE, dir_fd=self._folder)
@@ -125,12 +125,12 @@ class OutputFile:
         finally:
             os.close(descriptor)
             if name is not None:
-                with contextlib.suppress(FileNotFoundError):  # it has its own name now
+                with contextlib.suppress(FileNotFoundError):  # already renamed to its final name
                     os.unlink(name, dir_fd=self._folder)
 
     def _give_name(self, descriptor: int, name: str | None) -> None:
         folder = self._folder
-        assert folder is not None  # noqa: S101  # so it was called
+        assert folder is not None  # noqa: S101  # guaranteed by the caller
         if name is not None:
             if self._replace:
                 os.replace(name, self._name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -158,9 +158,9 @@ class OutputFile:
 
 
 def rename_new(source: str, target: str, folder: int) -> None:
-    """Rename a file within an open folder to a name that nothing has yet. Raises FileExistsError and other OSErrors."""
+    """Rename a file within an open directory to an unused name. Raises FileExistsError and other OSErrors."""
     try:
-        os.link(source, target, src_dir_fd=folder, dst_dir_fd=folder)  # unlike a rename it never replaces
+        os.link(source, target, src_dir_fd=folder, dst_dir_fd=folder)  # unlike a rename, a link never replaces a file
     except FileExistsError:
         raise
     except OSError:  # a file system without hard links
@@ -175,7 +175,7 @@ def rename_new(source: str, target: str, folder: int) -> None:
 
 
 def _followed(path: str) -> str | int:
-    """Return where the links of a path lead: to a path that is not a link, or to an open file of this process."""
+    """Follow the links of a path; return a path that is not a link, or a file descriptor of this process."""
     for _ in range(_MOST_LINKS):
         parent = os.path.realpath(os.path.dirname(path))
         name = os.path.basename(path)
@@ -200,7 +200,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _undisturbed() -> Iterator[None]:
-    """Keep signals that end the process waiting: a temporary name must not stay."""
+    """Block signals that end the process, so that no temporary file is left behind."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Recording: a host that asks another one and keeps every answer as evidence."""
+"""Recording: a host that delegates to another one and keeps every result as evidence."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sdstop.core.host import Absent, Denied, Failed, Host, Output, Reply, TimedO
 
 T = TypeVar("T")
 Listed = dict[str, list[str]]
-"""Folders that were listed at one moment, by path."""
+"""Directory listings of one sampling round, by path."""
 
 _OUTCOMES: dict[type[Unreadable], Outcome] = {
     Absent: Outcome.ABSENT,
@@ -23,9 +23,9 @@ _OUTCOMES: dict[type[Unreadable], Outcome] = {
 
 
 class RecordingHost(Host):
-    """Passes every question on, gives the same answer or error, and keeps it in `evidence`, by key.
+    """Host that delegates every call, returns the same result or error, and keeps it in `evidence` by key.
 
-    What a capture lacks ("not recorded") is no evidence and not kept. One thread asks; others may look at
+    Evidence missing from a capture ("not recorded") is not kept. Only one thread may make calls; others may read
     `current`, `asked` and a copy of `evidence` at any time.
     """
 
@@ -37,10 +37,10 @@ class RecordingHost(Host):
         listed: Listed | None = None,
         keep: Callable[[str, bytes], bytes] | None = None,
     ) -> None:
-        """Start with no evidence; `clock` gives monotonic, `wall` Unix seconds.
+        """Start with no evidence; `clock` returns monotonic, `wall` Unix seconds.
 
-        `listed` is what others listed at this moment: it is not listed again, and what is listed here is added.
-        `keep` returns the part of a file that is kept, and given to who asks, so that a replay reads the same.
+        `listed` shares directory listings of one sampling round: they are reused, and new ones are added.
+        `keep` returns the part of a file that is kept, and returned to the caller, so that a replay reads the same.
         """
         self._host = host
         self._listed = listed
@@ -49,20 +49,20 @@ class RecordingHost(Host):
         self._wall = wall
         self.evidence: dict[str, Evidence] = {}
         self.asked: tuple[str, float, float] | None = None
-        """The key that is being read now, since when (Unix and monotonic seconds); None between two reads."""
+        """Key of the read in progress and its start (Unix and monotonic seconds); None between reads."""
 
     @property
     def current(self) -> str | None:
-        """The key that is being read now."""
+        """Key of the read in progress."""
         asked = self.asked
         return None if asked is None else asked[0]
 
     def read(self, path: str) -> bytes:
-        """Return a file's content."""
+        """Return the content of a file."""
         return self._ask(path, lambda: self._read(path), lambda data: data)
 
     def entries(self, path: str) -> list[str]:
-        """Return a folder's names, without those that hold a line break: a list of lines cannot keep them."""
+        """Return the names in a directory, except those with a line break, which a list of lines cannot represent."""
         return self._ask(
             f"list:{path}",
             lambda: self._entries(path),
@@ -70,13 +70,13 @@ class RecordingHost(Host):
         )
 
     def link(self, path: str) -> str:
-        """Return a link's target."""
+        """Return the target of a link."""
         return self._ask(
             f"link:{path}", lambda: self._host.link(path), lambda target: target.encode("utf-8", "surrogateescape")
         )
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Return a command's output."""
+        """Return the output of a command."""
         return self._ask(command_key(argv), lambda: self._host.run(argv, deadline), lambda output: output.stdout)
 
     def answer(self, question: str) -> Any:
@@ -86,7 +86,7 @@ class RecordingHost(Host):
         )
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
-        """Return what a gateway says."""
+        """Return the response of a gateway."""
         return self._ask(
             http_key(method, path, body),
             lambda: self._host.request(method, path, body, deadline),
@@ -94,17 +94,17 @@ class RecordingHost(Host):
         )
 
     def promptly(self, path: str, seconds: float) -> str:
-        """Return a file as text; what came late is kept as no answer."""
+        """Return a file as text; a late result is recorded as a timeout."""
         return self._ask(
             path, lambda: self._host.promptly(path, seconds), lambda text: text.encode("utf-8", "surrogateescape")
         )
 
     def rests(self, what: str) -> bool:
-        """Whether something is to be left alone."""
+        """Return whether a source must not be queried for now."""
         return self._host.rests(what)
 
     def rest(self, what: str, seconds: float) -> None:
-        """Have something left alone."""
+        """Suspend queries of a source."""
         self._host.rest(what, seconds)
 
     def recorded(self, program: str) -> list[str]:
@@ -112,7 +112,7 @@ class RecordingHost(Host):
         return self._host.recorded(program)
 
     def recorded_output(self, name: str) -> Output:
-        """Return the output of one of them; a name that may be a slug is kept as one."""
+        """Return the output of a recorded command; a name that may be a slug is kept as one."""
         key = f"slug:{name}" if slug(name) == name else f"cmd:{name}"
         return self._ask(key, lambda: self._host.recorded_output(name), lambda output: output.stdout)
 
@@ -152,12 +152,12 @@ class RecordingHost(Host):
 
 
 def _headers(reply: Reply) -> bytes:
-    """Return the one header of a reply that is kept: others hold sessions and places to log in."""
+    """Return the only header of a reply that is kept; others contain session data and login addresses."""
     return f"Content-Type: {reply.kind}\n".encode("utf-8", "replace") if reply.kind else b""
 
 
 def _lines(answer: Any) -> str:
-    """Return an answer as JSON, one item of a list or an object a line: that is how it is quoted."""
+    """Return an answer as JSON with one list or object item per line, as it is quoted."""
     if isinstance(answer, list) and answer:
         return "[" + ",\n ".join(map(json.dumps, answer)) + "]"
     if isinstance(answer, dict) and answer:

@@ -1,6 +1,6 @@
-"""Replay: frames of raw evidence become snapshots.
+"""Replay: conversion of frames of raw evidence to snapshots.
 
-Live views and opened captures go through this one engine.
+Live views and opened captures use the same engine.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from sdstop.core.model import Reading, Rows, schema
 from sdstop.core.snapshot import Derived, Run, Snapshot, snapshot
 
 _STILL = 5.0
-"""Seconds after which evidence that nobody is known to have read again is taken for unchanged."""
+"""Seconds after which evidence without a recorded new read is assumed to be unchanged."""
 _TREE = "tree:"
-"""Touched by whoever lists what nobody recorded as a list: any new or vanished path or command concerns them."""
+"""Pseudo-key touched by reads that depend on which paths or commands exist; changes when any appears or vanishes."""
 
 _ERRORS: Mapping[Outcome, type[Unreadable]] = {
     Outcome.ABSENT: Absent,
@@ -30,27 +30,27 @@ _ERRORS: Mapping[Outcome, type[Unreadable]] = {
 
 
 class EvidenceHost(Host):
-    """A host that answers from evidence alone; what is not there is Absent, "not recorded"."""
+    """Host backed by evidence alone; reads of missing evidence raise Absent, "not recorded"."""
 
     def __init__(self, evidence: Iterable[Evidence] = ()) -> None:
-        """Start from some evidence; `apply` brings more."""
+        """Start with initial evidence; `apply` adds more."""
         self.state: dict[str, Evidence] = {}
         self.touched: set[str] = set()
         self.denied: set[str] = set()
         self._links: dict[str, str] = {}
-        self._spoken: list[str] = []  # keys of what is no path, few among thousands: those that are looked through
+        self._spoken: list[str] = []  # keys other than paths, few among thousands: only these are searched
         self._folders: dict[str, set[str]] | None = None
         self.apply(evidence)
 
     @classmethod
     def of(cls, files: Mapping[str, str | bytes]) -> EvidenceHost:
-        """Make a host out of `{key: content}`, for tests and pasted text."""
+        """Create a host from `{key: content}`, for tests and pasted text."""
         return cls(Evidence(k, data=v.encode() if isinstance(v, str) else v) for k, v in files.items())
 
     def apply(self, evidence: Iterable[Evidence]) -> set[str]:
-        """Take over a frame's evidence.
+        """Add the evidence of a frame.
 
-        Return the keys that changed, with the tree's mark if paths came or went.
+        Return the keys that changed, and _TREE if paths appeared or vanished.
         """
         changed = set()
         for item in evidence:
@@ -78,7 +78,7 @@ class EvidenceHost(Host):
         return changed
 
     def evidence(self, key: str) -> Evidence | None:
-        """Return what is known under a key, without reading anything."""
+        """Return the evidence with a key, without marking it as read."""
         known = self.state.get(key)
         if known is not None:
             return known
@@ -92,11 +92,11 @@ class EvidenceHost(Host):
         return self._take(path).data
 
     def link(self, path: str) -> str:
-        """Return a recorded link's target."""
+        """Return the target of a recorded link."""
         return self._take(f"link:{path}").data.decode("utf-8", "surrogateescape")
 
     def entries(self, path: str) -> list[str]:
-        """Return a recorded folder, or what the recorded paths below it imply."""
+        """Return a recorded listing, or the names implied by the recorded paths below the directory."""
         key = f"list:{path}"
         self.touched.add(key)  # it may be recorded later
         if key in self.state:
@@ -110,7 +110,7 @@ class EvidenceHost(Host):
         return sorted(names)
 
     def run(self, argv: Sequence[str], deadline: float = 10.0) -> Output:
-        """Return what a recorded command printed."""
+        """Return the output of a recorded command."""
         del deadline
         key = command_key(argv)
         self.touched.add(key)  # it may be recorded later
@@ -126,7 +126,7 @@ class EvidenceHost(Host):
             raise Failed(key, "not JSON") from error
 
     def request(self, method: str, path: str, body: Any = None, deadline: float = 20.0) -> Reply:
-        """Return a recorded reply: to the same body, or to any where nobody kept it, or to the only one there is."""
+        """Return a recorded reply: to the same body, to an unrecorded body, or the only reply for the path."""
         del deadline
         exact = http_key(method, path, body)
         self.touched.update(http_keys(exact))  # it may be recorded later
@@ -139,22 +139,22 @@ class EvidenceHost(Host):
         return Reply(item.data, 200 if item.exit is None else item.exit, next(kinds, "").strip())
 
     def recorded(self, program: str) -> list[str]:
-        """Return the recorded commands of a program (argv, or its slug where nobody kept more)."""
+        """Return the recorded commands of a program (argv, or the slug if only that was recorded)."""
         self.touched.add(_TREE)
         keys = (key.partition(":") for key in self._spoken)
         found = (rest for kind, _, rest in keys if kind in {"cmd", "slug"})
         return sorted(r for r in found if r == program or r.startswith((f"{program} ", f"{program}_")))
 
     def recorded_output(self, name: str) -> Output:
-        """Return the output of one that `recorded` named."""
+        """Return the output of a command listed by `recorded`."""
         item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
         return Output(item.data, item.stderr, item.exit or 0)
 
     def _http(self, key: str) -> str | None:
-        """Return the key that an HTTP exchange is recorded under.
+        """Return the key under which an HTTP exchange is recorded.
 
-        Perhaps only its slug is known, or nobody kept what its request said; and another version of sdstop asked for
-        other things: where there is one such answer, it serves as well.
+        The exchange may be recorded by its slug only, or without its request body. Another version of sdstop may have
+        sent a different body: if there is exactly one such reply, it is used.
         """
         asked = http_keys(key)
         found = next((name for name in asked if name in self.state), None)
@@ -166,7 +166,7 @@ class EvidenceHost(Host):
 
     def _take(self, key: str, shown: str = "") -> Evidence:
         item = self.state.get(key)
-        self.touched.add(key if item is None else item.key)  # of two equal strings the one that is kept anyway
+        self.touched.add(key if item is None else item.key)  # use the string object that is stored anyway
         if item is None:
             kind, _, path = key.rpartition(":") if key.startswith("link:") else ("", "", key)
             real = self._resolve(posixpath.dirname(path)) + "/" + posixpath.basename(path)
@@ -225,7 +225,7 @@ class EvidenceHost(Host):
 
 
 class Replay:
-    """Turns frames, in their order, into snapshots."""
+    """Converter of successive frames to snapshots."""
 
     def __init__(
         self,
@@ -235,8 +235,8 @@ class Replay:
     ) -> None:
         """Start before the first frame.
 
-        `known` are the collectors that the recorder of a capture had: any other, as it is younger than the capture,
-        reads what evidence there is. None: every collector runs when the frames say so.
+        `known` are the collectors that existed when the capture was recorded; newer ones run on the evidence that is
+        available. None: every collector runs as recorded in the frames.
         """
         self.collectors = tuple(collectors)
         self._younger = frozenset(c.name for c in collectors) - known if known is not None else frozenset[str]()
@@ -245,7 +245,7 @@ class Replay:
         self._families: Mapping[type[Reading], Run] = {}
 
     def feed(self, frame: Frame) -> Snapshot:
-        """Take over a frame's evidence, run whoever ran, and return the node as it was then."""
+        """Apply the evidence of a frame, run the collectors that ran, and return the state of the node at that time."""
         changed = self.host.apply(frame.evidence)
         for collector in self.collectors:
             before = self._runs.get(collector.name)
@@ -264,7 +264,7 @@ class Replay:
                     continue
                 mark = known
                 if before is not None and before.duration is None and mark.duration is not None:
-                    concerned = True  # it hung no longer, whatever it was that it waited for
+                    concerned = True  # the run is no longer hanging, whatever blocked it
             self._runs[collector.name] = self._run(collector, frame, mark, before, concerned=concerned)
         runs = {c.name: self._runs[c.name] for c in self.collectors if c.name in self._runs}
         shot = snapshot(frame.number, frame.taken, frame.monotonic, runs, self._families)
@@ -289,7 +289,7 @@ class Replay:
         last = before if before is None or before.ok else before.last
         seconds = None
         tables: dict[type[Reading], Rows] = dict(base)
-        # When in a run that took too long its counters were read, nobody knows: there is no rate from it or to it.
+        # In an overlong run the time at which counters were read is unknown: no rates from it or to it.
         late = any(r is not None and (r.duration or 0) > collector.deadline for r in (mark, last))
         if outcome is Outcome.OK and last is not None and not late and mark.started > last.started:
             seconds = mark.started - last.started
@@ -313,7 +313,7 @@ class Replay:
             for reading in collector.read(self.host):
                 family = type(reading)
                 key = keys.get(family)
-                if key is None:  # declarations are read when there is a row: of most families there is none
+                if key is None:  # read declarations on the first row: most families have none
                     key = keys[family] = schema(family).key
                 tables[family][key(reading)] = reading
         except Absent as error:
@@ -324,17 +324,17 @@ class Replay:
             return Outcome.TIMEOUT, str(error), {}, True
         except (Failed, Malformed) as error:
             return Outcome.FAILED, str(error), {}, True
-        except Exception as error:  # noqa: BLE001  # a bug in one collector costs that collector alone
+        except Exception as error:  # noqa: BLE001  # isolate collector failures
             return Outcome.FAILED, f"{type(error).__name__}: {error}", {}, True
         else:
             return Outcome.OK, self._lacking(collector, tables), dict(tables), True
 
     def _recorded(self, keys: Iterable[str]) -> bool:
-        """Whether a capture has anything of what was asked for: to have found nothing in nothing is no answer."""
+        """Return whether any of the requested evidence is recorded; without it an empty result is meaningless."""
         return any(key in self.host.state for key in keys)
 
     def _lacking(self, collector: Collector, tables: Mapping[type[Reading], Rows]) -> str:
-        """Return what a good run would have read too and was denied."""
+        """Return which data of a successful run was denied."""
         said = [collector.lacks(tables)] if collector.lacks is not None else []
         keys = sorted(self.host.touched & self.host.denied)
         if keys:
@@ -344,8 +344,8 @@ class Replay:
 
 
 def _stale(run: Run | None, frame: Frame) -> bool:
-    """Whether a run of a collector younger than its capture is so old that counters which did not change stand still.
+    """Return whether a run of a collector newer than its capture is so old that unchanged counters count as idle.
 
-    When they were read is not noted. Only that news of them came is known, and a rate runs from news to news.
+    The times of its reads are not recorded. Only changes are, and rates are computed from change to change.
     """
     return run is not None and frame.monotonic - run.started >= _STILL

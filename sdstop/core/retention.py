@@ -1,7 +1,8 @@
-"""Retention: which evidence is kept, and which part of it, by what collectors declare that they read.
+"""Retention: the evidence, and the parts of it, that are kept according to the needs declared by collectors.
 
-A node's files and other people's captures hold secrets and names that no collector needs. On a live node a collector's
-`keep` is applied as it reads; of what others recorded it is applied on opening, and what no collector reads is dropped.
+Files of a node and captures from other sources contain secrets and names that no collector needs. On a live node a
+collector's `keep` is applied while reading; for captures it is applied on opening, and evidence that no collector
+reads is dropped.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ Keep = Callable[[bytes], bytes]
 DROPPED = "not kept: no collector reads it"
 _OWN_NET = re.compile(r"/proc/(?:self|thread-self|\d+)/net/")
 _TREES = ("/sys/", "/dev/")
-"""Files of these are reached over links by many paths, and each holds one value."""
+"""Trees whose files are reachable by many paths through links, and hold one value each."""
 _SPOKEN = ("cmd", "slug")
 
 
 class Retention:
-    """What some collectors read, and what of it is kept."""
+    """Evidence read by a set of collectors, and the parts of it to keep."""
 
     def __init__(self, collectors: Iterable[Collector]) -> None:
-        """Take over the collectors' declarations."""
+        """Collect the declarations of the collectors."""
         needs = [need for collector in collectors for need in collector.needs]
         plain = [need for need in needs if not isinstance(need, Command)]
         lines = {need.what: need.kept for need in needs if isinstance(need, Command) and need.keep}
@@ -53,11 +54,11 @@ class Retention:
         return re.compile(rf"(?:{'|'.join(called) or '(?!)'})(?:[ _].*)?", re.DOTALL)
 
     def __bool__(self) -> bool:
-        """Whether there is evidence of which a part alone is kept."""
+        """Return whether any evidence is kept only in part."""
         return bool(self._keeps)
 
     def needs(self, key: str) -> bool:
-        """Whether a collector reads such a file, or output of such a program; other kinds of evidence count as read."""
+        """Return whether a collector reads this file or output of this program; True for other kinds of evidence."""
         kind, colon, rest = key.partition(":")
         if colon and kind in _SPOKEN:
             return self._programs.fullmatch(rest) is not None
@@ -66,28 +67,28 @@ class Retention:
         return self._files.fullmatch(_OWN_NET.sub("/proc/net/", key)) is not None
 
     def part(self, key: str, data: bytes) -> bytes:
-        """Return the part of a file, an output or an answer that is kept; all of it where nobody declared less."""
+        """Return the part of a file, output or answer to keep; all of it unless a collector declares `keep`."""
         for pattern, keep in self._keeps:
             if pattern.fullmatch(key):
                 return keep(data)
         return data
 
     def redacted(self, key: str, data: bytes) -> bytes:
-        """Return what redaction leaves of a piece of evidence, before names are replaced."""
+        """Return the part of a piece of evidence that redaction keeps before it replaces names."""
         for pattern, redact in self._redacts:
             if pattern.fullmatch(key):
                 return redact(data)
         return data
 
     def evidence(self, item: Evidence) -> Evidence:
-        """Return what is kept of evidence that others recorded; what no collector reads is as if it was denied."""
+        """Return the kept part of evidence from a capture; evidence that no collector reads is marked denied."""
         if not self.needs(item.key):
             return replace(item, outcome=Outcome.DENIED, data=b"", stderr=b"", detail=DROPPED)
         part = self.part(item.key, item.data)
         return item if part == item.data else replace(item, data=part)
 
     def frames(self, frames: Iterable[Frame]) -> list[Frame]:
-        """Return what is kept of the frames that others recorded."""
+        """Return the kept parts of the frames of a capture."""
         return [replace(frame, evidence=tuple(map(self.evidence, frame.evidence))) for frame in frames]
 
 
@@ -96,7 +97,7 @@ def _by_pattern(parts: Mapping[str, Keep]) -> tuple[tuple[re.Pattern[str], Keep]
 
 
 def _pattern(what: str) -> str:
-    """Return the pattern of a need's keys; a command, or a request, may be known by its slug alone."""
+    """Return the pattern of a need's keys; commands and requests may be recorded by their slug only."""
     if what.startswith("http:"):
         return rf"http(?:-slug)?:{translate(what[5:])}"
     if not what.startswith("cmd:"):
@@ -127,9 +128,9 @@ def mount_table(data: bytes) -> bytes:
 
 
 def json_texts(*fields: str, wording: Sequence[str] = ()) -> Keep:
-    """Return what empties the texts of a JSON document except those of some fields, and drops what is not JSON.
+    """Return a filter that empties the strings of a JSON document except in some fields, and drops invalid JSON.
 
-    Numbers stay, as text too. Of the fields in `wording`, messages of a program, its own words stay.
+    Numbers are kept, also as strings. In the fields of `wording`, messages of a program, its own words are kept.
     """
 
     def part(data: bytes) -> bytes:
@@ -157,6 +158,6 @@ _NUMERAL = re.compile(r"[+-]?\d{1,20}(?:\.\d{1,20})?[A-Za-z%]{0,3}|-")
 
 
 def lines_of(pattern: str) -> Keep:
-    """Return what keeps the lines alone that begin with a match of a pattern."""
+    """Return a filter that keeps only lines that begin with a match of a pattern."""
     known = re.compile(pattern.encode())
     return lambda data: b"".join(line for line in data.splitlines(keepends=True) if known.match(line))

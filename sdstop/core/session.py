@@ -1,4 +1,4 @@
-"""Session: frames in, diagnosis out, and every moment that is still remembered can be looked at again."""
+"""Session: diagnosis of successive frames, with access to every sample that is still kept."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from sdstop.core.replay import EvidenceHost, Replay
 from sdstop.core.snapshot import Snapshot
 
 RING_SECONDS = 900.0
-"""How far a live session can be stepped back."""
+"""Seconds that a live session can be stepped back."""
 RING_BYTES = 48 << 20
-"""Bytes of (compressed) evidence that a live session keeps at most."""
+"""Maximum size of the (compressed) evidence kept by a live session, in bytes."""
 RING_LOOSE = 4 << 20
-"""Bytes from which on evidence is compressed: a short look at a node need not pay for that."""
+"""Size in bytes above which evidence is compressed; short sessions avoid the cost."""
 
 _WORTH_PACKING = 4096
 
 
 class Timeline(Struct):
-    """Frames in order; a live one forgets the oldest, but what they had established stays as its base."""
+    """Frames in order; a live timeline drops the oldest ones but keeps their latest evidence as its base."""
 
     seconds: float | None = None
     frames: deque[Frame] = field(default_factory=deque)
@@ -54,7 +54,7 @@ class Timeline(Struct):
             self.ran.update(oldest.ran or {})
 
     def recall(self, start: int, stop: int) -> list[Frame]:
-        """Return frames start..stop-1, the first of them whole: with all evidence that was known by then."""
+        """Return frames start..stop-1; the first one contains all evidence known at that time."""
         known = dict(self.base)
         ran = dict(self.ran)
         chosen: list[Frame] = []
@@ -72,15 +72,15 @@ class Timeline(Struct):
         return chosen
 
     def frame(self, index: int) -> Frame:
-        """Return a frame as it came."""
+        """Return a frame as it was appended."""
         kept = self.frames[index]
         return replace(kept, evidence=tuple(_unpack(e) for e in kept.evidence))
 
 
 class Look(Struct, frozen=True):
-    """The node at one frame.
+    """State of the node at one frame.
 
-    Its index in the timeline, the window that ends there, and what the rules say of it.
+    Consists of the index in the timeline, the window that ends there, its judgement by the rules, and the host.
     """
 
     index: int
@@ -90,12 +90,12 @@ class Look(Struct, frozen=True):
 
     @property
     def now(self) -> Snapshot:
-        """The snapshot looked at."""
+        """The snapshot at this frame."""
         return self.window.now
 
 
 class Session:
-    """Frames of one node, replayed as they come."""
+    """Frames of one node, replayed as they arrive."""
 
     def __init__(
         self,
@@ -106,10 +106,10 @@ class Session:
         *,
         remember: float | None = None,
     ) -> None:
-        """Start before the first frame; `remember` is how many seconds of frames are kept (None: all).
+        """Start before the first frame; `remember` is the number of seconds of frames to keep (None: all).
 
-        `started` is Unix time and `began` monotonic of the first frame; by `ran_back` seconds the wall clock ran
-        back since, in all.
+        `started` and `began` are the Unix and monotonic time of the first frame; `ran_back` is the total number of
+        seconds that the wall clock was set back since then.
         """
         self.origin = origin
         self.collectors = tuple(collectors)
@@ -127,7 +127,7 @@ class Session:
         self._back: tuple[int, Replay, History] | None = None
 
     def feed(self, frame: Frame) -> Look:
-        """Take over the next frame and judge the window that ends with it."""
+        """Add the next frame and evaluate the window that ends with it."""
         frame = self._named(frame)
         if self.started is None:
             self.started, self.began = frame.taken, frame.monotonic
@@ -138,31 +138,31 @@ class Session:
         shot = self._replay.feed(frame)
         self._history.add(shot)
         window = self._history.window(self._replay.host.evidence)
-        assert window is not None  # noqa: S101  # a snapshot was added the line before
+        assert window is not None  # noqa: S101  # a snapshot was added above
         self.diagnosis.add(window)
         return self.head(window)
 
     def _named(self, frame: Frame) -> Frame:
-        """Give commands their names, of which a hand-made capture has but slugs: a person is to type what is cited."""
+        """Replace slugs of hand-made captures by the full commands, so that users can run the cited commands."""
         if self.origin.live or not any(item.key in self._commands for item in frame.evidence):
             return frame
         evidence = (replace(item, key=self._commands.get(item.key, item.key)) for item in frame.evidence)
         return replace(frame, evidence=tuple(evidence))
 
     def feed_all(self, frames: Iterable[Frame]) -> None:
-        """Take over many frames."""
+        """Add several frames."""
         for frame in frames:
             self.feed(frame)
 
     def head(self, window: Window | None = None) -> Look:
-        """Return the newest moment; LookupError before the first frame."""
+        """Return the state at the newest frame. Raises LookupError before the first frame."""
         window = window or self._history.window(self._replay.host.evidence)
         if window is None:
             raise LookupError("no frame yet")
         return Look(len(self.timeline.frames) - 1, window, self.diagnosis.now, self._replay.host)
 
     def look(self, index: int) -> Look:
-        """Return the node as it was at the timeline's frame `index` (0 is the oldest that is remembered)."""
+        """Return the state of the node at frame `index` of the timeline (0 is the oldest one kept)."""
         frames = self.timeline.frames
         last = len(frames) - 1
         index = max(0, min(index, last))
@@ -175,7 +175,7 @@ class Session:
         return Look(index, window, judge(window, self.rules, self.diagnosis.configured), replay.host)
 
     def _replayed(self, index: int) -> tuple[Replay, History]:
-        """Replay what leads up to a frame; from where the last look back was, this is the frame itself or one more."""
+        """Replay the frames up to `index`; reuse the last replay if it ended at this frame or the previous one."""
         frames = self.timeline.frames
         if self._back is not None:
             number, replay, history = self._back
@@ -194,32 +194,32 @@ class Session:
         return replay, history
 
     def still(self) -> Session:
-        """Return the session as it is now, apart from what comes: what takes long can be made of it meanwhile."""
+        """Return a copy of the current state that is unaffected by new frames, for long operations."""
         copied = copy.copy(self)
         known, judged = self.timeline, self.diagnosis
         copied.timeline = Timeline(known.seconds, deque(known.frames), dict(known.base), dict(known.ran))
         copied.diagnosis = replace(judged, episodes=dict(judged.episodes), past=judged.past.copy())
-        copied._history, copied._back = self._history.still(), None  # noqa: SLF001  # its own kind
+        copied._history, copied._back = self._history.still(), None  # noqa: SLF001  # same class
         return copied
 
     def remembered(self) -> Iterator[Frame]:
-        """Yield the frames that are remembered, oldest first; the first one has what was known before it, too."""
+        """Yield the frames kept, oldest first; the first one includes all evidence known before it."""
         for index in range(len(self.timeline.frames)):
             yield from self.timeline.recall(0, 1) if index == 0 else [self.timeline.frame(index)]
 
     def episodes(self, until: float | None = None) -> list[Episode]:
-        """Return the findings that were ever in force up to a moment (monotonic seconds), those in force first."""
+        """Return all episodes that began by a given time (monotonic seconds), active ones first."""
         return [e for e in self.diagnosis.ordered() if until is None or e.began <= until]
 
 
 def _by_slug(collectors: Sequence[Collector]) -> dict[str, str]:
-    """Return the keys of the commands that collectors run, by the keys that they have as slugs."""
+    """Return the keys of the commands run by collectors, by their slug keys."""
     commands = (command for command in commands_of(collectors) if "*" not in command.argv)
     return {f"slug:{slug(' '.join(command.argv))}": command.what for command in commands}
 
 
 class _Packed(Evidence, frozen=True):
-    """Evidence whose data is compressed: a live ring is seldom looked at again."""
+    """Evidence with compressed data, because old frames of a live session are rarely accessed."""
 
 
 def _pack(item: Evidence) -> Evidence:

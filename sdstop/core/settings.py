@@ -1,8 +1,8 @@
-"""Settings files: TOML and YAML converted to declared types, or refused in one line.
+"""Settings files: TOML and YAML converted to declared types, or rejected with a one-line error.
 
-The types are msgspec.Struct classes with `forbid_unknown_fields=True, frozen=True`; `Meta(description=...)` names what
-a setting expects where its type alone does not. A message names the path of the setting, `sampler.interval: expected a
-number from 0.1 to 3600, got text`, and never quotes a value: it may be a secret in the wrong place.
+The types are msgspec.Struct classes with `forbid_unknown_fields=True, frozen=True`; `Meta(description=...)`
+describes the expected value if the type alone does not. Messages contain the path of the setting, `sampler.interval:
+expected a number from 0.1 to 3600, got text`, but never the value, which may be a misplaced secret.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from sdstop.core.format import safe
 
 T = TypeVar("T")
 LARGEST = 1 << 20
-"""Bytes of a file."""
+"""Maximum size of a file in bytes."""
 
 
 @contextlib.contextmanager
 def in_file(path: Path) -> Iterator[None]:
-    """Put the name of a file before the line of a ConfigError."""
+    """Prefix the message of a ConfigError with the file name."""
     try:
         yield
     except ConfigError as error:
@@ -33,7 +33,7 @@ def in_file(path: Path) -> Iterator[None]:
 
 
 def read_text(path: Path) -> str:
-    """Return the UTF-8 text of a file. Raises ConfigError, which names the file."""
+    """Return the UTF-8 text of a file. Raises ConfigError with the file name."""
     try:
         with path.open("rb") as stream:
             data = stream.read(LARGEST + 1)
@@ -60,8 +60,8 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def read_yaml(text: str) -> Any:
-    """Return the plain data of a YAML document, in which no key may stand twice. Raises ConfigError."""
-    import yaml  # noqa: PLC0415  # 3 MB that most exporters do without
+    """Return the plain data of a YAML document. Raises ConfigError, also for duplicate keys."""
+    import yaml  # noqa: PLC0415  # 3 MB that most exporters do not need
 
     class Loader(yaml.SafeLoader):
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: FBT001, FBT002  # its signature
@@ -97,7 +97,7 @@ def _validated(value: object, kind: type[T]) -> T:
 
 
 def _special(kind: type, value: object) -> object:
-    """Convert to types that msgspec does not know. Raises ValueError."""
+    """Convert to types not supported by msgspec. Raises ValueError."""
     if not isinstance(value, str):
         raise InvalidSetting("", f"expected {_SPECIAL[kind.__name__]}; put it in quotes")
     if (get_origin(kind) or kind) is re.Pattern:

@@ -1,7 +1,7 @@
-"""Foreign names in shell commands: the one place that quotes them.
+"""Quoting of foreign names in shell commands; the only module that does it.
 
-A device, a pool or a volume may be called anything. What is advised is meant to be pasted, so a name must stay one
-word of the command it stands in, and run nothing.
+Devices, pools and volumes can have arbitrary names. Advice is meant to be pasted into a shell, so a name must remain
+one word of its command and must not execute anything.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ from __future__ import annotations
 import re
 
 _PLAIN = re.compile(r"(?!=)[A-Za-z0-9@%+=:,./_-]*")
-_SUSPECT = re.compile(r"^=|[^A-Za-z0-9@%+=:,./_-]")  # zsh looks up the program after a leading equals sign
+_SUSPECT = re.compile(r"^=|[^A-Za-z0-9@%+=:,./_-]")  # zsh expands a leading equals sign to the path of a program
 
 
 def quoted(name: object) -> str:
-    r"""Return a name as one word of a command. Usual names stay as they are.
+    r"""Return a name as one word of a command. Ordinary names are unchanged.
 
-    A character that may mean something to a shell gets a backslash; one that cannot be printed is written as in
-    `$'\n'` (bash, zsh, POSIX.1-2024). Unlike quotation marks around the whole, this also holds in a sentence in which
-    an apostrophe before the name has opened a quotation.
+    Characters with a possible meaning to a shell are escaped by a backslash; unprintable ones are written in the form
+    `$'\n'` (bash, zsh, POSIX.1-2024). Unlike quotation marks around the name, this is also safe in a sentence where a
+    preceding apostrophe has opened a quotation.
     """
     text = str(name)
     return text if _PLAIN.fullmatch(text) else _SUSPECT.sub(_escaped, text)
 
 
 def operand(name: object) -> str:
-    """Return a name as an operand of a command that must not take it for an option."""
+    """Return a name as an operand that the command cannot mistake for an option."""
     word = quoted(name)
     return f"-- {word}" if word.startswith("-") else word
 
 
 def phrase(name: object) -> str:
-    """Return a name that stands in a sentence, where it may be several words: spaces stay as they are."""
+    """Return a name for use in a sentence, where it may be several words: spaces are not escaped."""
     return " ".join(map(quoted, str(name).split(" ")))
 
 

@@ -1,4 +1,4 @@
-"""Snapshot: every collector's latest run at one moment, as tables of readings."""
+"""Snapshot: the latest run of every collector at one point in time, as tables of readings."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from sdstop.core.model import Derivation, Reading, Rows, schema
 R = TypeVar("R", bound=Reading)
 
 LARGE = 64
-"""Rows from which on a table of an old run is packed, and of which it keeps as many as were asked for again."""
+"""Minimum rows of a table that is packed when its run is old; also the limit of its derived rows cached again."""
 
 
 class Derived(Mapping[Hashable, Reading]):
-    """Rows that follow from two runs, made when asked for. Only rows that both runs have can be derived."""
+    """Lazily derived rows of two runs. Only rows present in both runs can be derived."""
 
     def __init__(self, derivation: Derivation, before: Rows, after: Rows, seconds: float) -> None:
-        """Keep both tables; `seconds` lie between the two reads."""
+        """Keep both tables; `seconds` is the time between the two reads."""
         self._make = derivation.make
         self._before = before
         self._after = after
@@ -38,7 +38,7 @@ class Derived(Mapping[Hashable, Reading]):
         return row
 
     def get(self, key: Hashable, default: Any = None) -> Any:
-        """Return a row, `default` if it cannot be derived."""
+        """Return a row, or `default` if it cannot be derived."""
         made = self._made
         if key in made:
             row = made[key]
@@ -57,16 +57,16 @@ class Derived(Mapping[Hashable, Reading]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        """Whether there are any rows, which takes one of them."""
+        """Return whether there are any rows; derives at most the rows up to the first one."""
         return any(True for _ in self)
 
     @property
     def large(self) -> bool:
-        """Whether there are as many rows as `age` packs."""
+        """Whether the table has enough rows to be packed by `age`."""
         return len(self._after) >= LARGE
 
     def age(self, packed: Sequence[tuple[Rows, Packed]]) -> None:
-        """Let go of the rows that were made, and of tables that were packed keep the packed form."""
+        """Drop the derived rows, and replace source tables by their packed form where available."""
         self._aged = True
         self._made = {}
         for rows, small in packed:
@@ -75,10 +75,10 @@ class Derived(Mapping[Hashable, Reading]):
 
 
 class Packed(Mapping[Hashable, Reading]):
-    """Rows as columns of plain numbers: a fifth of their size. Each row is made when it is asked for."""
+    """Rows stored as columns of plain numbers, at a fifth of their size. Rows are created on access."""
 
     def __init__(self, family: type[Reading], rows: Rows, like: Packed | None = None) -> None:
-        """Pack rows; what is the same in `like` is shared with it."""
+        """Pack rows; columns equal to those of `like` are shared with it."""
         self.family = family
         self.index: Mapping[Hashable, int] = {key: place for place, key in enumerate(rows)}
         known: Sequence[Sequence[Any] | None] = [None] * len(schema(family).columns)
@@ -104,15 +104,15 @@ class Packed(Mapping[Hashable, Reading]):
 
 
 class Joined(Mapping[Hashable, Reading]):
-    """Rows of one family that several runs brought, in the runs' order; of equal keys the first run's row."""
+    """Rows of one family from several runs, in the order of the runs; for equal keys the first run wins."""
 
     def __init__(self, family: type[Reading], runs: Sequence[Run]) -> None:
-        """Keep the runs, not their tables: these are packed when they are old."""
+        """Keep the runs, not their tables, because tables are replaced when they are packed."""
         self._family = family
         self._runs = tuple(runs)
 
     def of(self, runs: Sequence[Run]) -> bool:
-        """Whether these are the runs whose rows it has."""
+        """Return whether the rows are from exactly these runs."""
         return len(runs) == len(self._runs) and all(map(operator.is_, runs, self._runs))
 
     def __getitem__(self, key: Hashable) -> Reading:
@@ -129,12 +129,12 @@ class Joined(Mapping[Hashable, Reading]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        """Whether there are any rows."""
+        """Return whether there are any rows."""
         return any(run.tables[self._family] for run in self._runs)
 
 
 def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
-    """Return a column in its smallest form, `known` if that is the same."""
+    """Return a column in its smallest form, or `known` if it is equal."""
     column: Sequence[Any] = values
     if type(values[0]) is int:
         for width in ("I", "q"):  # 32 bits hold most counts and all times
@@ -151,10 +151,10 @@ def _packed(values: list[Any], known: Sequence[Any] | None) -> Sequence[Any]:
 class Run(Struct, frozen=True, eq=False):
     """One run of a collector.
 
-    `started` and `began` (when this outcome did) are monotonic, `taken` and `since` (the same as `began`) Unix
-    seconds; `duration` None: not known, or still hanging. `seconds` lie between this run and the good one before
-    it, None for the first. `reason` says why the run was not good, or what a good one lacks.
-    `tables` hold the readings by family; `last` is the last good run where this one is not.
+    `started` and `began` (the start of the current outcome) are monotonic seconds; `taken` and `since` are the same
+    times in Unix seconds. `duration` is None if unknown or still hanging. `seconds` is the time since the previous
+    successful run, None for the first. `reason` explains a failed run, or what a successful one lacks.
+    `tables` holds the readings by family; `last` is the last successful run if this one is not.
     """
 
     collector: str
@@ -171,21 +171,21 @@ class Run(Struct, frozen=True, eq=False):
     recorded: bool = True
     began: float = 0.0
     memo: dict[Hashable, Any] = field(default_factory=dict)
-    """What others worked out of this run alone, kept while a window may ask for it again."""
+    """Cache of results derived from this run alone, kept as long as windows can request them."""
 
     @property
     def ok(self) -> bool:
-        """Whether the run brought readings."""
+        """Whether the run produced readings."""
         return self.outcome is Outcome.OK
 
     @property
     def partial(self) -> bool:
-        """Whether it brought readings, and lacks what was denied; `reason` says what."""
+        """Whether the run produced readings but some data was denied; `reason` has the details."""
         return self.ok and bool(self.reason)
 
     @property
     def word(self) -> str:
-        """The outcome as people are told it: what lacks something is not called ok."""
+        """The outcome for display; a partial run is not shown as ok."""
         return "partly" if self.partial else self.outcome.value
 
 
@@ -193,7 +193,7 @@ class Snapshot(Struct, frozen=True, eq=False):
     """The node at one frame.
 
     `taken` is Unix time, `monotonic` seconds; `runs` holds the latest run of each collector by name.
-    A collector that has not finished its first run is not among them.
+    Collectors that have not finished their first run are not included.
     """
 
     number: int
@@ -203,23 +203,23 @@ class Snapshot(Struct, frozen=True, eq=False):
     by_family: Mapping[type[Reading], Run] = field(default_factory=dict)
 
     def run_of(self, family: type[Reading]) -> Run | None:
-        """Return the good run that has this family's rows, None if no collector brought any."""
+        """Return the successful run with this family's rows, or None if no collector produced any."""
         return self.by_family.get(family)
 
     def rows(self, family: type[R]) -> Mapping[Hashable, R]:
-        """Return a family's rows by identity, empty where there are none (ask `run_of` why)."""
+        """Return a family's rows by identity; empty if there are none (see `run_of` for the cause)."""
         run = self.by_family.get(family)
         return cast("Mapping[Hashable, R]", run.tables[family]) if run is not None else {}
 
     def get(self, family: type[R], key: Hashable) -> R | None:
-        """Return one row, None if it is not there."""
+        """Return one row, or None if not present."""
         return self.rows(family).get(key)
 
 
 def age(run: Run, newer: Run, before: Sequence[tuple[Rows, Packed]]) -> Sequence[tuple[Rows, Packed]]:
-    """Pack the large tables of a run that is seldom looked at from now on, but for those that `newer` has too.
+    """Pack the large tables of a run that is now rarely accessed, except those shared with `newer`.
 
-    Return them with their packed form; `before` is what was returned for the run before.
+    Return the tables with their packed forms; `before` is the value returned for the previous run.
     """
     tables = cast("dict[type[Reading], Rows]", run.tables)
     done: list[tuple[Rows, Packed]] = []
@@ -241,9 +241,9 @@ def snapshot(
     runs: Mapping[str, Run],
     before: Mapping[type[Reading], Run] | None = None,
 ) -> Snapshot:
-    """Make a snapshot; a family that two collectors bring is taken from the first that has rows, unless it is joined.
+    """Create a snapshot; a family from two collectors is taken from the first one with rows, unless it is joined.
 
-    `before` is `by_family` of the snapshot before: as long as the same runs are joined, what they make is the same run.
+    `before` is `by_family` of the previous snapshot: its joined run is reused as long as the same runs are joined.
     """
     by_family: dict[type[Reading], Run] = {}
     several: dict[type[Reading], list[Run]] = {}
@@ -260,7 +260,7 @@ def snapshot(
 
 
 def _join(family: type[Reading], runs: Sequence[Run], before: Run | None) -> Run:
-    """Return a run with the rows of all, which counts as begun with the newest; `before` if that is the same."""
+    """Return a run with the rows of all runs and the start of the newest, or `before` if it joins the same runs."""
     rows = before.tables[family] if before is not None else None
     if before is not None and isinstance(rows, Joined) and rows.of(runs):
         return before

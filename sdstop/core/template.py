@@ -1,4 +1,4 @@
-"""Templates: texts with names of fields in braces, which a row fills."""
+"""Templates: text with field names in braces, filled from a row."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ _DEV = "/dev/"
 
 
 def filled(template: str, row: Any) -> str | None:
-    """Return a template with the fields (or properties) of a row, None if one of them has no value: None or "".
+    """Return a template filled with the fields (or properties) of a row, or None if one of them is None or "".
 
-    `{device}` is a field, `{ident|name}` the first of several that has a value, `{device:sysfs}` the name that
-    /sys/block has for it (`!` for `/`), `{path:dev}` a path without `/dev/`; one that does not begin so is no value.
+    `{device}` is a field, `{ident|name}` the first of several that has a value, `{device:sysfs}` its name in
+    /sys/block (`!` for `/`), `{path:dev}` a path without `/dev/`; a path without that prefix counts as no value.
     """
     lacking = False
 
@@ -38,5 +38,5 @@ def _text(value: Any, form: str | None) -> str | None:
 
 
 def needed_fields(template: str) -> frozenset[str]:
-    """Return the names of the fields that a template needs."""
+    """Return the names of the fields used by a template."""
     return frozenset(name for names, _ in _FIELD.findall(template) for name in names.split("|"))

@@ -1,11 +1,11 @@
-"""Wording: messages of programs without what stands in them besides their own words: names, paths, addresses."""
+"""Wording: messages of programs reduced to the program's own words, without names, paths and addresses."""
 
 from __future__ import annotations
 
 import re
 
 UNSAID = "*"
-"""Stands for a word that is not one of a program's own."""
+"""Replaces a word that is not one of the program's own."""
 _TEXT = (
     "a able access activating active addr after again all allowed already an and any appears application archive "
     "are as at attempting authentication authorized avail availability available back backfill backfillfull bad be "
@@ -37,12 +37,12 @@ _PLAIN = re.compile(
     r"\d+(?:[./:]\d+)*(?i:[kmgtp]?i?b?|ms|s|sec|%)|(?:osd|mds)\.\d+|\d+\.[0-9a-f]{1,4}|[A-Z]+(?:_[A-Z]+)+"
     r"|sd[a-z]{1,3}\d*|nvme\d+n\d+|0x[0-9a-f]+|[=<>+/-]{1,3}"
 )
-"""Numbers with their units, OSDs and placement groups, codes, devices of the kernel."""
+"""Numbers with units, OSDs and placement groups, codes, kernel device names."""
 _AROUND = re.compile(r"^([\[('\"]*)(.*?)([\])'\".,;:!?]*)$", re.DOTALL)
 
 
 def own_words(text: str) -> str:
-    """Return a message with UNSAID for each word that may be a name; numbers, states and OSDs stay.
+    """Return a message with UNSAID in place of each word that may be a name; numbers, states and OSDs are kept.
 
     mon san-zurich (rank 1) addr 10.0.0.2 is down (out of quorum)       mon * (rank 1) * * is down (out of quorum)
     """

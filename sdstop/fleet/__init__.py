@@ -1,1 +1,1 @@
-"""The fleet: what a Prometheus-compatible server knows of all nodes. The one part of sdstop that opens a URL."""
+"""Fleet: all nodes, as known to a Prometheus-compatible server. The only part of sdstop that opens a URL."""

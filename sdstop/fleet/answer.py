@@ -1,10 +1,10 @@
-"""What a server answers: JSON of the HTTP API that Prometheus, Thanos, Mimir and VictoriaMetrics share.
+"""Server responses: JSON of the HTTP API shared by Prometheus, Thanos, Mimir and VictoriaMetrics.
 
     {"status": "success", "data": {"resultType": "vector",
       "result": [{"metric": {"instance": "n1:10042"}, "value": [1795279294.1, "3"]}]}, "warnings": ["..."]}
 
-Source of the format: prometheus.io/docs/prometheus/latest/querying/api. Thanos tells in `warnings` which stores did not
-answer, VictoriaMetrics' cluster by `"isPartial": true`, Prometheus 2.53 and later tells `infos` beside warnings.
+Source of the format: prometheus.io/docs/prometheus/latest/querying/api. Thanos reports stores that did not answer
+in `warnings`, a VictoriaMetrics cluster sets `"isPartial": true`, Prometheus 2.53 and later adds `infos`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from sdstop.core.format import safe
 from sdstop.fleet.problem import ServerError
 
 MOST_SERIES = 20_000
-"""Series that an answer may have; no question of sdstop's asks for as many."""
+"""Maximum series in an answer; no query of sdstop requests that many."""
 MOST_NOTES = 20
 
 PARTIAL = "partial response: some storage backends did not answer"
@@ -27,7 +27,7 @@ Point = tuple[float, float]
 
 
 class LabelledSeries(msgspec.Struct, frozen=True):
-    """Labels, and (Unix seconds, value) in order of time: one point of an instant query, many of a range."""
+    """Labels and (Unix seconds, value) points in order of time: one for an instant query, many for a range."""
 
     labels: Mapping[str, str]
     points: tuple[Point, ...]
@@ -38,12 +38,12 @@ class LabelledSeries(msgspec.Struct, frozen=True):
         return self.points[-1][1]
 
     def label(self, name: str) -> str:
-        """Return a label, "" where there is none."""
+        """Return a label, "" if missing."""
         return self.labels.get(name, "")
 
 
 class QueryAnswer(msgspec.Struct, frozen=True):
-    """Series, and what the server remarks on them."""
+    """Series, and the server's warnings and infos about them."""
 
     series: tuple[LabelledSeries, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class QueryAnswer(msgspec.Struct, frozen=True):
 
 
 class BuildInfo(msgspec.Struct, frozen=True):
-    """What a server says of its version."""
+    """Version information of a server."""
 
     application: str = ""
     version: str = ""
@@ -89,7 +89,7 @@ class _Scalar(msgspec.Struct, frozen=True, tag_field="resultType", tag="scalar")
 
 
 class _Reply(msgspec.Struct, frozen=True, rename="camel"):
-    """Every answer of the API; `data` depends on what was asked."""
+    """Envelope of every API response; `data` depends on the endpoint."""
 
     status: Literal["success", "error"]
     data: msgspec.Raw = msgspec.Raw()
@@ -149,7 +149,7 @@ def _successful(body: bytes) -> _Reply:
 
 
 def _decoded(body: bytes | msgspec.Raw, decoder: msgspec.json.Decoder[_T]) -> _T:
-    """Return JSON as a declared type. Raises ServerError, which names the path of what does not fit."""
+    """Decode JSON as a declared type. Raises ServerError, which names the path of a mismatch."""
     try:
         return decoder.decode(body)
     except msgspec.ValidationError as error:
@@ -170,5 +170,5 @@ def _series(row: _Row) -> LabelledSeries | None:
 
 
 def _notes(notes: Sequence[str] | None) -> tuple[str, ...]:
-    """Return remarks, each safe and in one line."""
+    """Return warnings or infos, each sanitized to one line."""
     return tuple(dict.fromkeys(safe(note, 300) for note in (notes or ())[:MOST_NOTES]))

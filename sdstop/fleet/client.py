@@ -1,4 +1,4 @@
-"""Client: questions to one server, one after the other, each with a deadline, over one connection that is kept."""
+"""Prometheus API client: sequential queries with a deadline each, over one keep-alive connection."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from sdstop.node.http import (
 )
 
 SECONDS = 15.0
-"""Seconds in which an answer must have come as a whole."""
+"""Default deadline in seconds for a complete response."""
 
 _BUILD_INFO = "/api/v1/status/buildinfo"
 _QUERY, _QUERY_RANGE = _QUERY_PATHS = ("/api/v1/query", "/api/v1/query_range")
 _NO_POST = frozenset({404, 405, 411, 415, 501})
-"""What servers and the gateways before them answer who take no POST."""
+"""Status codes of servers, or gateways in front of them, that do not accept POST."""
 
 Fields = Sequence[tuple[str, str]]
 
 
 class PrometheusClient:
-    """Not for several threads at once. A context manager."""
+    """Client of one server; not thread-safe. Context manager."""
 
     def __init__(self, url: Url, config: HttpConfig, seconds: float | None = None) -> None:
-        """Open nothing yet; a question takes at most so many seconds. Raises ConfigError for unusable TLS files."""
+        """Prepare without connecting; a query takes at most `seconds`. Raises ConfigError for unusable TLS files."""
         self.url = url
         self._config = config
         self._seconds = SECONDS if seconds is None else seconds
@@ -47,7 +47,7 @@ class PrometheusClient:
         self._post = True
 
     def query(self, expression: str, taken: float | None = None) -> QueryAnswer:
-        """Evaluate at one moment (Unix seconds; None: now). Raises ServerError, ConfigError."""
+        """Evaluate at a point in time (Unix seconds; None: now). Raises ServerError, ConfigError."""
         fields = [("query", expression), ("timeout", f"{self._seconds:g}s")]
         if taken is not None:
             fields.append(("time", f"{taken:.3f}"))
@@ -62,7 +62,7 @@ class PrometheusClient:
         return parse_answer(self._asked(_QUERY_RANGE, fields))
 
     def server(self) -> str:
-        """Return what the server says it is: `Prometheus 2.42.0`; "" where it does not say. Raises ConfigError.
+        """Return the server's name and version, `Prometheus 2.42.0`; "" if unknown. Raises ServerError, ConfigError.
 
         Source: /api/v1/status/buildinfo, which old servers and gateways lack and VictoriaMetrics leaves empty.
         """
@@ -80,7 +80,7 @@ class PrometheusClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; a question under way in another thread fails at once."""
+        """Close the connection; a running query in another thread fails at once."""
         self._http.close()
 
     # -- one question -----------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class PrometheusClient:
                 return _judged(response)
         response = self._sent("GET", path, fields, end)
         if post and response.status < 400:
-            self._post = False  # it takes none
+            self._post = False  # the server does not accept POST
         return _judged(response)
 
     def _sent(self, method: str, path: str, fields: Fields, end: float) -> Response:
@@ -115,13 +115,13 @@ class PrometheusClient:
             raise ServerError(safe(error, 200), lasting=isinstance(error, UntrustedCertificate)) from None
 
     def _allowed(self, method: str, target: str) -> bool:
-        """Return whether this is a request of the query API, below the server's prefix."""
+        """Return whether a request belongs to the query API, below the server's prefix."""
         path = target.partition("?")[0].removeprefix(self.url.prefix)
         return (method == "POST" and path in _QUERY_PATHS) or (method == "GET" and path in {*_QUERY_PATHS, _BUILD_INFO})
 
 
 def _judged(response: Response) -> bytes:
-    """Return the body of an answer to a question that was understood. Raises ServerError."""
+    """Return the body of a successful response. Raises ServerError for any other status."""
     status = response.status
     if status == 200:
         return response.body
@@ -145,7 +145,7 @@ def _judged(response: Response) -> bytes:
 
 
 def _told(body: bytes) -> str:
-    """Return what an error's body says: JSON of the API, or a line of text; not a page."""
+    """Return the text of an error body: API JSON or the first line of text, but not HTML."""
     text = error_text(body)
     if text is None:
         line = body[:200].decode("utf-8", "replace").strip().partition("\n")[0]
@@ -154,7 +154,7 @@ def _told(body: bytes) -> str:
 
 
 def named(build: BuildInfo) -> str:
-    """Return a server's name of its build information: Mimir names itself, Prometheus has a revision."""
+    """Return a server's name from its build information: Mimir names itself, Prometheus has a revision."""
     version = safe(build.version, 40)
     if build.application:
         return f"{safe(build.application, 40)} {version}".strip()

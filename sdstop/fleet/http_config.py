@@ -1,4 +1,4 @@
-"""How to reach a server: the file that promtool takes as `--http.config.file`.
+"""HTTP client settings, in the format of promtool's `--http.config.file`.
 
     basic_auth: {username: sdstop, password_file: /etc/sdstop/password}
     authorization: {credentials_file: /etc/sdstop/token}         # or a bearer token
@@ -7,7 +7,7 @@
       X-Scope-OrgID: {values: [storage]}                         # a tenant of Mimir
 
 Source of the format: HTTPClientConfig of github.com/prometheus/common (config/http_config.go); file names are
-relative to the file, as there. Keys that nobody knows are refused, and so are those that sdstop cannot honour.
+relative to the file, as there. Unknown and unsupported keys are rejected.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _VERSIONS = {
 
 
 class SecretSource(msgspec.Struct, frozen=True):
-    """A text that is never shown, or the file that holds it, read each time so that it may be changed."""
+    """Secret text, never shown, or the path of its file, which is read for each use so that it may change."""
 
     text: str = ""
     path: Path | None = None
@@ -46,7 +46,7 @@ class SecretSource(msgspec.Struct, frozen=True):
         return f"Secret(path={self.path!r})"
 
     def read(self) -> str:
-        """Return it without the line's end. Raises ConfigError."""
+        """Return the secret; text from a file is stripped. Raises ConfigError."""
         said = self.text if self.path is None else read_text(self.path).strip()
         if re.search(r"[\x00-\x1f\x7f]", said):
             raise ConfigError(f"{safe(self.path or 'a secret of --http-config')}: has control characters")
@@ -54,7 +54,7 @@ class SecretSource(msgspec.Struct, frozen=True):
 
 
 class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file says. `headers` are names and values, a repeated name stands several times."""
+    """Settings from a file. `headers` are (name, value) pairs; names may repeat."""
 
     username: SecretSource | None = None
     password: SecretSource | None = None
@@ -69,7 +69,7 @@ class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
     oldest: str = "TLS12"
 
     def sent(self) -> list[tuple[str, str]]:
-        """Return the headers that are sent with a question. Raises ConfigError."""
+        """Return the headers to send with a query. Raises ConfigError."""
         found = [(name, secret.read()) for name, secret in self.headers]
         if self.credentials is not None:
             found.append(("Authorization", f"{self.scheme} {self.credentials.read()}"))
@@ -80,7 +80,7 @@ class HttpConfig(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
     def context(self) -> ssl.SSLContext:
-        """Return what TLS is spoken by. Raises ConfigError."""
+        """Return the TLS context. Raises ConfigError."""
         ca = None if self.ca is None else self.ca.text if self.ca.path is None else read_text(self.ca.path)
         try:
             context = tls_context(ca_text=ca, verify=not self.insecure, oldest=_VERSIONS[self.oldest])
@@ -103,7 +103,7 @@ def _tls(error: Exception) -> str:
 
 
 class BasicAuthSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`basic_auth` as it stands in the file."""
+    """`basic_auth` as written in the file."""
 
     username: str | None = None
     username_file: str | None = None
@@ -112,7 +112,7 @@ class BasicAuthSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AuthorizationSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`authorization` as it stands in the file."""
+    """`authorization` as written in the file."""
 
     type: str | None = None
     credentials: str | None = None
@@ -125,7 +125,7 @@ class AuthorizationSection(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
 
 
 class TlsClientSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`tls_config` as it stands in the file."""
+    """`tls_config` as written in the file."""
 
     ca: str | None = None
     ca_file: str | None = None
@@ -138,7 +138,7 @@ class TlsClientSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_version: Literal["", "TLS12", "TLS13"] | None = None
 
     def __post_init__(self) -> None:
-        """Check certificate and key, which ssl takes from files alone. Raises InvalidSetting."""
+        """Check certificate and key, which ssl accepts from files only. Raises InvalidSetting."""
         for name, text in (("cert", self.cert), ("key", self.key)):
             if text is not None:
                 raise InvalidSetting(name, f"not supported; use {name}_file")
@@ -147,7 +147,7 @@ class TlsClientSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HeaderSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One of `http_headers` as it stands in the file."""
+    """One entry of `http_headers` as written in the file."""
 
     values: list[str] | None = None
     secrets: list[str] | None = None
@@ -155,7 +155,7 @@ class HeaderSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file as it stands; a section without content is null."""
+    """The whole file as written; an empty section is null."""
 
     basic_auth: BasicAuthSection | None = None
     authorization: AuthorizationSection | None = None
@@ -172,7 +172,7 @@ class HttpConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     proxy_connect_header: Any = msgspec.UNSET
 
     def __post_init__(self) -> None:
-        """Check what excludes what, and what sdstop does not support. Raises InvalidSetting."""
+        """Check for conflicting and unsupported settings. Raises InvalidSetting."""
         for name in ("oauth2", "proxy_url", "no_proxy", "proxy_from_environment", "proxy_connect_header"):
             if getattr(self, name) is not msgspec.UNSET:
                 raise InvalidSetting(name, "not supported by sdstop fleet")
@@ -190,7 +190,7 @@ def load(path: Path | None) -> HttpConfig:
 
 
 def parse(text: str, path: Path) -> HttpConfig:
-    """Return what a file's text says. Raises ConfigError."""
+    """Parse the text of a file. Raises ConfigError."""
     with in_file(path):
         told = read_yaml(text)
         return _config(convert({} if told is None else told, HttpConfigFile), path.parent)
@@ -219,7 +219,7 @@ def _config(file: HttpConfigFile, folder: Path) -> HttpConfig:
 
 
 def _secret(place: str, text: str | None, file: str | None, folder: Path) -> SecretSource | None:
-    """Return a text, or the file that holds it; both are a mistake."""
+    """Return an inline secret or the path of its file. Raises ConfigError if both are given."""
     if text is not None and file:
         raise ConfigError(f"{place}: cannot be combined with {place.rpartition('.')[2]}_file")
     if file:

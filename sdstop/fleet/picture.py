@@ -1,4 +1,4 @@
-"""Picture: the fleet at one moment, put together from a server's answers. Pure."""
+"""State of the fleet at one time, assembled from a server's answers. Pure functions, no I/O."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from sdstop.fleet.answer import LabelledSeries, QueryAnswer
 from sdstop.fleet.queries import MOST_NODES, STALE_SECONDS
 
 Key = tuple[str, str]
-"""A node: job and instance, as the server labels them."""
+"""Key of a node: the server's job and instance labels."""
 
 _PORT = re.compile(r"^(.+):\d{1,5}$")
 
 
 class FleetFinding(Struct, frozen=True):
-    """A finding in force on a node."""
+    """An active finding on a node."""
 
     node: Key
     rule: str
@@ -28,10 +28,10 @@ class FleetFinding(Struct, frozen=True):
 
 
 class FleetNode(Struct, frozen=True, kw_only=True):
-    """A node: findings by severity, age of its last sample (seconds), and one of its worst findings.
+    """A node: number of findings by severity, age of its last sample in seconds, and one of its worst findings.
 
-    `silence` says why it is silent, "" if it is not. `history` is how many findings that matter it had, oldest first,
-    None where nobody knows.
+    `silence` is why the node is silent, "" if it is not. `history` is its number of critical and warning findings,
+    oldest first, None where unknown.
     """
 
     key: Key
@@ -46,19 +46,19 @@ class FleetNode(Struct, frozen=True, kw_only=True):
 
     @property
     def severity(self) -> Severity | None:
-        """The worst, None for none or info."""
+        """Worst severity, None for info or no findings."""
         return Severity.CRITICAL if self.critical else Severity.WARNING if self.warning else None
 
     @property
     def rank(self) -> tuple[int, int, int, int]:
-        """What nodes are sorted by, the worst highest: a silent one comes after the critical ones."""
+        """Sort key of nodes, the worst highest; silent nodes rank below critical ones."""
         return (self.critical, int(bool(self.silence)), self.warning, self.info)
 
 
 class FleetArray(Struct, frozen=True):
-    """An array that something is said of, or whose load is uneven.
+    """An array that has findings or uneven load.
 
-    `skew` is its busiest member beside the mean of all, 1 is even.
+    `skew` is the busy time of the busiest member relative to the mean of all; 1 is even.
     """
 
     node: Key
@@ -68,17 +68,17 @@ class FleetArray(Struct, frozen=True):
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said."""
+        """Worst severity of the findings, None if there are none."""
         return max((c.severity for c in self.claims), key=lambda s: s.rank, default=None)
 
     @property
     def members(self) -> tuple[str, ...]:
-        """The members that something is said of."""
+        """Members that have findings."""
         return tuple(dict.fromkeys(c.subject.partition("/")[2] for c in self.claims if "/" in c.subject))
 
 
 class RebuildRow(Struct, frozen=True):
-    """A rebuild: share done, seconds remaining, bytes per second; None where its node does not say."""
+    """A rebuild: share done, seconds remaining, bytes per second; None if not reported."""
 
     node: Key
     array: str
@@ -90,7 +90,7 @@ class RebuildRow(Struct, frozen=True):
 
 
 class VolumeRow(Struct, frozen=True):
-    """A volume that uses all of a limit, or of which a rule says so. `used` is the share of the limit."""
+    """A volume at or near a limit, by its use or by a finding. `used` is the share of the limit."""
 
     node: Key
     volume: str
@@ -101,12 +101,12 @@ class VolumeRow(Struct, frozen=True):
 
     @property
     def severity(self) -> Severity | None:
-        """The worst that is said."""
+        """Worst severity of the findings, None if there are none."""
         return max((c.severity for c in self.claims), key=lambda s: s.rank, default=None)
 
 
 class RuleRow(Struct, frozen=True):
-    """A rule, and on how many nodes it has findings of a severity."""
+    """A rule and the number of nodes with its findings of a severity."""
 
     rule: str
     severity: Severity
@@ -114,10 +114,10 @@ class RuleRow(Struct, frozen=True):
 
 
 class Picture(Struct, frozen=True):
-    """The fleet. `total` is how many nodes have samples, of which `nodes` are the worst MOST_NODES at most.
+    """State of the fleet. `total` is the number of nodes with samples, `nodes` the worst MOST_NODES at most.
 
-    `troubles` is what was asked and not answered, `warnings` and `infos` what the server remarks, each in one line;
-    `failed` is where there was no answer at all. `asked` is Unix seconds, `took` the seconds until the last answer.
+    `troubles` are failed queries, `warnings` and `infos` the server's remarks, each in one line; `failed` is set if
+    the server did not answer at all. `asked` is in Unix seconds, `took` the seconds until the last answer.
     """
 
     asked: float = 0.0
@@ -140,13 +140,13 @@ class Picture(Struct, frozen=True):
 
     @property
     def silent(self) -> tuple[FleetNode, ...]:
-        """The silent nodes, the one that was silent longest first."""
+        """Silent nodes, longest silent first."""
         quiet = [node for node in self.nodes if node.silence]
         return tuple(sorted(quiet, key=lambda node: (-(node.age if node.age is not None else math.inf), node.name)))
 
     @property
     def differing(self) -> tuple[Finding, ...]:
-        """What differs between nodes, the worst first."""
+        """Findings on differences between nodes, worst first."""
         found = [verdict for verdict in self.outliers if isinstance(verdict, Finding)]
         return tuple(sorted(found, key=lambda finding: (-finding.severity.rank, finding.subject)))
 
@@ -164,13 +164,13 @@ def key_of(row: LabelledSeries) -> Key:
 
 
 def short(instance: str) -> str:
-    """Return `n1` of `n1:10042`, and what has no port as it is."""
+    """Return an instance without its port: `n1` for `n1:10042`."""
     found = _PORT.match(instance)
     return found[1] if found else instance
 
 
 def names(keys: Sequence[Key]) -> dict[Key, str]:
-    """Return each node's name: without its port, unless two would have one name; with its job if they still had."""
+    """Return unique names of nodes: without port, else with port, else with port and job."""
     chosen: dict[Key, str] = {}
     for style in (lambda k: short(k[1]), lambda k: k[1], lambda k: f"{k[1]} ({k[0]})"):
         by_name: dict[str, list[Key]] = {}
@@ -182,18 +182,18 @@ def names(keys: Sequence[Key]) -> dict[Key, str]:
 
 
 def _severity(row: LabelledSeries) -> Severity:
-    """Return a series' severity; a word that nobody knows is no worse than info."""
+    """Return a series' severity; unknown words count as info."""
     word = row.label("severity")
     return Severity(word) if word in set(Severity) else Severity.INFO
 
 
 def claim(row: LabelledSeries, node: Key | None = None) -> FleetFinding:
-    """Return the finding that a series of sdstop_finding_active is."""
+    """Convert a series of sdstop_finding_active to a finding."""
     return FleetFinding(node or key_of(row), row.label("rule"), _severity(row), row.label("subject"))
 
 
 def picture(answers: Answers, *, outliers: Sequence[Verdict] = ()) -> Picture:
-    """Put the answers together; what has no answer is left empty, and not said to be good."""
+    """Assemble the answers; parts without an answer stay empty."""
 
     def rows(name: str) -> tuple[LabelledSeries, ...]:
         answer = answers.get(name)
@@ -265,11 +265,11 @@ def _nodes(answers: Answers, rows: Rows) -> tuple[FleetNode, ...]:
 HISTORY_SECONDS = 3600.0
 HISTORY_STEP = 120.0
 HISTORY_POINTS = int(HISTORY_SECONDS / HISTORY_STEP) + 1
-"""What the small courses beside nodes show."""
+"""Range and resolution of the sparklines beside nodes."""
 
 
 def on_grid(points: Sequence[tuple[float, float]], end: float, step: float, count: int) -> tuple[float | None, ...]:
-    """Return `count` values, the last at `end`, one every `step` seconds; None where there is no point."""
+    """Return `count` values, one every `step` seconds, the last at `end`; None without a point."""
     grid: list[float | None] = [None] * count
     for taken, value in points:
         place = count - 1 - round((end - taken) / step)
@@ -294,7 +294,7 @@ def _arrays(rows: Rows) -> tuple[FleetArray, ...]:
 
 
 UNEVEN = 2.0
-"""Skew from which an array is listed though no rule speaks of it."""
+"""Minimum skew of an array listed without a finding."""
 
 
 def _rebuilds(series: Sequence[LabelledSeries]) -> tuple[RebuildRow, ...]:

@@ -1,17 +1,17 @@
-"""What goes wrong between sdstop and a server, each in one line that is safe to show and names no secret."""
+"""Server errors: one-line texts that are safe to display and contain no secrets."""
 
 from __future__ import annotations
 
 
 class ServerError(Exception):
-    """The server did not answer a question.
+    """Raised when the server does not answer a query.
 
-    `status` is that of HTTP, None where there was no answer; `lasting` is whether the next question would fare the
-    same, as where a password is wrong.
+    `status` is the HTTP status, None without a response; `lasting` is whether further queries would fail the same
+    way, for example because of a wrong password.
     """
 
     def __init__(self, line: str, status: int | None = None, *, lasting: bool = False) -> None:
-        """Keep what decides whether to ask on."""
+        """Store the attributes that decide whether to continue querying."""
         super().__init__(line)
         self.status = status
         self.lasting = lasting

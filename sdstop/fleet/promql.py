@@ -1,4 +1,4 @@
-"""PromQL: texts and selectors, quoted so that no label's value can end them."""
+"""PromQL strings and selectors, quoted so that label values cannot break out of them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ _MATCHER = re.compile(
 
 
 def quoted(text: str) -> str:
-    """Return a text as a string of PromQL."""
+    """Return a text as a PromQL string literal."""
     shown = text.encode("utf-8", "replace").decode("utf-8").replace("\\", "\\\\").replace('"', '\\"')
     return '"' + re.sub(r"[\x00-\x1f\x7f]", lambda found: f"\\x{ord(found[0]):02x}", shown) + '"'
 
 
 def one_of(values: Iterable[str]) -> str:
-    """Return the string of a regular expression (RE2) that any of the values matches and nothing else."""
+    """Return an RE2 expression, as a string literal, that matches exactly the given values."""
     return quoted("|".join(_META.sub(r"\\\1", value) for value in values))
 
 
 def matchers(text: str) -> str:
-    """Return matchers as they stand between braces: `job="sdstop",cluster=~"a|b"`. Raises ConfigError.
+    """Return matchers as written between braces: `job="sdstop",cluster=~"a|b"`. Raises ConfigError.
 
-    Taken are `{job="sdstop"}` and the same without braces; "" is every series.
+    Accepts `{job="sdstop"}` and the same without braces; "" selects every series.
     """
     said = text.strip()
     if said.startswith("{") and said.endswith("}"):

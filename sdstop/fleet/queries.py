@@ -1,7 +1,7 @@
-"""Queries: what a server is asked, each aggregated and cut off there, so that no fleet is too large to be asked for.
+"""PromQL queries, each aggregated and limited on the server, so that the size of the fleet does not matter.
 
-Only PromQL that Prometheus 2.42 and VictoriaMetrics 1.79 take alike: no `@`, no negative offset, no native histogram;
-aggregated by labels that are named, since MetricsQL keeps names of metrics where PromQL drops them.
+Only PromQL that both Prometheus 2.42 and VictoriaMetrics 1.79 support: no `@`, negative offset or native histogram;
+aggregated by explicit labels, because MetricsQL keeps metric names where PromQL drops them.
 """
 
 from __future__ import annotations
@@ -13,32 +13,32 @@ from msgspec import Struct
 from sdstop.fleet.promql import one_of, quoted, series
 
 MOST_NODES = 500
-"""Nodes that are listed, the worst first; all are counted."""
+"""Maximum listed nodes, worst first; all nodes are counted."""
 MOST_ROWS = 100
-"""Rows of other lists."""
+"""Maximum rows of other lists."""
 MOST_TRAITS = 10_000
 STALE_SECONDS = 120.0
-"""Age of a node's last sample from which it is silent: eight scrapes of 15 s."""
+"""Age in seconds of the last sample above which a node is silent: eight scrapes of 15 s."""
 LOOKBACK = "6h"
-"""For how long a node that is gone is remembered."""
+"""Period for which a vanished node is remembered."""
 AT_LIMIT = 0.9
-"""Share of a limit from which a volume is listed."""
+"""Minimum used share of a limit for a volume to be listed."""
 
 RECORDED_SKEW = "sdstop:array_skew:ratio5m"
 RECORDED_USE = "sdstop:limit_used:ratio5m"
 
 ON_ARRAYS = ("hot-stripe-member", "slow-stripe-member", "stripe-convoy", "device-hung", "array-degraded")
-"""Rules whose subject is an array, or a member of it behind a slash."""
+"""Rules whose subject is an array or ARRAY/MEMBER."""
 ON_VOLUMES = ("volume-qos-saturated", "qos-multiplied", "qos-partial", "volume-below-promise")
 
 _NODE = "job, instance"
 
 FAST, SLOW, RARE = 1, 2, 10
-"""Every refresh, every second one, every tenth."""
+"""Query intervals in refreshes: every one, every second, every tenth."""
 
 
 class Query(Struct, frozen=True):
-    """A question: its name in the picture, how often it is asked, and its text for matchers and recorded names."""
+    """A query: name in the picture, interval in refreshes, and text for given matchers and recorded names."""
 
     name: str
     pace: int
@@ -46,10 +46,10 @@ class Query(Struct, frozen=True):
 
 
 def skew(match: str) -> str:
-    """Return how busy the busiest member of each array is, beside the mean of its members: 1 is even.
+    """Return the busy time of each array's busiest member relative to the mean of its members; 1 is even.
 
-    The many are the members and the one is the disk, since a disk may have parts in several arrays. Arrays that do
-    next to nothing are left out: of ten requests an hour one member has them all.
+    The join is many members to one disk, because a disk may have partitions in several arrays. Nearly idle arrays are
+    left out: with ten requests an hour, one member may get all of them.
     """
     busy = (
         f"({series('sdstop_array_member_state', match, _is('state', 'in_sync'))} * on ({_NODE}, device) group_left () "
@@ -104,7 +104,7 @@ def _counts(match: str, _: Collection[str]) -> str:
 
 
 def _worst(match: str, _: Collection[str]) -> str:
-    """One finding of each node: a critical one, else a warning."""
+    """Return one finding of each node: a critical one, otherwise a warning."""
     critical, warning = (series("sdstop_finding_active", match, _is("severity", w)) for w in ("critical", "warning"))
     return (
         f"{_top(MOST_NODES, f'topk by ({_NODE}) (1, {critical})')} or "
@@ -149,10 +149,10 @@ def _volumes(match: str, recorded: Collection[str]) -> str:
 
 
 def _rebuilds(match: str, _: Collection[str]) -> str:
-    """Every figure of the rebuilds that run, told apart by the label `what`.
+    """Return all values of running rebuilds, distinguished by the label `what`.
 
-    Those with most left to do come first where there are too many; one that does not know how much that is, is there
-    by its state.
+    The rebuilds with the highest values are kept if there are too many; one without a known remaining time is listed
+    through its state.
     """
     by = f"{_NODE}, array, operation"
     done, total = series("sdstop_rebuild_done_bytes", match), series("sdstop_rebuild_total_bytes", match)
@@ -167,7 +167,7 @@ def _rebuilds(match: str, _: Collection[str]) -> str:
 
 
 def _down(match: str, _: Collection[str]) -> str:
-    """Targets that do not answer: those of a job that has sdstop in its name, and those where sdstop was lately."""
+    """Return targets that are down: jobs with sdstop in their name, and targets that ran sdstop recently."""
     lately = f"max by ({_NODE}) (max_over_time({series('sdstop_build_info', match)}[{LOOKBACK}]))"
     named = series("up", match, 'job=~".*sdstop.*"')
     return _top(MOST_NODES, f"(1 - (({series('up', match)} and on ({_NODE}) {lately}) or {named})) > 0")
@@ -203,13 +203,13 @@ QUERIES: tuple[Query, ...] = (
 
 
 def history(match: str, instances: Collection[str]) -> str:
-    """Return how many findings that matter these nodes had, over a range."""
+    """Return the number of critical and warning findings of these nodes, for a range query."""
     chosen = series("sdstop_findings", match, 'severity=~"critical|warning"', _in("instance", instances))
     return f"sum by ({_NODE}) ({chosen})"
 
 
 def of_node(match: str, job: str, instance: str) -> dict[str, str]:
-    """Return what is asked of one node, when somebody looks at it."""
+    """Return the queries for the details of one node."""
     node = ",".join(part for part in (match, _is("job", job), _is("instance", instance)) if part)
     applicable = series("sdstop_collector_applicable", node)
     return {
@@ -224,6 +224,6 @@ def of_node(match: str, job: str, instance: str) -> dict[str, str]:
 
 
 def node_history(match: str, job: str, instance: str) -> str:
-    """Return the findings of one node by rule, over a range."""
+    """Return the findings of one node by rule, for a range query."""
     node = ",".join(part for part in (match, _is("job", job), _is("instance", instance)) if part)
     return f"max by (rule, severity) ({series('sdstop_findings', node)}) > 0"

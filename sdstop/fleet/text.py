@@ -1,4 +1,4 @@
-"""The fleet as text, for whoever has no terminal, and as JSON. Pure."""
+"""Fleet as text, for use without a terminal, and as JSON. Pure functions, no I/O."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ UNKNOWN = "?UNKN"
 
 
 def heading(picture: Picture, url: str) -> str:
-    """Return who was asked, and when."""
+    """Return the server and the time of the query."""
     server = f" ({picture.server})" if picture.server else ""
     return f"{url}{server}, {timestamp(picture.asked)}"
 
 
 def summary(picture: Picture) -> str:
-    """Return how many nodes there are, and how bad it is: `298 nodes: 1 critical, 6 with warnings, 2 silent`."""
+    """Return the number of nodes by state: `298 nodes: 1 critical, 6 with warnings, 2 silent`."""
     if picture.failed:
         return "nothing is known"
     if picture.total is None:
@@ -39,7 +39,7 @@ def summary(picture: Picture) -> str:
 
 
 def remarks(picture: Picture) -> list[str]:
-    """Return what makes the picture doubtful, the worst first."""
+    """Return failed queries, then the server's warnings and infos."""
     return [
         *(f"not answered: {line}" for line in picture.troubles),
         *(f"warning of the server: {line}" for line in picture.warnings),
@@ -48,12 +48,12 @@ def remarks(picture: Picture) -> list[str]:
 
 
 def said(claim: FleetFinding | None) -> str:
-    """Return a finding in a few words: `hot-stripe-member md0/sd3`."""
+    """Return rule and subject of a finding: `hot-stripe-member md0/sd3`."""
     return "" if claim is None else safe(f"{claim.rule} {claim.subject}".strip())
 
 
 def counts(node: FleetNode) -> str:
-    """Return how many findings a node has: `1 critical, 2 warnings`."""
+    """Return a node's number of findings: `1 critical, 2 warnings`."""
     parts = [f"{node.critical} critical"] if node.critical else []
     if node.warning:
         parts.append(f"{node.warning} warning{'' if node.warning == 1 else 's'}")
@@ -61,7 +61,7 @@ def counts(node: FleetNode) -> str:
 
 
 def fleet_text(picture: Picture, url: str) -> str:
-    """Return all that matters, a section for each kind; what is empty is left out."""
+    """Return the fleet as text, one section per kind; empty sections are left out."""
     lines = [f"sdstop fleet: {summary(picture)}", heading(picture, url), *remarks(picture)]
     for title, rows in _sections(picture):
         if rows:
@@ -118,7 +118,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def fleet_json(picture: Picture, url: str) -> str:
-    """Return the picture as JSON: sdstop.fleet/1. Numbers are in base units; null is what is not known."""
+    """Return the picture as JSON (`sdstop.fleet/1`). Numbers are in base units, unknown values null."""
     told: dict[str, Any] = {
         "schema": SCHEMA,
         "server": {"url": url, "is": picture.server or None},

@@ -1,4 +1,4 @@
-"""Traits of nodes as a server knows them: what is asked seldom, and what sdstop.analysis.outlier compares."""
+"""Node traits from a server: queried rarely, and compared by sdstop.analysis.outlier."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PORTS = 'kind=~"physical|bond"'
 
 
 class TraitQuery(Struct, frozen=True):
-    """A question for traits: `text` for matchers and the labels that tell nodes and groups apart, and its reader."""
+    """A query for traits: `text` for given matchers and grouping labels, and the reader of its answer."""
 
     name: str
     text: Callable[[str, str], str]
@@ -31,7 +31,7 @@ def _cut(expression: str) -> str:
 
 
 def _linked(match: str, metric: str, by: str, ports: str = _PORTS) -> str:
-    """Return a figure of the ports that have a link: what has none differs for no harm."""
+    """Return a metric of the ports with a link; differences between ports without a link are harmless."""
     on = "on (job, instance, interface)"
     return (
         f"max by ({by}, interface) ({series(metric, match)} and {on} {series('sdstop_interface_info', match, ports)} "
@@ -45,7 +45,7 @@ def node_of(row: LabelledSeries) -> str:
 
 
 def group_of(row: LabelledSeries, groups: Sequence[str]) -> str:
-    """Return whom a series' node is a peer of."""
+    """Return the peer group of a series' node."""
     return ",".join(row.label(name) for name in groups)
 
 
@@ -55,7 +55,7 @@ def _cite(name: str, row: LabelledSeries) -> Cite:
 
 
 def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]:
-    """Read traits that are the value of a series; `item` is the label that says of which part."""
+    """Return a reader of traits that are the value of a series; `item` is the label that names the part."""
 
     def read(rows: Sequence[LabelledSeries], groups: Sequence[str]) -> Iterator[Trait]:
         for row in rows:
@@ -68,7 +68,7 @@ def _numbers(aspect: str, item: str = "") -> Callable[[Sequence[LabelledSeries],
 def _words(
     aspect: str, word: Callable[[LabelledSeries], str], item: Callable[[LabelledSeries], str], *, counted: bool = False
 ) -> Callable[[Sequence[LabelledSeries], Sequence[str]], Iterator[Trait]]:
-    """Read traits that are words of labels, all those of a node and item together: `8 x 32G, 4 x 16G`."""
+    """Return a reader of traits that are label values, joined per node and item: `8 x 32G, 4 x 16G`."""
 
     def read(rows: Sequence[LabelledSeries], groups: Sequence[str]) -> Iterator[Trait]:
         found: dict[tuple[str, str, str], list[tuple[str, LabelledSeries]]] = defaultdict(list)
@@ -166,15 +166,15 @@ _DISKS = 'model!="",revision!=""'
 
 
 def queries(match: str, groups: Collection[str]) -> Mapping[str, str]:
-    """Return the text of each question; `groups` are labels whose values tell groups of peers apart."""
+    """Return the text of each query; `groups` are the labels that define peer groups."""
     by = ", ".join(dict.fromkeys(("job", "instance", *groups)))
     return {query.name: query.text(match, by) for query in TRAITS}
 
 
 def traits(answers: Mapping[str, Sequence[LabelledSeries]], groups: Sequence[str]) -> Iterator[Trait]:
-    """Yield the traits that the answers tell; a question without an answer tells none.
+    """Yield the traits in the answers; a query without an answer has none.
 
-    Nodes have the names that they have everywhere in the picture.
+    Nodes have the same names as elsewhere in the picture.
     """
     named = names(sorted({key_of(row) for rows in answers.values() for row in rows}))
     for query in TRAITS:

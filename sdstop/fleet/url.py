@@ -1,4 +1,4 @@
-"""The address of a server, with the prefix under which its API stands."""
+"""URL of a server, with the path prefix of its API."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _API = re.compile(r"(/api/v1(/query)?)?/*$")
 
 
 class Url(Struct, frozen=True):
-    """Scheme (http or https), host, port and path prefix (`/prometheus`, "" for none). It holds no credentials."""
+    """Scheme (http or https), host, port and path prefix (`/prometheus`, "" for none), without credentials."""
 
     scheme: str
     host: str
@@ -30,7 +30,7 @@ class Url(Struct, frozen=True):
 def parse_url(text: str) -> Url:
     """Return the parts of `https://prometheus.example:9090/prefix`. Raises ConfigError, which quotes no credentials.
 
-    What people copy along (`/api/v1`, a slash at the end) is dropped.
+    A trailing `/api/v1`, `/api/v1/query` or slash is dropped.
     """
     scheme, separator, rest = text.partition("://")
     authority = re.split(r"[/?#]", rest if separator else text, maxsplit=1)[0]
@@ -48,6 +48,6 @@ def parse_url(text: str) -> Url:
     port = int(match[3]) if match is not None and match[3] else _PORTS[scheme.lower()]
     if match is None or not 0 < port < 65536:
         raise ConfigError("invalid host or port in --prometheus; use http://HOST:PORT")
-    name, percent, zone = (match[1] or match[2]).partition("%")  # the name of an interface has its case
+    name, percent, zone = (match[1] or match[2]).partition("%")  # interface names are case-sensitive
     host = f"{name.lower()}{percent}{zone}"
     return Url(scheme.lower(), host, port, _API.sub("", rest.removeprefix(authority)))

@@ -1,4 +1,4 @@
-"""Watcher: asks a server, refresh after refresh, and keeps what is asked more seldom in between."""
+"""Watcher: queries a server at each refresh and caches the answers of less frequent queries."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ from sdstop.fleet.problem import ServerError
 from sdstop.fleet.queries import QUERIES, RARE, SLOW, history, node_history, of_node
 
 INTERVAL = 30.0
-"""Seconds between two refreshes, unless something else is chosen."""
+"""Default seconds between two refreshes."""
 SPARKS = 60
-"""Nodes whose course over the last hour is asked for, the worst."""
+"""Number of worst nodes whose history of the last hour is queried."""
 LONGEST_PAUSE = 300.0
-"""Seconds between two attempts where nothing is answered."""
+"""Maximum seconds between two attempts while the server does not answer."""
 NODE_SECONDS = 6 * 3600.0
 NODE_STEP = 360.0
-"""What the course of one node's findings shows."""
+"""Range and resolution of the history of one node's findings."""
 
 
 class Asker(Protocol):
-    """Whoever answers questions."""
+    """Interface of a client that answers queries."""
 
     def query(self, expression: str) -> QueryAnswer:
         """Evaluate now. Raises ServerError."""
 
     def query_range(self, expression: str, start: float, end: float, step: float) -> QueryAnswer:
-        """Evaluate over a time. Raises ServerError."""
+        """Evaluate over a time range. Raises ServerError."""
 
     def server(self) -> str:
-        """Return what the server says it is. Raises ServerError."""
+        """Return the server's name and version. Raises ServerError."""
 
 
 class NodePicture(Struct, frozen=True):
-    """One node: its findings, the rules' courses over NODE_SECONDS, sources that fail, and what else it says.
+    """Details of one node: findings, history by rule over NODE_SECONDS, failing sources and facts.
 
-    `courses` are by rule and severity, one value every NODE_STEP seconds. `facts` are titles and words.
+    `courses` are by rule and severity, one value every NODE_STEP seconds. `facts` are (title, text) pairs.
     """
 
     key: Key
@@ -70,7 +70,7 @@ class NodePicture(Struct, frozen=True):
 
 
 class Watcher:
-    """One server, asked for the nodes that `match` selects (matchers as they stand between braces)."""
+    """Watcher of the nodes on one server that `match` selects (matchers as written between braces)."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Watcher:
         clock: Callable[[], float] = time.time,
         configured: Configured = MappingProxyType({}),
     ) -> None:
-        """Ask nothing yet; `groups` are labels whose values tell apart who is whose peer."""
+        """Prepare without querying; `groups` are the labels that define peer groups."""
         self._asker = asker
         self._match = match
         self._groups = tuple(groups)
@@ -95,13 +95,13 @@ class Watcher:
         self._outliers: tuple[Verdict, ...] = ()
 
     def pause(self, interval: float) -> float:
-        """Return the seconds until the next refresh: longer and longer where nothing is answered."""
+        """Return the seconds until the next refresh, with exponential backoff while the server does not answer."""
         return max(interval, min(interval * 2.0**self._failures, LONGEST_PAUSE))
 
     def refresh(self) -> Picture:
-        """Ask what is due and return the picture. Raises ConfigError; a server that fails is told in the picture.
+        """Run the due queries and return the picture. Raises ConfigError; server failures are part of the picture.
 
-        Where the first question gets no answer, the others are not asked.
+        If the first query gets no answer, the others are skipped.
         """
         asked, begun = self._clock(), time.monotonic()
         self._strikes = 0
@@ -114,7 +114,7 @@ class Watcher:
         except ServerError as error:
             self._failures += 1
             self._round = 0
-            self._answers.clear()  # what was so is not what is so
+            self._answers.clear()  # old answers must not appear as current
             self._troubles.clear()
             return Picture(asked, time.monotonic() - begun, self._server, troubles=(str(error),), failed=True)
         self._failures = 0
@@ -136,14 +136,14 @@ class Watcher:
         return frozenset() if known is None else frozenset(row.label("__name__") for row in known.series)
 
     def _ask(self, name: str, expression: str) -> None:
-        """Keep the answer. Raises ServerError where not one question is answered; else what fails is noted."""
+        """Run and store a query; record its failure. Raises ServerError if the server seems unusable."""
         self._keep(name, lambda: self._asker.query(expression))
 
     def _keep(self, name: str, ask: Callable[[], QueryAnswer]) -> None:
         try:
             self._answers[name] = ask()
         except ServerError as error:
-            # One question may be too much for a server that answers the others; a second in a row is waste.
+            # A single query may overload a server that answers the others; stop after two failures in a row.
             self._strikes += error.status is None or error.status in OVERLOADED
             if error.lasting or not self._answers or self._strikes > 1:
                 raise
@@ -154,7 +154,7 @@ class Watcher:
             self._troubles.pop(name, None)
 
     def _compare(self) -> None:
-        """Ask for traits and compare them; what cannot be asked now is asked another time."""
+        """Query the traits and compare them; failed queries are repeated another time."""
         for name, expression in traits.queries(self._match, self._groups).items():
             with contextlib.suppress(ServerError):
                 self._ask(f"{_TRAITS}{name}", expression)
@@ -166,12 +166,12 @@ class Watcher:
         self._outliers = tuple(outliers(traits.traits(told, self._groups), self._configured))
 
     def _look_back(self, asked: float) -> None:
-        """Ask for the course of the worst nodes."""
+        """Query the history of the worst nodes."""
         worst = [node for node in picture(self._answers).nodes if node.severity or node.silence][:SPARKS]
         self._answers.pop(HISTORY, None)
         if worst:
             expression = history(self._match, sorted({node.key[1] for node in worst}))
-            # On a grid that stays: a server that caches ranges has most of the points already.
+            # Use a fixed grid, so that servers with a range cache have most of the points already.
             end = asked // HISTORY_STEP * HISTORY_STEP
             with contextlib.suppress(ServerError):
                 self._keep(
@@ -179,7 +179,7 @@ class Watcher:
                 )
 
     def node(self, key: Key) -> NodePicture:
-        """Ask for one node. Raises ConfigError; what is not answered is told in the picture."""
+        """Query the details of one node. Raises ConfigError; failed queries are part of the picture."""
         asked = self._clock()
         answers: dict[str, QueryAnswer] = {}
         troubles: list[str] = []
@@ -207,7 +207,7 @@ class Watcher:
 
 HISTORY = "history"
 OVERLOADED = frozenset({429, 502, 503, 504})
-"""Status codes of a server that is not to be asked on."""
+"""Status codes of an overloaded server, which should not be queried further."""
 _TRAITS = "traits: "
 
 
@@ -218,7 +218,7 @@ def node_picture(
     courses: Mapping[tuple[str, str], tuple[float | None, ...]] | None,
     troubles: Sequence[str],
 ) -> NodePicture:
-    """Put the answers on one node together."""
+    """Assemble the answers for one node."""
 
     def rows(name: str) -> tuple[LabelledSeries, ...]:
         return answers[name].series if name in answers else ()

@@ -1,1 +1,1 @@
-"""Readings that several collectors bring, or that rules and views look for: the words in which evidence is told."""
+"""Reading families that are produced by several collectors, or used directly by rules and views."""

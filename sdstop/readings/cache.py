@@ -1,8 +1,7 @@
-"""A cache before slower storage, and how well it did between two readings of it, whatever made it.
+"""Caches of slower storage, and their activity between two samples, for all implementations.
 
-flashcache, dm-cache, dm-writecache, bcache and ZFS's ARC and L2ARC count different things. A field holds what a source
-really says, in the meaning given here, and None where it does not say: a hit ratio can only be worked out of
-requests that were counted.
+flashcache, dm-cache, dm-writecache, bcache and ZFS's ARC and L2ARC count different things. A field contains only what
+the source reports, as defined here, and is None otherwise: a hit ratio can only be computed from counted requests.
 """
 
 from __future__ import annotations
@@ -15,15 +14,16 @@ from sdstop.core.text import total
 
 _COUNTER = Kind.COUNTER
 WRAP = 1 << 32
-"""Where dm-cache's counters of hits and misses start again (drivers/md/dm-cache-target.c: `%u` of an atomic_t)."""
+"""Value at which dm-cache's hit and miss counters wrap (drivers/md/dm-cache-target.c: `%u` of an atomic_t)."""
 
 
 class Cache(Reading, frozen=True):
-    """A cache, one row each: what it is made of, what it holds, and its counters since it was loaded.
+    """Devices, contents and settings of a cache, and its counters since it was loaded.
 
-    `reads` and `writes` are all requests that came, cacheable or not. A hit was answered by (a write: went to) what was
-    cached; a miss could have been; what was `bypassed` never could, and went past the cache. `evicted_by_bypass` are
-    cached blocks thrown away because a request that went past touched them. `counts` says what the counters count.
+    `reads` and `writes` are all requests received, cacheable or not. A hit is a read served from, or a write to, cached
+    blocks; a miss is a cacheable request for blocks not cached; bypassed requests were not cacheable and went directly
+    to the backing device. `evicted_by_bypass` are cached blocks dropped because a bypassing request touched them.
+    `counts` is the unit of the counters.
     """
 
     family: ClassVar[str] = "cache"
@@ -113,7 +113,7 @@ class Cache(Reading, frozen=True):
     ] = ""
 
     def source(self, field: str = "") -> Source | None:
-        """Return the file or command that said it, or `field` of it."""
+        """Return the file or command that reports the cache, or its `field`."""
         if not self.where:
             return None
         if self.kind == "bcache":
@@ -138,9 +138,9 @@ _FILES = {
     "read_hits": "stats_total/cache_hits", "read_misses": "stats_total/cache_misses",
     "bypassed_reads": "stats_total/cache_bypass_misses",
 }  # fmt: skip
-"""Of bcache: where a field stands in its folder."""
+"""Files of the fields in the sysfs directory of bcache."""
 _SETTINGS = ("fast", "slow", "mode", "size", "used", "dirty", "block_size", "skips_from")
-"""Fields of flashcache, dm-cache and dm-writecache that stand in a table."""
+"""Fields of flashcache, dm-cache and dm-writecache that are read from a table."""
 _IN_TABLE = {
     "fast": "ssd dev", "slow": "disk dev", "mode": "cache mode", "size": "total blocks", "used": "cached blocks",
     "dirty": "dirty blocks", "block_size": "block size", "skips_from": "skip sequential thresh",
@@ -154,16 +154,16 @@ _PRINTED = {
     "arc": {"reads": "hits", "read_hits": "hits", "read_misses": "misses", "size": "c_max", "used": "size"},
     "l2arc": {"reads": "l2_hits", "read_hits": "l2_hits", "read_misses": "l2_misses", "used": "l2_asize"},
 }  # fmt: skip
-"""How a source calls a field that it prints as it is."""
+"""Name under which a source prints the unmodified value of a field."""
 
 
 class CacheActivity(Reading, frozen=True, kw_only=True):
-    """What a cache did between two readings, one row each; a share is None when nothing came that it could be of."""
+    """Activity of a cache between two samples; a share is None if there were no requests to relate it to."""
 
     family: ClassVar[str] = "cache_activity"
     title: ClassVar[str] = "Cache activity"
     joined: ClassVar[bool] = True
-    exported: ClassVar[bool] = False  # Prometheus makes rates of the counters itself
+    exported: ClassVar[bool] = False  # Prometheus computes rates from the counters
     rows_of = Source("{where}", "{needle}")
     things: ClassVar = {
         "cache": Identity(ThingKind.CACHE, Naming.LINK, aliases=(("mapper/{cache}", Naming.LINK),)),
@@ -192,9 +192,9 @@ class CacheActivity(Reading, frozen=True, kw_only=True):
 
 
 def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | None:
-    """Return what a cache did in so many seconds, None if its counters were reset meanwhile.
+    """Return the activity of a cache between two samples, or None if its counters were reset in between.
 
-    dm-cache's counters wrap at 2^32. A small step back is none: flashcache counts without a lock.
+    dm-cache's counters wrap at 2^32. Small decreases are ignored: flashcache counts without a lock.
     """
     steps = counted(before, after) if seconds > 0 else None
     if steps is None:
@@ -229,13 +229,13 @@ def activity(before: Cache, after: Cache, seconds: float) -> CacheActivity | Non
 
 
 def counted(before: Cache, after: Cache) -> dict[str, int | None] | None:
-    """Return by how much each counter of a cache grew, None for one that is not known; None if they were reset."""
+    """Return the increase of each counter of a cache, None for unknown ones; None if the counters were reset."""
     if (before.device, before.size) != (after.device, after.size):
         return None
     wrap = WRAP if after.kind == "dm-cache" else 0
     steps = {name: _step(getattr(before, name), getattr(after, name), wrap) for name in COUNTERS}
     if after.kind == "flashcache":
-        # Its misses are what is left of all that came, so a request that waited and then hit takes one away again.
+        # Misses are computed as requests minus hits and bypasses, so a request that waits and then hits reduces them.
         for came, missed in (("reads", "read_misses"), ("writes", "write_misses")):
             if (steps[missed] or 0) < 0 <= (steps[came] or 0):
                 steps[missed] = 0
@@ -243,7 +243,7 @@ def counted(before: Cache, after: Cache) -> dict[str, int | None] | None:
 
 
 def share(part: float | None, whole: float | None) -> float | None:
-    """Return which part of a whole it is, at most 1; None where one is not known or there is nothing."""
+    """Return `part` as a share of `whole`, at most 1; None if either is unknown or `whole` is 0."""
     return None if part is None or not whole else min(part / whole, 1.0)
 
 
@@ -252,12 +252,12 @@ COUNTERS = (
     "sequential_skipped", "evicted_by_bypass", "promotions", "demotions", "no_room", "cleaned", "fast_errors",
     "slow_errors",
 )  # fmt: skip
-"""Fields of a cache that only grow until they are reset."""
+"""Fields of a cache that only increase until they are reset."""
 _SLACK = 16
 
 
 def _step(before: int | None, after: int | None, wrap: int) -> int | None:
-    """Return how far a counter went; below 0: it was reset."""
+    """Return the increase of a counter; negative if it was reset, None if unknown."""
     if before is None or after is None:
         return None
     step = after - before

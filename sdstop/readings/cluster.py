@@ -1,8 +1,8 @@
-"""A cluster of storage nodes as readings: its managers, nodes, failure domains, pools, devices, volumes and clients.
+"""Readings of storage clusters: managers, nodes, failure domains, pools, devices, volumes and clients.
 
-ScaleIO/PowerFlex, Ceph and DRBD bring rows of these families, each by its own collector, so that one rule and one view
-serve all. Capacities are raw bytes (every copy counted) unless a field says otherwise. States are the cluster's own
-words; `healthy` is what they mean: 1 good, 0 not, None where nobody says.
+ScaleIO/PowerFlex, Ceph and DRBD have separate collectors but share these families, so that rules and views work for all
+of them. Capacities are raw bytes (every copy counted) unless a field states otherwise. States are the cluster's own
+terms; `healthy` is their interpretation: 1 healthy, 0 not, None if not reported.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _WRITE_WAIT = Metric("w_await", "Mean time of a write, as its client sees it", "
 
 
 class Cluster(Reading, frozen=True, kw_only=True):
-    """A cluster, one row each: whether its managers agree, and whether all data has its copies.
+    """State of a cluster: quorum of its managers and redundancy of its data.
 
-    `managers` vote on who leads: MDMs and tie-breakers, Ceph's monitors. `degraded` is data that has fewer copies than
-    it should, counted once, `failed` what cannot be reached at all. `epoch` grows with each new leader or map.
+    `managers` vote on the leader: MDMs and tie-breakers, or Ceph monitors. `degraded` is data with fewer copies than
+    required, counted once; `failed` is data that is not reachable at all. `epoch` grows with each new leader or map.
     """
 
     family: ClassVar[str] = "cluster"
@@ -75,10 +75,10 @@ class Cluster(Reading, frozen=True, kw_only=True):
 
 
 class ClusterNode(Reading, frozen=True, kw_only=True):
-    """A node's part in a cluster, one row for each role it has.
+    """Role of a node in a cluster, one row per role.
 
-    `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer (of
-    DRBD).
+    `role`: mdm (manager that may lead), tiebreaker, standby, sds (holds data), mon, osd (a host with OSDs), peer
+    (DRBD).
     """
 
     family: ClassVar[str] = "cluster_node"
@@ -127,10 +127,11 @@ _NUMBERS = (
 
 
 class ClusterPool(Reading, frozen=True, kw_only=True):
-    """A pool of a cluster's devices, one row each: how full, and whether it would survive its largest failure domain.
+    """Pool of cluster devices: fill level, and capacity of its largest failure domain.
 
-    `filled` is what its alerts are held against: of ScaleIO the share in use of all that is not spare. `domains` are
-    what fails as one (fault set, host, rack); `largest` is the capacity of the largest of them in this pool.
+    `filled` is the ratio that the pool's alerts are based on; for ScaleIO the used share of all capacity except spare.
+    `domains` is the number of failure domains (fault set, host, rack); `largest` is the capacity of the largest one in
+    this pool.
     """
 
     family: ClassVar[str] = "cluster_pool"
@@ -179,12 +180,12 @@ class ClusterPool(Reading, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """How findings call it: `cluster/pool`."""
+        """Name used in findings: `cluster/pool`."""
         return f"{self.cluster}/{self.pool}"
 
 
 class FailureDomain(Reading, frozen=True, kw_only=True):
-    """What fails as one, by pool: a fault set, or a node that is in none; of Ceph a host or rack."""
+    """Failure domain, per pool: a fault set or a node without one; for Ceph a host or rack."""
 
     family: ClassVar[str] = "failure_domain"
     title: ClassVar[str] = "Failure domains"
@@ -210,7 +211,7 @@ class FailureDomain(Reading, frozen=True, kw_only=True):
 
 
 class ClusterDevice(Reading, frozen=True, kw_only=True):
-    """A device that a node gives to a cluster: an SDS device, an OSD, the disk below a DRBD resource."""
+    """Device that a node contributes to a cluster: an SDS device, an OSD, the backing disk of a DRBD resource."""
 
     family: ClassVar[str] = "cluster_device"
     title: ClassVar[str] = "Cluster devices"
@@ -257,7 +258,7 @@ class ClusterDevice(Reading, frozen=True, kw_only=True):
 
 
 class ClusterVolume(Reading, frozen=True, kw_only=True):
-    """A volume of a cluster, one row each: a ScaleIO volume, an rbd image; numbers are of all its clients together."""
+    """Volume of a cluster: a ScaleIO volume or an rbd image; numbers are totals of all its clients."""
 
     family: ClassVar[str] = "cluster_volume"
     title: ClassVar[str] = "Cluster volumes"
@@ -296,7 +297,7 @@ class ClusterVolume(Reading, frozen=True, kw_only=True):
 
 
 class ClusterClient(Reading, frozen=True, kw_only=True):
-    """A client of a cluster, one row each: an SDC. Numbers are of all its volumes together."""
+    """Client of a cluster, an SDC. Numbers are totals of all its volumes."""
 
     family: ClassVar[str] = "cluster_client"
     title: ClassVar[str] = "Cluster clients"

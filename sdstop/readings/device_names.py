@@ -1,4 +1,4 @@
-"""Names of devices that clusters, pools and configuration files hold, as readings."""
+"""Readings of device names in clusters, pools and configuration files."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from sdstop.core.joins import Identity, Naming, ThingKind
 from sdstop.core.model import Fact, Label, Metric, Name, Reading, Source
 
 _KERNEL = re.compile(r"/dev/(?:sd[a-z]+\d*|hd[a-z]+\d*|xvd[a-z]+\d*|vd[a-z]+\d*|nvme\d+n\d+(?:p\d+)?)")
-"""Names that the kernel gives in the order in which it meets devices; md, dm and LVM keep theirs."""
+"""Kernel names assigned in order of device detection; names of md, dm and LVM devices are persistent."""
 
 
 class DevicePath(Reading, frozen=True, kw_only=True):
-    """A device by the name under which somebody will look for it, one row for each place.
+    """Device name under which a configuration refers to a device, one row per reference.
 
-    `holder` is who does: a configuration file of this node, a cluster; `place` is what for: a mount point, an array, a
-    node of the cluster.
+    `holder` is the referring configuration file of this node or cluster; `place` is the purpose: a mount point, an
+    array, a node of the cluster.
     """
 
     family: ClassVar[str] = "device_path"
@@ -40,15 +40,15 @@ class DevicePath(Reading, frozen=True, kw_only=True):
 
     @property
     def local_path(self) -> str | None:
-        """The name, None if it is one of another node or leads to no device."""
+        """The name; None if it belongs to another node or matches no device."""
         return self.path if self.device is not None else None
 
     @property
     def moved(self) -> bool:
-        """Whether it was found under another name."""
+        """Whether the device was last found under another name."""
         return self.now is not None and self.now != self.path
 
 
 def unstable(path: str) -> bool:
-    """Whether a path is a name that another device may bear after the next start."""
+    """Return whether a path is a name that may refer to another device after a reboot."""
     return _KERNEL.fullmatch(path) is not None

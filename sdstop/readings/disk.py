@@ -1,7 +1,7 @@
-"""A block device's counters, and its activity between two readings of them: what `iostat -x` shows.
+"""Counters of a block device, and its activity between two samples, as shown by `iostat -x`.
 
-Formulas and units follow sysstat's iostat (12.x); where it prints 0.00 for lack of an answer, so that an idle
-device looks like a fast one, the figure here is None.
+Formulas and units follow sysstat's iostat (12.x); where iostat prints 0.00 for undefined values, which makes idle
+devices look fast, the value here is None.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ from sdstop.core.model import Fact, Kind, Label, Metric, Name, Reading, Source
 DISKSTATS = "/proc/diskstats"
 
 SECTOR = 512
-"""Bytes of a sector in every counter of the kernel, whatever the device's block size."""
+"""Bytes per sector in all kernel counters, regardless of the device's block size."""
 WRAP = 1 << 32
-"""Milliseconds at which the kernel's 32 bit counters of time start again."""
+"""Milliseconds at which the kernel's 32-bit time counters wrap."""
 SLACK = 16
-"""Steps back smaller than this are no reset: the kernel sums counters of all CPUs without a lock."""
+"""Decreases smaller than this are not resets: the kernel sums per-CPU counters without a lock."""
 
 _COUNTER = Kind.COUNTER
 
 
 def device_name(entry: str) -> str:
-    """Return the kernel's name of a device for its folder in /sys/block: `etherd!e0.1` -> `etherd/e0.1`."""
+    """Return the kernel name of a device from its directory name in /sys/block: `etherd!e0.1` -> `etherd/e0.1`."""
     return entry.replace("!", "/")
 
 
 def sysfs_name(device: str) -> str:
-    """Return the folder in /sys/block of a device: `etherd/e0.1` -> `etherd!e0.1`."""
+    """Return the directory name of a device in /sys/block: `etherd/e0.1` -> `etherd!e0.1`."""
     return device.replace("/", "!")
 
 
 class Disk(Reading, frozen=True):
-    """A block device's counters since it appeared; a row of `/proc/diskstats`, whole disk or partition.
+    """Counters of a block device since it appeared: a line of `/proc/diskstats`, whole disk or partition.
 
-    Times are the kernel's milliseconds and start again at 2^32, sizes are sectors of 512 bytes. Fields
-    that the kernel is too old for are None (discards: 4.18, flushes: 5.5).
+    Times are kernel milliseconds that wrap at 2^32; sizes are sectors of 512 bytes. Fields that the kernel does not
+    support yet are None (discards: since 4.18, flushes: since 5.5).
     """
 
     family: ClassVar[str] = "disk"
@@ -103,9 +103,9 @@ class Disk(Reading, frozen=True):
 
 
 class DiskActivity(Reading, frozen=True):
-    """What a block device did between two readings: every column of `iostat -x`, in base units.
+    """Activity of a block device between two samples: every column of `iostat -x`, in base units.
 
-    None: nothing of that kind completed (a wait, a size), or the kernel does not count it.
+    None: no such request completed (for a wait or size), or the kernel does not count it.
     """
 
     family: ClassVar[str] = "disk_activity"
@@ -155,22 +155,22 @@ class DiskActivity(Reading, frozen=True):
     origin: Annotated[str, Fact("Source", "Key of the evidence", export=False, names=Name.EVIDENCE)] = DISKSTATS
 
     def source(self, field: str = "") -> Source | None:
-        """Return the device's line of /proc/diskstats, or of the recorded iostat."""
+        """Return the device's line in /proc/diskstats, or in the recorded iostat output."""
         del field
         return Source(self.origin, f" {self.device} " if self.origin == DISKSTATS else self.device)
 
 
 def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
-    """Return what a device did in the `seconds` between two readings, None where that cannot be told.
+    """Return the activity of a device in the `seconds` between two samples, or None if it is unknown.
 
-    That is the case when a count of requests, merges or sectors went back (the device was replaced, or its counters
-    were reset: what they count since then is not what happened between the readings), and when major or minor
-    number changed. Steps back of less than SLACK are 0.
+    It is unknown if a count of requests, merges or sectors decreased (the device was replaced or its counters were
+    reset, so that they do not cover the whole interval), or if the major or minor number changed. Decreases of less
+    than SLACK count as 0.
 
-    A time that went back has wrapped if it is less than half the circle of 2^32 ms ahead of where it was, else it
-    was reset and what follows from it is None (of aqu-sz and %util, sysstat takes every step back for a wrap, and
-    since 12.7.4 prints 0.00). A weighted time that wraps twice in an interval cannot be recognised (at a queue of
-    100: 24 hours between readings). Where requests completed but no time ever moved (md before kernel 5.12), waits,
+    A time that decreased has wrapped if it advanced by less than half of 2^32 ms modulo 2^32; otherwise it was reset
+    and the values derived from it are None (for aqu-sz and %util, sysstat treats every decrease as a wrap, and
+    since 12.7.4 prints 0.00). A weighted time that wraps twice in an interval cannot be recognized (at a queue of
+    100: 24 hours between samples). If requests completed but no time ever advanced (md before kernel 5.12), waits,
     queue and busy are None.
     """
     if seconds <= 0 or before.major != after.major or before.minor != after.minor:
@@ -250,7 +250,7 @@ def activity(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
 
 
 _Kind = tuple[float | None, float | None, float | None, float | None, float | None, float | None]
-"""The columns of a kind of request: completed, bytes and merged a second, share merged, wait, size."""
+"""Columns of one request type: completed, bytes and merged per second, merged share, wait, size."""
 _UNCOUNTED: _Kind = (None, None, None, None, None, None)
 _NOTHING = (0.0, 0.0, 0.0, None, None, None)
 
@@ -261,12 +261,12 @@ _COUNTS = (
 
 
 def _timed(disk: Disk) -> bool:
-    """Whether the kernel ever accounted any time to a device."""
+    """Return whether the kernel ever accounted any time to a device."""
     return bool(disk.io_time or disk.weighted_time or disk.read_time or disk.write_time)
 
 
 def _elapsed(before: int, after: int) -> int | None:
-    """Return the milliseconds between two readings of a time that wraps, None if it was reset."""
+    """Return the milliseconds between two samples of a wrapping time counter, or None if it was reset."""
     step = after - before
     if step >= 0:
         return step
@@ -277,7 +277,7 @@ def _elapsed(before: int, after: int) -> int | None:
 
 
 def _discards(before: Disk, after: Disk) -> tuple[int, int, int, int | None]:
-    """Return discards, merged ones, bytes and milliseconds between two readings that both count them."""
+    """Return discards, merged discards, bytes and milliseconds between two samples that both count discards."""
     return (
         (after.discards or 0) - (before.discards or 0),
         (after.discards_merged or 0) - (before.discards_merged or 0),
@@ -287,7 +287,7 @@ def _discards(before: Disk, after: Disk) -> tuple[int, int, int, int | None]:
 
 
 def _again(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
-    """Take counts that went back for what they are: a small step is none, any other is a reset."""
+    """Return the activity after a count decreased: small decreases are ignored, a larger one is a reset (None)."""
     level: dict[str, Any] = {}
     for name in _COUNTS:
         old, new = getattr(before, name), getattr(after, name)
@@ -301,7 +301,7 @@ def _again(before: Disk, after: Disk, seconds: float) -> DiskActivity | None:
 
 @lru_cache(maxsize=16384)
 def _idle(device: str, in_flight: int | None, timed: bool, discards: bool, flushes: bool) -> DiskActivity:  # noqa: FBT001
-    """Return the row of a device whose counters did not move: most devices, most of the time."""
+    """Return the row of a device with unchanged counters; cached, because most devices are idle most of the time."""
     rate = 0.0 if timed else None
     trims: _Kind = _NOTHING if discards else _UNCOUNTED
     flushed = 0.0 if flushes else None

@@ -1,4 +1,4 @@
-"""Request sizes: how many requests of which size came, from whatever counts them."""
+"""Request sizes: number of requests by size, from any source that counts them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Annotated, ClassVar
 from sdstop.core.model import Buckets, Fact, Label, Metric, Name, Reading, Source
 
 EXPORTED = (512, 1024, 2048, 3584, *(1 << power for power in range(12, 23)))
-"""Bounds of the exported histogram where every size is known: with 3584, what is below a block of 4 KiB is seen.
+"""Bounds of the exported histogram if exact sizes are known; 3584 separates requests smaller than a 4 KiB block.
 
-A bound for each size that there was would be another set for each device, and grow while it is watched.
+Bounds are fixed because one bound per observed size would differ between devices and grow over time.
 """
 
 
 class RequestSizes(Reading, frozen=True, kw_only=True):
-    """Requests by size since `counter` began to count, one row for each device (or whole module) and direction.
+    """Requests by size since `counter` started, one row per device (or whole module) and direction.
 
-    `sizes` is `{bytes: requests of at most so many}`, cumulative; `exact` is 1 where each bound is a size that requests
-    really had, 0 where it is the upper end of a range. What is larger than the largest bound is in `larger`, None where
-    the counter does not say.
+    `sizes` is `{bytes: requests of at most this size}`, cumulative; `exact` is 1 if each bound is an actual request
+    size, 0 if it is the upper end of a range. `larger` is the number of requests above the largest bound, None if the
+    counter does not report it.
     """
 
     family: ClassVar[str] = "request_sizes"
@@ -48,7 +48,7 @@ class RequestSizes(Reading, frozen=True, kw_only=True):
 
     @property
     def counts(self) -> dict[int, int]:
-        """Requests by their own size (or range), smallest first, without those of which there were none."""
+        """Requests by size (or range), smallest first, without empty sizes."""
         found: dict[int, int] = {}
         below = 0
         for bound, count in sorted(self.sizes.items()):
@@ -59,7 +59,7 @@ class RequestSizes(Reading, frozen=True, kw_only=True):
 
     @property
     def histogram(self) -> dict[float, int]:
-        """Cumulative requests by bounds that stay the same, all of them below infinity; empty if there were none."""
+        """Cumulative requests by fixed bounds, with the total at infinity; empty if there were none."""
         bounds = sorted(self.sizes)
         total = (self.sizes[bounds[-1]] if bounds else 0) + (self.larger or 0)
         if not total:
@@ -71,24 +71,24 @@ class RequestSizes(Reading, frozen=True, kw_only=True):
 
 
 def cumulative(counts: Mapping[int, int]) -> dict[int, int]:
-    """Return `{bytes: requests of at most so many}` of counts by size."""
+    """Return `{bytes: requests of at most this size}` from counts by size."""
     total = 0
     return {size: (total := total + counts[size]) for size in sorted(counts)}
 
 
 def between(before: RequestSizes, after: RequestSizes) -> dict[int, int] | None:
-    """Return the requests by size that came between two readings; None if the counter began anew."""
+    """Return the requests by size between two samples, or None if the counter was reset."""
     return grown(before.counts, after.counts)
 
 
 def grown(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int] | None:
-    """Return by how much counts by size grew; None if one of them fell."""
+    """Return the increase of counts by size, or None if one of them decreased."""
     if any(new.get(size, 0) < count for size, count in old.items()):
         return None
     return {size: new[size] - old.get(size, 0) for size in new if new[size] > old.get(size, 0)}
 
 
 def not_whole(counts: Mapping[int, int], block: int) -> float | None:
-    """Return the share of requests that are no whole number of blocks; None if there are none."""
+    """Return the share of requests whose size is not a multiple of `block`, or None if there are no requests."""
     total = sum(counts.values())
     return sum(count for size, count in counts.items() if size % block) / total if total else None

@@ -1,7 +1,7 @@
-"""Limits that somebody set on the I/O of a volume, whoever enforces them, and what was used of them.
+"""Configured I/O limits of volumes, from any enforcing component, and their use.
 
 PowerFlex limits a mapping (a volume for one SDC), the kernel a control group on a device, QEMU a drive or a group of
-drives, librbd an image. All are one family, so that one engine (sdstop.analysis.limiting) judges them.
+drives, librbd an image. They share one family, so that one engine (sdstop.analysis.limiting) evaluates all of them.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from sdstop.core.joins import Identity, Join, Naming, Relation, ThingKind
 from sdstop.core.model import Derivation, Fact, Kind, Label, Metric, Name, Reading, Source, State, Unplaced
 
 POWERFLEX, CGROUP, QEMU, RBD = "powerflex", "cgroup", "qemu", "rbd"
-"""Who enforces a limit."""
+"""Components that enforce limits."""
 TOTAL, READ, WRITE = "total", "read", "write"
-"""What a limit counts: reads and writes together, or one of them."""
+"""Directions that a limit counts: reads and writes combined, or one of them."""
 
 
 class Limit(Reading, frozen=True):
-    """A limit on a volume's I/O, one row for each volume, owner and direction; unlimited mappings have a row too.
+    """I/O limit of a volume, one row per volume, owner and direction; unlimited mappings have a row too.
 
-    `limited` says what is limited; a number is None where there is no such limit, or where it is not told. What was
-    used is told either by counters (`used_requests`, `used_bytes`), or by the source's own rates, or by the block
-    device `device`, which carries exactly what the limit is on. With `sharers` above 1 the rates are of that many
-    owners together, of which each has the limit of its own.
+    `limited` is the limited quantity; a number is None if there is no such limit or it is not reported. Use is reported
+    by counters (`used_requests`, `used_bytes`), by rates of the source, or by the block device `device`, which carries
+    exactly the limited I/O. With `sharers` above 1 the rates are totals of that many owners, each of which has a
+    separate limit.
     """
 
     family: ClassVar[str] = "limit"
@@ -127,16 +127,16 @@ class Limit(Reading, frozen=True):
 
     @property
     def subject(self) -> str:
-        """A stable id: `vol:NAME`, with the owner where the limit is one's own."""
+        """Stable ID: `vol:NAME`, followed by the owner if the limit has one."""
         return f"vol:{self.volume}@{self.owner}" if self.owner else f"vol:{self.volume}"
 
     @property
     def break_even(self) -> float | None:
-        """Size of a request at which both limits bind, in bytes: larger ones meet the bandwidth first."""
+        """Request size in bytes at which both limits are reached; larger requests reach the bandwidth limit first."""
         return self.bandwidth / self.iops if self.bandwidth and self.iops else None
 
     def iops_at(self, size: float | None) -> float | None:
-        """Return the requests a second that the limits allow at a mean size (bytes), None if none is limited."""
+        """Return the requests per second allowed at a mean size (bytes), or None if unlimited."""
         allowed = []
         if self.iops is not None:
             allowed.append(self.iops / self.weight(size))
@@ -145,11 +145,11 @@ class Limit(Reading, frozen=True):
         return min(allowed, default=None)
 
     def weight(self, size: float | None) -> float:
-        """Return as how many requests one of this size counts."""
+        """Return the number of requests that one request of this size counts as."""
         return max(1.0, size / self.iops_size) if size and self.iops_size else 1.0
 
     def source(self, field: str = "") -> Source | None:
-        """Return what says the limit, or what says the use of it."""
+        """Return the evidence of the limit or, for fields of its use, the evidence of the use."""
         if field in _USED and self.used_origin:
             ident = self.needle.partition(">")[0] if self.kind == POWERFLEX else ""
             return Source(self.used_origin, f"{ident}>userDataReadBwc,userDataWriteBwc" if ident else "")
@@ -160,14 +160,14 @@ _USED = frozenset({"used_requests", "used_bytes", "requests_rate", "bytes_rate",
 
 
 def limited(iops: float | None, bandwidth: float | None) -> str:
-    """Return the word for which of two limits there are."""
+    """Return the word for the limits that are set: both, iops, bandwidth or none."""
     return "both" if iops and bandwidth else "iops" if iops else "bandwidth" if bandwidth else "none"
 
 
 class LimitUse(Reading, frozen=True):
-    """What was used of a limit between two readings, or at one where the source tells rates itself.
+    """Use of a limit between two samples, or in one sample if the source reports rates.
 
-    With `sharers` above 1 the rates are of that many owners together.
+    With `sharers` above 1 the rates are totals of that many owners.
     """
 
     family: ClassVar[str] = "limit_use"
@@ -195,7 +195,7 @@ class LimitUse(Reading, frozen=True):
 
 
 def use(before: Limit, after: Limit, seconds: float) -> LimitUse | None:
-    """Return what was used in the `seconds` between two readings; None if nothing tells, or a counter went back."""
+    """Return the use in the `seconds` between two samples, or None if it is not reported or a counter was reset."""
     if seconds <= 0:
         return None
     requests, moved = after.requests_rate, after.bytes_rate
@@ -226,13 +226,14 @@ def _rate(before: float | None, after: float | None, seconds: float) -> float | 
 
 
 USE = Derivation(Limit, LimitUse, use)
-"""What every collector of limits derives."""
+"""Derivation used by every collector of limits."""
 
 
 class LeakyBucket(Struct, frozen=True):
-    """A leaky bucket that lets bursts through, as QEMU (util/throttle.c) and librbd keep one.
+    """Leaky bucket that allows bursts, as in QEMU (util/throttle.c) and librbd.
 
-    `average` leaks a second, `burst` may come a second, until it holds `burst` times `length` (seconds).
+    `average` is the leak rate per second, `burst` the highest inflow per second, until the level reaches `burst` times
+    `length` (seconds).
     """
 
     average: float
@@ -241,13 +242,13 @@ class LeakyBucket(Struct, frozen=True):
 
     @property
     def size(self) -> float:
-        """How much it holds."""
+        """Capacity of the bucket."""
         return self.burst * self.length
 
     def after(self, level: float, rate: float, seconds: float) -> float:
-        """Return the level after some seconds of a rate."""
+        """Return the level after some seconds at a given rate."""
         return min(max(level + (rate - self.average) * seconds, 0.0), self.size)
 
     def left(self, level: float, rate: float) -> float | None:
-        """Return for how many seconds more this rate is let through, None: for ever."""
+        """Return for how many more seconds this rate is allowed; None if indefinitely."""
         return None if rate <= self.average else max(self.size - level, 0.0) / (rate - self.average)

@@ -1,4 +1,4 @@
-"""What is rebuilt, and how far: one family for md, ZFS, DRBD, Ceph and PowerFlex, of which each collector has rows."""
+"""Rebuilds and their progress: one family for the collectors of md, ZFS, DRBD, Ceph and PowerFlex."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ MDSTAT = "/proc/mdstat"
 
 
 def folder(array: str) -> str:
-    """Return the sysfs folder of an md array."""
+    """Return the sysfs directory of an md array."""
     return f"/sys/block/{array.replace('/', '!')}/md"
 
 
 class Rebuild(Reading, frozen=True):
-    """What is synchronised, checked or moved, one row each while there is something; progress in bytes.
+    """Synchronization, check or data movement in progress; progress in bytes.
 
-    `operation`: recovery (onto a new member), resync, check, repair, reshape, resilver, scrub, rebuild (dRAID's
-    sequential one), forward and backward rebuild (PowerFlex's, after a loss and after a return), rebalance. `done` and
-    `total` are what the source measures its own progress by: md per device (the device's size for a recovery and, on
-    raid10, the array's for a resync or check), ZFS over all of a pool, PowerFlex all data of a pool, of which `done` is
-    where it belongs. `speed` and `remaining` are the source's own figures, md's over its last 3 to 30 s, ZFS's since
-    the start: right after a start, and when nothing moves, they mislead.
+    `operation`: recovery (onto a new member), resync, check, repair, reshape, resilver, scrub, rebuild (sequential,
+    dRAID), forward and backward rebuild (PowerFlex, after a loss and after a return), rebalance. `done` and `total` are
+    the source's own measure of progress: for md per device (the device size for a recovery and, on raid10, the array
+    size for a resync or check), for ZFS the whole pool, for PowerFlex all data of a pool, `done` being the data in its
+    final place. `speed` and `remaining` are the source's own figures, for md over the last 3 to 30 s, for ZFS since
+    the start; they are misleading right after a start and while stalled.
     """
 
     family: ClassVar[str] = "rebuild"
@@ -114,11 +114,11 @@ class Rebuild(Reading, frozen=True):
 
     @property
     def progress(self) -> float | None:
-        """Share that is done, 0..1."""
+        """Completed share, 0..1."""
         return self.done / self.total if self.done is not None and self.total else None
 
     def source(self, field: str = "") -> Source | None:
-        """Return the evidence of its progress, or of md the attribute that holds the field."""
+        """Return the evidence of the progress or, for md, the attribute that contains the field."""
         if self.kind != "md":
             return Source(self.where, self.needle) if self.where else None
         attribute = _MD_ATTRIBUTES.get(field)

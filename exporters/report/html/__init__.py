@@ -1,4 +1,4 @@
-"""The report as one HTML page that needs nothing else: no script, no other file, no network."""
+"""Report as a self-contained HTML page: no scripts, no other files, no network."""
 
 from sdstop.exporters.report.html.page import page
 

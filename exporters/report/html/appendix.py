@@ -1,4 +1,4 @@
-"""What the page rests on: raw evidence in full, everything that was asked, how each source did, all readings."""
+"""Appendix of the page: raw evidence, log of all queries, outcome of each source, all readings."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from sdstop.exporters.report.table import heading, notable, shown
 from sdstop.exporters.report.text import plural
 
 MOST = 24_000
-"""Characters of one piece of evidence that the page holds."""
+"""Maximum characters of one piece of evidence on the page."""
 MOST_ALL = 600_000
-"""Characters of all evidence, and of what was asked, that the page holds: it is to be sent by mail."""
+"""Maximum characters of all evidence on the page, so that it can be sent by mail."""
 MOST_ROWS = 250
-"""Rows of a family."""
+"""Maximum rows of a family."""
 MOST_ASKED = 4000
 
 
 def evidence_anchor(key: str, frame: int) -> str:
-    """Return the name by which the page links to a piece of evidence."""
+    """Return the anchor of a piece of evidence."""
     digest = hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()[:10]
     return f"e{frame}-{digest}"
 
 
 def raw_evidence(session: Session, episodes: Iterable[Episode]) -> Iterator[Markup]:
-    """Yield each piece of evidence that a finding cites, as it was at that frame."""
+    """Yield each piece of evidence that a finding cites, in its state at the cited frame."""
     wanted = {(cite.key, cite.frame): cite.excerpt for episode in episodes for cite in episode.finding.evidence}
     found = quoted_evidence(session.remembered(), wanted)
     room = MOST_ALL
@@ -51,7 +51,7 @@ def raw_evidence(session: Session, episodes: Iterable[Episode]) -> Iterator[Mark
 
 
 def _told(item: Evidence | None) -> str:
-    """Return when and how evidence was taken, as far as somebody noted it."""
+    """Return when and how evidence was taken, as far as recorded."""
     if item is None:
         return ", the excerpt alone: the frame itself is no longer remembered"
     told = [
@@ -64,7 +64,7 @@ def _told(item: Evidence | None) -> str:
 
 
 def what_we_ran(session: Session, ran: Sequence[EvidenceEntry] | None = None) -> Iterator[Markup]:
-    """Yield the commands, then files and the rest in folds: each with time, outcome, duration."""
+    """Yield the commands, then files and others in folds, each with time, outcome and duration."""
     everything = evidence_log(session.remembered()) if ran is None else ran
     groups: dict[str, list[EvidenceEntry]] = {}
     for each in everything[:MOST_ASKED]:
@@ -96,7 +96,7 @@ def _asked(each: EvidenceEntry) -> Iterable[Markup | str]:
 
 
 def sources(session: Session, look: Look) -> Markup:
-    """Return how each source did."""
+    """Return a table with the outcome of each source."""
     rows = []
     for collector in session.collectors:
         run = look.now.runs.get(collector.name)
@@ -109,7 +109,7 @@ def sources(session: Session, look: Look) -> Markup:
 
 
 def readings(session: Session, look: Look) -> Iterator[Markup]:
-    """Yield every family that has rows, each in a fold."""
+    """Yield a fold for every family with rows."""
     for family in families_of(session):
         rows = list(look.now.rows(family).values())
         if rows:

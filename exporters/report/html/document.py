@@ -1,4 +1,4 @@
-"""A page's frame: what a browser is told of it before anything is shown."""
+"""HTML document frame: head with security policy and style sheet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CSP = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri '
 
 
 def document(title: str, *body: Markup) -> str:
-    """Return a whole page, which asks nobody for anything."""
+    """Return a complete page that loads nothing from elsewhere."""
     head = el(
         "head",
         el("meta", charset="utf-8"),

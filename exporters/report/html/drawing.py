@@ -1,6 +1,6 @@
-"""Drawings of the page: inline SVG out of numbers. Shades are written as numbers in a title, too: colour is never all.
+"""Inline SVG drawings. Titles repeat shades as numbers, so that color is never the only information.
 
-Samples stand side by side in one row each; None is what nobody measured and is left empty.
+Each row shows its samples side by side; None (not measured) is left empty.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from sdstop.core.text import added
 from sdstop.exporters.report.html.markup import Markup, el, join
 
 LABEL = 210
-"""Pixels to the left of a drawing, for its rows' names."""
+"""Width of the row names in pixels, left of the drawing."""
 WIDTH = 850
-"""Pixels of the drawn part."""
+"""Width of the drawing in pixels."""
 _HEIGHT = 13
 
 Row = tuple[str, Sequence[float | None]]
 
 
 class Axis(Struct, frozen=True):
-    """Time from left to right: the moments' shares of the width, and what is written below it, evenly spaced.
+    """Time axis: position of each sample as a share of the width, and evenly spaced labels.
 
-    A value of a moment is of the time since the one before it.
+    The value of a sample covers the time since the previous sample.
     """
 
     at: Sequence[float]
@@ -33,19 +33,19 @@ class Axis(Struct, frozen=True):
 
     @classmethod
     def of(cls, times: Sequence[float], labels: Sequence[str]) -> Axis:
-        """Make one of Unix seconds; evenly spaced where the clock was set back."""
+        """Return an axis of Unix seconds; evenly spaced if the clock was set back."""
         if len(times) > 1 and all(a < b for a, b in pairwise(times)):
             return cls([(taken - times[0]) / (times[-1] - times[0]) for taken in times], labels)
         return cls([at / max(len(times) - 1, 1) for at in range(len(times))], labels)
 
     def cell(self, start: int, end: int) -> tuple[float, float]:
-        """Return where the time of moments start..end-1 begins, and how wide it is, in pixels."""
+        """Return the left edge and the width, in pixels, of samples start..end-1."""
         left, right = self.at[start - 1] if start else 0.0, self.at[end - 1]
         return LABEL + WIDTH * left, WIDTH * (right - left)
 
 
 def svg(width: float, height: float, *parts: Markup | Iterable[Markup], title: str) -> Markup:
-    """Return a drawing with a title that is read out."""
+    """Return a drawing with an accessible title."""
     return el(
         "svg",
         el("title", title),
@@ -59,7 +59,7 @@ def svg(width: float, height: float, *parts: Markup | Iterable[Markup], title: s
 
 
 def word(x: float, y: float, shown: str, *, right: bool = False, dim: bool = False, middle: bool = False) -> Markup:
-    """Return a text at a place."""
+    """Return a text at a position."""
     anchor = "end" if right else "middle" if middle else None
     return el("text", shown, x=x, y=y, text_anchor=anchor, class_="d" if dim else None)
 
@@ -73,9 +73,9 @@ def heat(
     shown: Callable[[float], str],
     notes: Sequence[str] = (),
 ) -> Markup:
-    """Return one strip a row, the darker the more; all rows have one scale, which ends at `top`.
+    """Return a heat map with one strip per row; all rows share one scale, which ends at `top`.
 
-    `notes` stand below the times, a line each.
+    `notes` are lines below the times.
     """
     height = _HEIGHT * len(rows) + 20
     parts = [_strip(at, row, top, axis, shown) for at, row in enumerate(rows)]
@@ -111,7 +111,7 @@ def _strip(at: int, row: Row, top: float, axis: Axis, shown: Callable[[float], s
 
 
 def runs(values: Sequence[float | None], top: float) -> Iterable[tuple[int, int, float | None]]:
-    """Yield (first, after last, value) of stretches that are drawn in one shade of sixteen: fewer elements."""
+    """Yield (start, end, value) of runs with the same of 16 shades, to draw fewer elements; `end` is exclusive."""
     start = 0
     for at in range(1, len(values) + 1):
         if at == len(values) or _shade(values[at], top) != _shade(values[start], top):
@@ -124,7 +124,7 @@ def _shade(value: float | None, top: float) -> int | None:
 
 
 def _times(times: Sequence[str], height: float) -> Markup:
-    """Return the times below a drawing, evenly spaced from its start to its end."""
+    """Return the time labels below a drawing, evenly spaced."""
     last = max(len(times) - 1, 1)
     marks = []
     for at, shown in enumerate(times):
@@ -134,7 +134,7 @@ def _times(times: Sequence[str], height: float) -> Markup:
 
 
 def lines(rows: Sequence[Row], top: float, axis: Axis, *, title: str, shown: Callable[[float], str]) -> Markup:
-    """Return values over time as lines between 0 and `top`, each named where it ends."""
+    """Return a line chart between 0 and `top`; each line's name is at the height of its last value."""
     height, bottom = 150.0, 126.0
     parts = [
         el("line", x1=LABEL, y1=bottom, x2=LABEL + WIDTH, y2=bottom, class_="axis"),
@@ -168,7 +168,7 @@ _PARTS = ("var(--data)", "var(--data2)", "var(--data3)")
 
 
 def stack(rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
-    """Return shares of a whole over time, the first at the bottom; a moment of which one is not known is empty."""
+    """Return stacked shares over time, the first at the bottom; the stack ends at an unknown share."""
     height, bottom, high = 130.0, 106.0, 100.0
     count = max((len(values) for _, values in rows), default=0)
     parts = []
@@ -198,9 +198,9 @@ def stack(rows: Sequence[Row], axis: Axis, *, title: str) -> Markup:
 def bars(
     rows: Sequence[tuple[str, float, str, bool]], *, title: str, marks: Sequence[tuple[float, str]] = ()
 ) -> Markup:
-    """Return a bar a row: name, share of the whole width, what is written at its end, whether it is emphasised.
+    """Return a bar chart; a row is name, share of the width, text at the end, and whether it is emphasized.
 
-    `marks` are lines through all bars at a share, each with its name.
+    `marks` are named vertical lines through all bars, positioned by share.
     """
     room = WIDTH - 430
     height = 17 * len(rows) + (18 if marks else 4)

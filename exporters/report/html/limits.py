@@ -1,4 +1,4 @@
-"""Limits on volumes, drawn: how much of each was used, in which mean share of the window, the fullest first."""
+"""Bar chart of volume limits: mean used share in the window, highest first."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from sdstop.exporters.report.html.markup import Markup
 
 MOST = 40
 AT = 0.97
-"""Share from which a bar is emphasised."""
+"""Minimum share of an emphasized bar."""
 
 
 def limits(window: Window) -> tuple[str, Markup] | None:
-    """Return what is said of the limits, and the drawing; None where none is known whose use is told."""
+    """Return a caption and the drawing; None without limits of known use."""
     known = [each for each in limitings(window) if each.share is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""Markup: elements of a page. Whatever text goes in is made safe here, and nowhere else."""
+"""HTML elements. All text is escaped here and nowhere else."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from sdstop.core.format import safe, safe_block
 
 
 class Markup(str):
-    """Text that is markup already: made by this module out of texts that are not trusted."""
+    """Text that is already markup, built by this module from untrusted text."""
 
     __slots__ = ()
 
 
 Part = str | Markup | None
-"""What an element may hold: a text, which is escaped, markup, which is not, or nothing."""
+"""Content of an element: text (escaped), markup (not escaped) or None."""
 
 _EMPTY = frozenset({"meta", "br", "line", "rect", "path", "use", "circle"})
 
 
 def text(value: object, limit: int = 2000) -> Markup:
-    """Return a foreign text of one line as markup: nothing in it is an element, a control character or an escape."""
+    """Return an untrusted single-line text as markup, free of elements, control characters and escapes."""
     return Markup(html.escape(safe(value, limit), quote=True))
 
 
 def block(value: str, limit: int = 20_000) -> Markup:
-    """Return a foreign text of several lines as markup."""
+    """Return an untrusted multi-line text as markup."""
     return Markup(html.escape(safe_block(value, limit), quote=True))
 
 
 def el(name: str, /, *parts: Part | Iterable[Part], **attributes: object) -> Markup:
-    """Return an element; `class_`, `for_` lose their underscore, others become hyphens, None is left out."""
+    """Return an element; trailing underscores (`class_`) are dropped, others become hyphens, None is left out."""
     given = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
         for key, value in attributes.items()
@@ -43,12 +43,12 @@ def el(name: str, /, *parts: Part | Iterable[Part], **attributes: object) -> Mar
 
 
 def code(text_: str) -> Markup:
-    """Return a name as it is typed; a page has thousands of them."""
+    """Return a code element; a fast path, because a page has thousands of them."""
     return Markup(f"<code>{_one(text_)}</code>")
 
 
 def join(*parts: Part | Iterable[Part]) -> Markup:
-    """Return parts one after the other."""
+    """Concatenate parts."""
     return Markup("".join(_one(part) for part in parts))
 
 
@@ -69,7 +69,7 @@ def _value(value: object) -> str:
 
 
 def table(headings: Iterable[Part], rows: Iterable[Iterable[Part]], *, right: frozenset[int] = frozenset()) -> Markup:
-    """Return a table; columns whose place is in `right` hold numbers."""
+    """Return a table; columns with an index in `right` hold numbers."""
     sides = dict.fromkeys(right, "n")
     head = el("tr", (el("th", cell, scope="col", class_=sides.get(at)) for at, cell in enumerate(headings)))
     body = Markup("".join(_row(row, right) for row in rows))
@@ -77,11 +77,11 @@ def table(headings: Iterable[Part], rows: Iterable[Iterable[Part]], *, right: fr
 
 
 _LONGEST_NUMBER = 24
-"""Characters from which a cell among numbers holds words: these are not to stand in one line, however long."""
+"""Longest cell treated as a number; longer cells of number columns are text and may wrap."""
 
 
 def _row(row: Iterable[Part], right: frozenset[int]) -> str:
-    """Return a row; pages hold ten thousands of cells, so they are not made as elements each."""
+    """Return a row, formatted directly because a page has tens of thousands of cells."""
     cells = "".join(
         f'<td class="{"t" if cell is not None and len(cell) > _LONGEST_NUMBER else "n"}">{_one(cell)}</td>'
         if at in right
@@ -92,5 +92,5 @@ def _row(row: Iterable[Part], right: frozenset[int]) -> str:
 
 
 def fold(title: Part | Iterable[Part], *parts: Part | Iterable[Part], id_: str | None = None) -> Markup:
-    """Return what is shown when its title is opened, which needs no script; paper has it open."""
+    """Return a details element, which opens without a script; printed pages show it open."""
     return el("details", el("summary", title), *parts, id=id_)

@@ -1,4 +1,4 @@
-"""The page: on its first sheet what is wrong and what is not, then everything that it rests on."""
+"""HTML report: findings and passed checks on the first sheet, then all supporting data."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from sdstop.exporters.report.text import outlook, plural
 
 _SHAPE = {Severity.CRITICAL: "\u25b2", Severity.WARNING: "\u25c6", Severity.INFO: "\u25cf"}
 _MARK = 60
-"""Characters of what an excerpt is marked by, up to which it stands in the fold's title and tells folds apart."""
+"""Longest excerpt mark shown in the title of a fold, where it distinguishes folds."""
 FIRST = 14
-"""Things ruled out, or not checked, that the first sheet names before the rest is folded."""
+"""Maximum ruled-out or unchecked items on the first sheet; the rest is folded."""
 
 
 def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[EvidenceEntry] | None = None) -> str:
-    """Return the whole report; `series` has the values to plot, `ran` the log of the evidence, if that is known.
+    """Return the whole report; `series` has the values to plot, `ran` the evidence log if already known.
 
-    LookupError before the first frame.
+    Raises LookupError before the first frame.
     """
     look = session.head()
     host = host_of(session, look.now, note)
@@ -105,7 +105,7 @@ def _badge(severity: Severity) -> Markup:
 
 
 def anchor(place: int) -> str:
-    """Return the name by which the page links to a finding."""
+    """Return the anchor of a finding."""
     return f"f{place + 1}"
 
 
@@ -139,7 +139,7 @@ def _nothing(look: Look) -> Markup:
 
 
 def when(episode: Episode, session: Session, look: Look) -> str:
-    """Return since when, for how long, and how sure."""
+    """Return start, duration and confidence of a finding."""
     finding = episode.finding
     lasted, before = episode.lasted(look.now.monotonic), episode.began <= session.began
     shown = lasting(episode.since, episode.until, lasted, before=before)

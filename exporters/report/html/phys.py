@@ -1,4 +1,4 @@
-"""Errors of SAS phys over the time that was watched: of each kind the phys that counted any, the worst first."""
+"""SAS phy errors over time: for each kind the phys with errors, worst first."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KINDS = {
 
 
 def phy_errors(series: ReportSeries, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
-    """Yield (title, what is said of it, drawing) of each kind of error that was counted meanwhile."""
+    """Yield (title, caption, drawing) for each kind of error that occurred."""
     for kind, what in _KINDS.items():
         phys = series.of(kind).get("", {})
         held = {phy: _held(values) for phy, values in phys.items()}
@@ -44,7 +44,7 @@ def _hourly(per_second: float) -> str:
 
 
 def _held(values: Sequence[float | None]) -> list[float | None]:
-    """Return what each reading told of the time since the one before it; what comes after the last is not known."""
+    """Fill gaps with the next measured value, which covers the time since the previous one; the tail stays None."""
     found: list[float | None] = []
     value = None
     for each in reversed(values):

@@ -1,4 +1,4 @@
-"""Plots of the time that was watched: when what was in force, what members, caches and rebuilds did meanwhile."""
+"""Plots over time: active findings, array members, caches and rebuilds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Values = Sequence[float | None]
 
 
 def plots(session: Session, series: ReportSeries, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
-    """Yield every plot for which there is something to plot."""
+    """Yield every plot that has data."""
     axis = drawing.Axis.of(series.times, _labels(series))
     if len(series.times) > 1:
         yield from _in_force(session, look, episodes)
@@ -53,7 +53,7 @@ def _labels(series: ReportSeries) -> list[str]:
 
 
 def _marks(first: float, last: float) -> list[str]:
-    """Return the times at the ends and quarters of an axis; without a date what has passed by then."""
+    """Return the times at the ends and quarters of an axis; elapsed times if undated."""
     at = [first + (last - first) * part / 4 for part in range(5)]
     return [clock(taken) for taken in at] if dated(first) else [f"+{duration(taken - first)}" for taken in at]
 
@@ -63,7 +63,7 @@ def _figure(title: str, said: str, drawn: Markup) -> Markup:
 
 
 def _in_force(session: Session, look: Look, episodes: Sequence[Episode]) -> Iterator[Markup]:
-    """Yield when each finding was in force."""
+    """Yield a chart of the periods in which each finding was active."""
     now = look.now.monotonic
     span = now - session.began
     if not episodes or span <= 0:
@@ -100,7 +100,7 @@ def _axis(marks: Sequence[str], height: float) -> Markup:
 
 
 def _members(series: ReportSeries, look: Look, axis: drawing.Axis) -> Iterator[Markup]:
-    """Yield a heat map for each array: requests outstanding at each member, one scale for all of them."""
+    """Yield a heat map for each array: requests outstanding at each member, on one scale."""
     slots = {(m.array, m.device): m.slot if m.slot is not None else 1 << 20 for m in look.window.rows(Member).values()}
     for array, members in sorted(series.of("queue").items()):
         ordered = sorted(members, key=lambda d, of=array: (slots.get((of, d), 1 << 20), len(d), d))  # type: ignore[misc]
@@ -130,7 +130,7 @@ def _rebuilds(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
             continue
         low, high = min(known), max(known)
         said = f"from {done(low)} to {done(high)} % done while it was watched"
-        # A few minutes of a rebuild of days are a line without a slope: the scale is that of what was seen.
+        # A few minutes of a rebuild that takes days would be a flat line: scale to the observed progress.
         if high - low < 0.5:
             moved = [(name, [None if v is None else v - low for v in values]) for name, values in rows]
             top = max(high - low, 1e-6)
@@ -150,7 +150,7 @@ def _caches(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
 
 
 def _disks(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
-    """Yield the busy time of disks that are no members, the busiest first."""
+    """Yield the busy time of disks that are not members, busiest first."""
     disks = series.of("busy").get("", {})
     means = {name: fmean(v) for name, values in disks.items() if (v := [x for x in values if x is not None])}
     chosen = sorted(means, key=lambda name: -means[name])[:MOST_DISKS]
@@ -165,7 +165,7 @@ def _disks(series: ReportSeries, axis: drawing.Axis) -> Iterator[Markup]:
 
 
 def _dimms(look: Look) -> Iterator[Markup]:
-    """Yield the map of memory slots by socket and channel, filled and empty."""
+    """Yield the map of filled and empty memory slots by socket and channel."""
     by_socket: dict[str, dict[str, list[Dimm]]] = {}
     for dimm in look.window.rows(Dimm).values():
         by_socket.setdefault(dimm.socket or "?", {}).setdefault(dimm.channel or "?", []).append(dimm)
@@ -206,7 +206,7 @@ def _slot(dimm: Dimm, x: float, y: float) -> Iterator[Markup]:
 
 
 def _short(name: str, most: int = 30) -> str:
-    """Return a name that fits, without its middle: what tells names apart stands at their ends."""
+    """Shorten a name by cutting its middle, because names usually differ at their ends."""
     shown = safe(name, 200)
     half = most // 2
     return shown if len(shown) <= most else f"{shown[: most - half - 1]}\u2026{shown[-half:]}"

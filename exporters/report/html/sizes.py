@@ -1,4 +1,4 @@
-"""Sizes of the requests that came, drawn: the cache's block and what frames of AoE cut are marked."""
+"""Charts of request sizes, with marks at the cache's block size and at sizes split by AoE frames."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from sdstop.readings.cache import Cache
 from sdstop.readings.iosize import RequestSizes, between, not_whole
 
 MOST = 24
-"""Sizes that are drawn: the most frequent ones, and those that are marked."""
+"""Number of most frequent sizes drawn, in addition to marked ones."""
 MOST_COUNTERS = 24
-"""Counters that are drawn, those of the most requests: a node may have hundreds of disks."""
+"""Maximum counters drawn, those with the most requests; a node may have hundreds of disks."""
 MOST_OVER_TIME = 12
-"""Counters that are drawn over the time, and sizes of each besides marked ones."""
+"""Maximum counters drawn over time, and sizes of each in addition to marked ones."""
 COLUMNS = 60
-"""Moments of such a drawing: each shade of each is an element, and the page is to be sent by mail."""
+"""Maximum time steps of a chart over time; limits the elements, so that the page can be sent by mail."""
 _LONG = 128 << 10
-"""Bytes of the long request that frames are thought to cut: what read-ahead asks for."""
+"""Size in bytes of the long request assumed to be split into frames: a read-ahead request."""
 
 
 def sizes(window: Window) -> Iterator[tuple[str, str, Markup]]:
-    """Yield (title, what is said of it, drawing) for each counter of requests by size."""
+    """Yield (title, caption, drawing) for each counter of requests by size."""
     last = window.moments(RequestSizes)
     first = last[0].rows if last else {}
     groups: dict[tuple[str, str], dict[int, int]] = {}
@@ -79,7 +79,7 @@ def _drawn(
 
 
 def sizes_over_time(series: ReportSeries, window: Window, axis: drawing.Axis) -> Iterator[tuple[str, str, Markup]]:
-    """Yield (title, what is said of it, drawing) of each counter: how many requests of which size came when."""
+    """Yield (title, caption, drawing) for each counter: requests per second by size over time."""
     counters = series.of("size")
     came = {whose: {int(size): _sum(values) for size, values in counters[whose].items()} for whose in counters}
     busy = sorted((whose for whose in came if _sum(came[whose].values())), key=lambda w: (-_sum(came[w].values()), w))
@@ -113,9 +113,9 @@ def sizes_over_time(series: ReportSeries, window: Window, axis: drawing.Axis) ->
 
 
 def _read(by_size: Mapping[str, Sequence[float | None]]) -> dict[str, list[float | None]]:
-    """Return each size's numbers from the first reading to the last: one is of the time since the reading before.
+    """Return the values of each size from first to last sample; a value covers the time since the previous one.
 
-    Of a size that a reading does not have none had come.
+    A size missing from a sample counts as 0.
     """
     columns = list(zip(*by_size.values(), strict=True))
     read = [at for at, column in enumerate(columns) if any(value is not None for value in column)]
@@ -129,7 +129,7 @@ def _read(by_size: Mapping[str, Sequence[float | None]]) -> dict[str, list[float
 
 
 def _thinned(values: Sequence[float | None], bounds: Sequence[int]) -> list[float | None]:
-    """Return the means of the stretches that are drawn."""
+    """Return the mean of each drawn time step."""
     stretches = ([v for v in values[start:end] if v is not None] for start, end in pairwise(bounds))
     return [fmean(known) if known else None for known in stretches]
 
@@ -139,7 +139,7 @@ def _sum(values: Iterable[float | None]) -> float:
 
 
 MARKED = "\u25b8 "
-"""Before a size that is a cache's block, or that frames cut."""
+"""Prefix of a size that is a cache's block size or results from splitting by frames."""
 
 
 def _title(counter: str, device: str) -> str:
@@ -155,7 +155,7 @@ def _block(caches: Sequence[Cache]) -> int | None:
 
 
 def _marks(window: Window, caches: Sequence[Cache], device: str) -> Mapping[int, Sequence[str]]:
-    """Return what is to be said of a size: that it is a cache's block, or what frames on the way cut."""
+    """Return the marks of sizes: block size of a cache, or result of splitting by frames on the path."""
     marks: dict[int, dict[str, None]] = {}
     for cache in caches:
         if cache.block_size:
@@ -168,7 +168,7 @@ def _marks(window: Window, caches: Sequence[Cache], device: str) -> Mapping[int,
 
 
 def _caches(window: Window, counter: str, device: str) -> list[Cache]:
-    """Return the caches whose requests are counted: of a module all of its kind, else what stands on the device."""
+    """Return the caches a counter covers: all of a kind for a module's counter, otherwise those on the device."""
     found = list(window.rows(Cache).values())
     if not device:
         return [cache for cache in found if cache.kind == counter]
@@ -176,7 +176,7 @@ def _caches(window: Window, counter: str, device: str) -> list[Cache]:
 
 
 def _frames(window: Window, caches: Sequence[Cache], device: str) -> dict[int, str]:
-    """Return what frames carry on the ways of these requests, and where: as measured, or by the interface's MTU."""
+    """Return the frame payloads on the paths of these requests and where: measured, or derived from the MTU."""
     devices = {name for cache in caches for name in (cache.device, cache.slow) if name} | (
         {device} if device else set()
     )

@@ -1,4 +1,4 @@
-"""The topology, drawn: columns from HBAs to what is served, alike disks as one box, what is accused outlined."""
+"""Topology drawing: columns from HBAs to exports, identical disks in one box, boxes with findings outlined."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHAPE = {"critical": "\u25b2 ", "warning": "\u25c6 ", "info": "\u25cf "}
 
 
 def drawn_topology(look: Look, findings: Iterable[Finding]) -> Markup | None:
-    """Return the drawing, None where nothing is known of what hangs on what."""
+    """Return the drawing, None if the topology is unknown."""
     known = storage_diagram(look.window, findings)
     if not known.things:
         return None
@@ -46,7 +46,7 @@ def drawn_topology(look: Look, findings: Iterable[Finding]) -> Markup | None:
 
 
 def _ordered(known: StorageDiagram) -> list[list[DiagramBox]]:
-    """Return the columns, each in the order of what its boxes hang on, so that few lines cross."""
+    """Return the columns, each sorted by the position of the boxes below, so that few lines cross."""
     columns = known.columns
     place: dict[str, float] = {}
     below: dict[str, list[str]] = {}
