@@ -104,9 +104,4 @@ def test_a_class_name_means_one_thing() -> None:
                 if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                     places.setdefault(node.name, []).append(str(path.relative_to(root)))
     twice = {name: found for name, found in places.items() if len(found) > 1}
-    assert {name: found for name, found in twice.items() if name not in STILL_TWICE} == {}
-    assert twice.keys() >= STILL_TWICE
-
-
-STILL_TWICE: frozenset[str] = frozenset({"Kind", "Look"})
-"""Names that redaction shares with core."""
+    assert twice == {}

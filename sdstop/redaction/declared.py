@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from sdstop.core.model import Name
 from sdstop.redaction.identity import IPV4
 from sdstop.redaction.ordinary import is_ordinary
-from sdstop.redaction.pseudonym import Kind
+from sdstop.redaction.pseudonym import NameKind
 
-Names = Iterator[tuple[Kind, str]]
+Names = Iterator[tuple[NameKind, str]]
 
 _LABELS = frozenset(
     {"com", "corp", "edu", "example", "gov", "int", "internal", "intra", "intranet", "lan", "local", "org", "prod"}
@@ -54,9 +54,9 @@ def names_in(kind: Name, text: str) -> Names:
         case Name.HOST:
             yield from _owner(text) if text.startswith("/") else host(_PORT.sub("", text))
         case Name.USER:
-            yield Kind.USER, text
+            yield NameKind.USER, text
         case Name.SERIAL:
-            yield Kind.SERIAL, text
+            yield NameKind.SERIAL, text
         case Name.MAPPING:
             yield from mapping(text)
         case Name.VOLUME:
@@ -64,12 +64,14 @@ def names_in(kind: Name, text: str) -> Names:
         case Name.DEVICE:
             yield from _devices(text)
         case Name.INTERFACE:
-            yield from ((Kind.INTERFACE, part) for name in text.split(",") for part in (name, name.partition(".")[0]))
+            yield from (
+                (NameKind.INTERFACE, part) for name in text.split(",") for part in (name, name.partition(".")[0])
+            )
         case Name.PATH:
             yield from path(text) if text.startswith("/") else _volume(text)
         case Name.PATHS:
             yield from (name for found in _IN_TEXT.finditer(text) for name in path(found[0]))
-            yield from ((Kind.VOLUME, found["name"]) for found in _ASSIGNED.finditer(text))
+            yield from ((NameKind.VOLUME, found["name"]) for found in _ASSIGNED.finditer(text))
 
 
 def in_key(key: str) -> Names:
@@ -77,7 +79,7 @@ def in_key(key: str) -> Names:
     if key.startswith("/dev/"):
         yield from device(key.split("/")[2:])
     elif "/libvirt/" in key and key.endswith(".xml"):
-        yield Kind.VOLUME, key.rpartition("/")[2].removesuffix(".xml")
+        yield NameKind.VOLUME, key.rpartition("/")[2].removesuffix(".xml")
     elif key.startswith("/sys/fs/cgroup/"):
         yield from _owner(key)
 
@@ -87,18 +89,18 @@ def host(name: str) -> Names:
     name = name.strip().rstrip(".")
     if not name or IPV4.fullmatch(name) or ":" in name:
         return
-    yield Kind.HOST, name
+    yield NameKind.HOST, name
     short, dot, domain = name.partition(".")
     if dot and " " not in name:
-        yield Kind.HOST, short
-        yield Kind.HOST, domain
-        yield from ((Kind.HOST, label) for label in domain.split(".")[:-1] if label.lower() not in _LABELS)
+        yield NameKind.HOST, short
+        yield NameKind.HOST, domain
+        yield from ((NameKind.HOST, label) for label in domain.split(".")[:-1] if label.lower() not in _LABELS)
 
 
 def mapping(name: str) -> Names:
     """Yield the volume group and the volume of a mapping's name, or the name; `--` is an escaped hyphen."""
     for part in re.split(r"(?<!-)-(?!-)", name):
-        yield Kind.VOLUME, part.replace("--", "-")
+        yield NameKind.VOLUME, part.replace("--", "-")
 
 
 def path(text: str) -> Names:
@@ -112,7 +114,7 @@ def path(text: str) -> Names:
     for part in parts:
         plain = _SUFFIX.sub("", part)
         if plain.lower() not in _EVERYWHERE and part not in _EVERYWHERE:
-            yield Kind.PATH, plain
+            yield NameKind.PATH, plain
 
 
 def device(parts: list[str]) -> Names:
@@ -129,10 +131,10 @@ def device(parts: list[str]) -> Names:
         case ["md", name]:
             yield from _volume(name)
         case ["drbd", "by-res", name, *_]:
-            yield Kind.VOLUME, name
+            yield NameKind.VOLUME, name
         case [group, volume] if group not in _FOLDERS and not group.startswith(("nvme", "drbd")):
-            yield Kind.VOLUME, group
-            yield Kind.VOLUME, volume
+            yield NameKind.VOLUME, group
+            yield NameKind.VOLUME, volume
         case [name]:
             yield from _devices(name)
 
@@ -141,15 +143,15 @@ def link(by: str, name: str) -> Names:
     """Yield the names in a link of /dev/disk/by-*."""
     name = re.sub(r"-part\d+\Z", "", name)
     if by in {"by-label", "by-partlabel"}:
-        yield Kind.VOLUME, unescaped(name)
+        yield NameKind.VOLUME, unescaped(name)
     elif by == "by-id" and name.startswith("md-name-"):
         where, colon, volume = name.removeprefix("md-name-").partition(":")
         yield from host(where) if colon else ()
-        yield Kind.VOLUME, volume if colon else where
+        yield NameKind.VOLUME, volume if colon else where
     elif by == "by-id" and name.startswith("dm-name-"):
         yield from mapping(name.removeprefix("dm-name-"))
     elif by == "by-id" and (named := _LINKED.search(name)) is not None:
-        yield Kind.SERIAL, named["serial"]
+        yield NameKind.SERIAL, named["serial"]
 
 
 def unescaped(text: str) -> str:
@@ -160,10 +162,10 @@ def unescaped(text: str) -> str:
 def _volume(text: str) -> Names:
     """Yield the parts of `pool/folder/volume@snapshot`, `domain/pool`, `[lv_meta]`, `rbd:pool/image`, `a,b`."""
     if (named := _CLUSTER.fullmatch(text)) is not None:
-        yield Kind.UUID, named[1]
+        yield NameKind.UUID, named[1]
         return
     for word in text.split("/"):
-        yield from ((Kind.VOLUME, part.strip()) for part in (() if is_ordinary(word) else _PARTS.split(word)))
+        yield from ((NameKind.VOLUME, part.strip()) for part in (() if is_ordinary(word) else _PARTS.split(word)))
 
 
 def _devices(text: str) -> Names:
@@ -186,4 +188,4 @@ def _owner(group: str) -> Names:
     """Yield the machine or the user in a control group's name, in systemd's notation."""
     for part in unescaped(group).split("/"):
         if (found := _MACHINE.match(part)) is not None:
-            yield (Kind.VOLUME, found["name"]) if found["name"] else (Kind.USER, found["user"])
+            yield (NameKind.VOLUME, found["name"]) if found["name"] else (NameKind.USER, found["user"])

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from msgspec import Struct
 
 from sdstop.redaction.ordinary import ACCOUNTS, is_ordinary
-from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 IPV4 = re.compile(
     r"(?<![\w.])(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?![\w.]*\.\d)(?!\d)"
@@ -69,7 +69,7 @@ _DIGITS = 8
 """Minimum length of an all-digit serial number: a shorter one may be a count."""
 
 
-class Look(Struct, frozen=True):
+class IdentifierForm(Struct, frozen=True):
     """Form of an identifying value: a text that must be present, the pattern, and the replacement function."""
 
     sign: str
@@ -80,25 +80,25 @@ class Look(Struct, frozen=True):
 def mac(found: re.Match[str], known: Pseudonyms) -> str:
     """Return the pseudonym of a MAC with the separators of the original."""
     digits = re.sub(r"[^0-9a-f]", "", found[0].lower())
-    made = known.of(Kind.MAC, ":".join(digits[at : at + 2] for at in range(0, 12, 2))).replace(":", "")
+    made = known.of(NameKind.MAC, ":".join(digits[at : at + 2] for at in range(0, 12, 2))).replace(":", "")
     return like(found[0], made)
 
 
 def _wwn(found: re.Match[str], known: Pseudonyms) -> str:
     core = next(found[name] for name in ("x", "naa", "eui", "bare", "pairs", "groups") if found[name])
-    made = known.of(Kind.WWN, re.sub(r"[^0-9a-f]", "", core.lower()))
+    made = known.of(NameKind.WWN, re.sub(r"[^0-9a-f]", "", core.lower()))
     return found[0].replace(core, like(core, made))
 
 
 def _uuid(found: re.Match[str], known: Pseudonyms) -> str:
     plain = re.sub(r"[^0-9A-Za-z]", "", found[0])
-    return like(found[0], known.of(Kind.UUID, plain.lower() if _HEX.fullmatch(plain) else plain))
+    return like(found[0], known.of(NameKind.UUID, plain.lower() if _HEX.fullmatch(plain) else plain))
 
 
 def _ipv6(found: re.Match[str], known: Pseudonyms) -> str:
     with contextlib.suppress(ValueError):
         ipaddress.IPv6Address(found[0])
-        return known.of(Kind.IPV6, found[0])
+        return known.of(NameKind.IPV6, found[0])
     return found[0]
 
 
@@ -113,13 +113,13 @@ def like(text: str, made: str) -> str:
 
 
 LOOKS = (
-    Look("qn.", IQN, lambda found, known: known.of(Kind.IQN, found[0])),
-    Look("@", EMAIL, lambda found, known: known.of(Kind.EMAIL, found[0])),
-    Look("", UUID, _uuid),
-    Look("", WWN, _wwn),
-    Look("", MAC, mac),
-    Look(".", IPV4, lambda found, known: known.of(Kind.IPV4, found[0])),
-    Look(":", IPV6, _ipv6),
+    IdentifierForm("qn.", IQN, lambda found, known: known.of(NameKind.IQN, found[0])),
+    IdentifierForm("@", EMAIL, lambda found, known: known.of(NameKind.EMAIL, found[0])),
+    IdentifierForm("", UUID, _uuid),
+    IdentifierForm("", WWN, _wwn),
+    IdentifierForm("", MAC, mac),
+    IdentifierForm(".", IPV4, lambda found, known: known.of(NameKind.IPV4, found[0])),
+    IdentifierForm(":", IPV6, _ipv6),
 )
 
 
@@ -133,16 +133,16 @@ def is_host(name: str) -> bool:
     )
 
 
-def usable(kind: Kind, value: str) -> bool:
+def usable(kind: NameKind, value: str) -> bool:
     """Return whether a value is identifying and distinguishable from other text."""
-    if kind is Kind.SERIAL and value.isascii() and value.isdecimal():
+    if kind is NameKind.SERIAL and value.isascii() and value.isdecimal():
         return len(value) >= _DIGITS and _NO_SERIAL.fullmatch(value) is None
     if len(value) < SHORTEST or not value.isprintable() or is_ordinary(value):
         return False
-    if kind is Kind.HOST:
+    if kind is NameKind.HOST:
         return is_host(value)
-    if kind is Kind.USER:
+    if kind is NameKind.USER:
         return value.lower() not in ACCOUNTS and not value.lower().startswith(("systemd-", "_"))
-    if kind in {Kind.VOLUME, Kind.PATH, Kind.INTERFACE}:
+    if kind in {NameKind.VOLUME, NameKind.PATH, NameKind.INTERFACE}:
         return not value.isdecimal()
     return len(value) > SHORTEST and _NO_SERIAL.fullmatch(value) is None

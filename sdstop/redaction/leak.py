@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator
 
 from sdstop.redaction.ordinary import is_ordinary
-from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _PIECE = re.compile(rb"[a-z0-9]+")
 _SIGNS = re.compile(r"[^0-9a-z]")
-_HEXED = frozenset({Kind.WWN, Kind.MAC, Kind.UUID})
+_HEXED = frozenset({NameKind.WWN, NameKind.MAC, NameKind.UUID})
 
 
 def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterator[tuple[str, str]]:
@@ -20,8 +20,10 @@ def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterato
     independent of the replacement: it uses none of its patterns and nothing that it learned.
     """
     wanted: dict[bytes, dict[bytes, str]] = {}
-    shapes = {made.lower().encode("utf-8", "surrogateescape") for k in Kind for made in pseudonyms.known[k].values()}
-    for kind in Kind:
+    shapes = {
+        made.lower().encode("utf-8", "surrogateescape") for k in NameKind for made in pseudonyms.known[k].values()
+    }
+    for kind in NameKind:
         for value, made in pseudonyms.known[kind].items():
             if made == value or is_ordinary(
                 value
@@ -40,7 +42,7 @@ def leaks(files: Iterable[tuple[str, bytes]], pseudonyms: Pseudonyms) -> Iterato
         yield from ((name, value) for value in sorted(seen))
 
 
-def _forms(kind: Kind, value: str) -> Iterator[str]:
+def _forms(kind: NameKind, value: str) -> Iterator[str]:
     """Yield the possible spellings of a value."""
     yield value
     if kind in _HEXED:
@@ -52,7 +54,7 @@ def _forms(kind: Kind, value: str) -> Iterator[str]:
         if len(digits) == 32:
             yield "-".join((digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]))
             yield ":".join(digits[at : at + 8] for at in range(0, 32, 8))
-        if kind is Kind.MAC:
+        if kind is NameKind.MAC:
             yield ".".join(digits[at : at + 4] for at in range(0, 12, 4))
 
 

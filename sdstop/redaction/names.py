@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 
-from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _PIECE = re.compile(r"[^\W_]+")
 _ESCAPED = re.compile(r"(?:\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[0-3][0-7]{2}|[nrtbf])|%[0-9A-Fa-f]{2})(?=[^\W_])")
@@ -62,7 +62,7 @@ class Names:
     def __init__(self, pseudonyms: Pseudonyms) -> None:
         """Start without names."""
         self._pseudonyms = pseudonyms
-        self.kinds: dict[str, Kind] = {}
+        self.kinds: dict[str, NameKind] = {}
         self._aliases: dict[str, list[tuple[str, str, str, Writing | None]]] = {}
         self._lower: dict[str, str] = {}
 
@@ -70,7 +70,7 @@ class Names:
         """Return the number of names."""
         return len(self.kinds)
 
-    def add(self, kind: Kind, name: str) -> None:
+    def add(self, kind: NameKind, name: str) -> None:
         """Add a name; the kind with which it was first added is kept."""
         if name in self.kinds:
             return
@@ -134,9 +134,11 @@ class Names:
                     continue
                 if self._pseudonyms.made(text[start:end]):
                     continue
-                if self.kinds[name] is Kind.HOST and (labels := _LABELS.search(text, max(done, start - 255), start)):
+                if self.kinds[name] is NameKind.HOST and (
+                    labels := _LABELS.search(text, max(done, start - 255), start)
+                ):
                     whole = text[labels.start() : end]  # another host of a known domain
-                    self.kinds.setdefault(whole, Kind.HOST)
+                    self.kinds.setdefault(whole, NameKind.HOST)
                     yield labels.start(), end, whole, None
                 else:
                     yield start, end, name, writing

@@ -20,7 +20,7 @@ _HEXED = frozenset("0123456789abcdefABCDEF")
 _GROUP = 8
 
 
-class Kind(enum.StrEnum):
+class NameKind(enum.StrEnum):
     """Kind of object that a name refers to."""
 
     HOST = "host"
@@ -38,7 +38,7 @@ class Kind(enum.StrEnum):
     EMAIL = "email"
 
 
-_ONCE = frozenset({Kind.MAC, Kind.WWN, Kind.UUID})
+_ONCE = frozenset({NameKind.MAC, NameKind.WWN, NameKind.UUID})
 """Kinds whose pseudonyms have the form of the original, and are too long to match a real value by chance."""
 
 
@@ -50,11 +50,11 @@ class Pseudonyms:
         if not key:
             raise ValueError("a key is needed")
         self._key = key
-        self.known: dict[Kind, dict[str, str]] = {kind: {} for kind in Kind}
+        self.known: dict[NameKind, dict[str, str]] = {kind: {} for kind in NameKind}
         self._octets: dict[str, tuple[int, ...]] = {}
         self._taken: set[str] = set()
 
-    def of(self, kind: Kind, value: str) -> str:
+    def of(self, kind: NameKind, value: str) -> str:
         """Return the pseudonym of a value, of the same length and kinds of characters where that matters."""
         known = self.known[kind].get(value)
         if known is None and kind in _ONCE and value in self._taken:
@@ -65,12 +65,12 @@ class Pseudonyms:
             self._taken.add(known)
         return known
 
-    def alike(self, kind: Kind, value: str) -> str:
+    def alike(self, kind: NameKind, value: str) -> str:
         """Return a text of the same kinds of characters, without adding it to the map."""
         digits = self._digits(kind, value)
         return "".join(_alike(c, next(digits)) for c in value)
 
-    def forget(self, kind: Kind, value: str) -> None:
+    def forget(self, kind: NameKind, value: str) -> None:
         """Remove a value from the map."""
         self._taken.discard(self.known[kind].pop(value, ""))
 
@@ -78,28 +78,28 @@ class Pseudonyms:
         """Return whether a text is one of the pseudonyms."""
         return text in self._taken
 
-    def _make(self, kind: Kind, value: str) -> str:
-        if kind is Kind.IPV4:
+    def _make(self, kind: NameKind, value: str) -> str:
+        if kind is NameKind.IPV4:
             return self._ipv4(value)
-        if kind is Kind.IPV6:
+        if kind is NameKind.IPV6:
             return self._ipv6(value)
-        if kind is Kind.MAC:
+        if kind is NameKind.MAC:
             return self._mac(value)
         made = value
         for attempt in range(64):  # collisions are likely for names of three letters
             digits = self._digits(kind, f"{value}\0{attempt}" if attempt else value)
-            if kind is Kind.HOST:
+            if kind is NameKind.HOST:
                 made = "host-" + "".join(_HEX[next(digits) % 16] for _ in range(8))
-            elif kind is Kind.USER:
+            elif kind is NameKind.USER:
                 made = "user-" + "".join(_HEX[next(digits) % 16] for _ in range(6))
-            elif kind is Kind.EMAIL:
+            elif kind is NameKind.EMAIL:
                 made = "".join(_HEX[next(digits) % 16] for _ in range(8)) + "@host.invalid"
-            elif kind is Kind.WWN:
+            elif kind is NameKind.WWN:
                 kept = 4 if value.startswith("1000") else 1
                 made = value[:kept] + "".join(_HEX[next(digits) % 16] for _ in value[kept:])
-            elif kind is Kind.IQN:
+            elif kind is NameKind.IQN:
                 made = self._iqn(value, digits)
-            elif kind is Kind.UUID:  # its first group may be used alone (`ceph-7b1f2c0e`)
+            elif kind is NameKind.UUID:  # its first group may be used alone (`ceph-7b1f2c0e`)
                 first = self._digits(kind, value[:_GROUP])
                 plain = not set(value) - _HEXED
                 numbers = ((next(first if at < _GROUP else digits), c) for at, c in enumerate(value))
@@ -110,7 +110,7 @@ class Pseudonyms:
                 return made
         return made
 
-    def _digits(self, kind: Kind, value: str) -> Iterator[int]:
+    def _digits(self, kind: NameKind, value: str) -> Iterator[int]:
         """Yield 16-bit numbers without end."""
         message = f"{kind}\0{value}".encode("utf-8", "surrogateescape")
         block = 0
@@ -136,7 +136,7 @@ class Pseudonyms:
         if known is None:
             last = 223 if first else 254  # from 224 on no host has the address
             middle = [octet for octet in range(1, last + 1) if not first or octet not in {10, 127}]
-            order = dict(zip(middle, self._digits(Kind.IPV4, prefix), strict=False))
+            order = dict(zip(middle, self._digits(NameKind.IPV4, prefix), strict=False))
             shuffled = sorted(middle, key=lambda octet: (order[octet], octet))
             table = list(range(256))
             for octet, other in zip(middle, shuffled, strict=True):
@@ -156,14 +156,14 @@ class Pseudonyms:
                 made.append("0")
                 continue
             prefix = ":".join(groups[: at + 1])
-            made.append(f"{next(self._digits(Kind.IPV6, prefix)) % 0xFFFE + 1:x}")
+            made.append(f"{next(self._digits(NameKind.IPV6, prefix)) % 0xFFFE + 1:x}")
         return str(ipaddress.IPv6Address(":".join(made)))
 
     def _mac(self, value: str) -> str:
         octets = value.lower().split(":")
         if set(octets) <= {"00"} or set(octets) <= {"ff"} or int(octets[0], 16) & 1:
             return value  # null, broadcast or multicast address
-        digits = self._digits(Kind.MAC, value.lower())  # independent of case
+        digits = self._digits(NameKind.MAC, value.lower())  # independent of case
         return ":".join(["02", *(f"{next(digits) % 256:02x}" for _ in octets[1:])])
 
     @staticmethod

@@ -26,7 +26,7 @@ from sdstop.core.wording import own_words
 from sdstop.redaction import credentials, declared, identity, sockets
 from sdstop.redaction.comparison import differing
 from sdstop.redaction.names import Names
-from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _HOSTNAMES = frozenset({"/proc/sys/kernel/hostname", "/etc/hostname", "cmd:hostname"})
 _SPACED = re.compile(r"/sys/.*/eui$")
@@ -39,7 +39,7 @@ _FACTS = frozenset({"kernel"})
 REMOVED = "removed by redaction"
 _CACHED, _REMEMBERED = 4096, 300
 """Cache of short texts (keys, values of sysfs), which recur: number of texts, and maximum length in characters."""
-_ORDER = {kind: place for place, kind in enumerate((Kind.HOST, Kind.USER, Kind.SERIAL, Kind.VOLUME))}
+_ORDER = {kind: place for place, kind in enumerate((NameKind.HOST, NameKind.USER, NameKind.SERIAL, NameKind.VOLUME))}
 """Precedence of kinds for a name that occurs in several fields."""
 
 
@@ -74,7 +74,7 @@ class Redactor:
         self._seen: set[tuple[Name, str]] = set()
 
     @property
-    def names(self) -> Mapping[str, Kind]:
+    def names(self) -> Mapping[str, NameKind]:
         """Learned names and their kinds."""
         return self._names.kinds
 
@@ -83,7 +83,7 @@ class Redactor:
 
     def learn(self, frame: Frame) -> None:
         """Learn the names in a frame's readings, and those of devices and machines in paths."""
-        found: list[tuple[Kind, str]] = []
+        found: list[tuple[NameKind, str]] = []
         for run in self._learning.feed(frame).runs.values():
             if self._learned.get(run.collector) is not run:
                 self._learned[run.collector] = run
@@ -103,7 +103,7 @@ class Redactor:
         """Learn the name of the node."""
         self._add(declared.host(name))
 
-    def _held(self, run: Run) -> Iterable[tuple[Kind, str]]:
+    def _held(self, run: Run) -> Iterable[tuple[NameKind, str]]:
         """Yield the names in a run's readings."""
         if run.ok:
             self.sources.add(run.collector)
@@ -116,7 +116,7 @@ class Redactor:
                         self._seen.add((column.names, value))
                         yield from declared.names_in(column.names, value)
 
-    def _add(self, found: Iterable[tuple[Kind, str]]) -> None:
+    def _add(self, found: Iterable[tuple[NameKind, str]]) -> None:
         before = len(self._names)
         for kind, name in sorted(found, key=lambda item: _ORDER.get(item[0], len(_ORDER))):
             if name not in self.kept and identity.usable(kind, name):
@@ -236,7 +236,9 @@ class Redactor:
             digits = data.decode("ascii", "replace")
             plain = re.sub(r"[^0-9a-f]", "", digits.lower())
             return (
-                identity.like(digits, self.pseudonyms.of(Kind.WWN, plain)).encode("ascii", "replace") if plain else data
+                identity.like(digits, self.pseudonyms.of(NameKind.WWN, plain)).encode("ascii", "replace")
+                if plain
+                else data
             )
         if "/etherd!" in key or "/aoe/" in key:
             plain = data.decode("utf-8", "surrogateescape")
@@ -250,7 +252,7 @@ class Redactor:
         name = text.strip()
         if not name or name in self._left_out or self.pseudonyms.made(name) or not identity.is_host(name):
             return text
-        made = self.pseudonyms.of(Kind.HOST, name)
+        made = self.pseudonyms.of(NameKind.HOST, name)
         self._own.add(made)
         return text.replace(name, made)
 
@@ -291,15 +293,15 @@ class Redactor:
         """Replace the serial in the kernel's default name of a namespace; serial and model are hex-encoded texts."""
         serial = self._fixed(bytes.fromhex(found[2][: len(found[2]) // 2 * 2]))
         plain = serial.strip(b" \0").decode("ascii", "replace")
-        if identity.usable(Kind.SERIAL, plain):
-            made = self.pseudonyms.of(Kind.SERIAL, plain) if not self.pseudonyms.made(plain) else plain
+        if identity.usable(NameKind.SERIAL, plain):
+            made = self.pseudonyms.of(NameKind.SERIAL, plain) if not self.pseudonyms.made(plain) else plain
             serial = made.encode("ascii", "replace").ljust(len(serial))[: len(serial)]
         return f"nvme.{found[1]}-{serial.hex()}-{found[3]}-{found[4]}"
 
     def map(self) -> dict[str, Any]:
         """Return the map of values to pseudonyms, for the node's administrator only."""
         known = self.pseudonyms.known
-        return {kind.value: dict(sorted(known[kind].items())) for kind in Kind if known[kind]}
+        return {kind.value: dict(sorted(known[kind].items())) for kind in NameKind if known[kind]}
 
 
 def _said(item: Evidence) -> bytes:

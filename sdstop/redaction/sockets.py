@@ -15,7 +15,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
-from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 
 _SOCKETS = re.compile(r"/proc/(?:\d+/|self/)?net/(?:tcp|udp|udplite|raw|icmp)6?")
 _ROUTES = re.compile(r"/proc/(?:\d+/|self/)?net/(?:route|rt_cache)")
@@ -39,7 +39,7 @@ def replaced(key: str, text: str, known: Pseudonyms) -> str | None:
 def _memory(digits: str, known: Pseudonyms) -> str:
     words = [bytes.fromhex(digits[at : at + 8])[::-1] for at in range(0, len(digits), 8)]
     if len(words) == 1:
-        made = ipaddress.IPv4Address(known.of(Kind.IPV4, str(ipaddress.IPv4Address(words[0])))).packed
+        made = ipaddress.IPv4Address(known.of(NameKind.IPV4, str(ipaddress.IPv4Address(words[0])))).packed
     else:
         made = _six(b"".join(words), known)
     return "".join(made[at : at + 4][::-1].hex() for at in range(0, len(made), 4)).upper()
@@ -48,5 +48,5 @@ def _memory(digits: str, known: Pseudonyms) -> str:
 def _six(packed: bytes, known: Pseudonyms) -> bytes:
     address = ipaddress.IPv6Address(packed)
     if address.ipv4_mapped is not None:
-        return packed[:12] + ipaddress.IPv4Address(known.of(Kind.IPV4, str(address.ipv4_mapped))).packed
-    return ipaddress.IPv6Address(known.of(Kind.IPV6, str(address))).packed
+        return packed[:12] + ipaddress.IPv4Address(known.of(NameKind.IPV4, str(address.ipv4_mapped))).packed
+    return ipaddress.IPv6Address(known.of(NameKind.IPV6, str(address))).packed

@@ -24,7 +24,7 @@ from sdstop.core.session import Session
 from sdstop.redaction.declared import names_in
 from sdstop.redaction.identity import IPV4, usable
 from sdstop.redaction.leak import leaks
-from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 from sdstop.redaction.redactor import Redactor
 from sdstop.rules import RULES
 from tests.fixtures import opened
@@ -99,11 +99,11 @@ def test_the_same_name_is_the_same_everywhere_and_keeps_its_shape() -> None:
     known, redacted = made(*EVERYWHERE)
     by_key = {item.key: item.data.decode() for item in redacted}
     of = known.pseudonyms.of
-    serial = of(Kind.SERIAL, SERIAL)
+    serial = of(NameKind.SERIAL, SERIAL)
     assert len(serial) == len(SERIAL)
     assert [c.isdigit() for c in serial] == [c.isdigit() for c in SERIAL]
     assert serial.isupper()
-    wwn, group, volume = of(Kind.WWN, WWN), of(Kind.VOLUME, "customers"), of(Kind.VOLUME, "acme-db")
+    wwn, group, volume = of(NameKind.WWN, WWN), of(NameKind.VOLUME, "customers"), of(NameKind.VOLUME, "acme-db")
     assert by_key["/run/udev/data/b8:0"].splitlines() == [
         f"S:disk/by-id/ata-ST4000_{serial}", f"E:ID_SERIAL_SHORT={serial}", f"E:ID_WWN=0x{wwn}",
     ]  # fmt: skip
@@ -111,7 +111,9 @@ def test_the_same_name_is_the_same_everywhere_and_keeps_its_shape() -> None:
     assert by_key["cmd:dmsetup table"].startswith(f"{group}-{volume.replace('-', '--')}: 0 8192 linear")
     (row,) = json.loads(by_key[command_key(LVS)])["report"][0]["lv"]
     assert (row["lv_name"], row["vg_name"]) == (volume, group)
-    assert by_key["/etc/fstab"] == f"/dev/{group}/{volume} /srv/{of(Kind.PATH, 'kunde-amsler')}/db ext4 defaults 0 0\n"
+    assert (
+        by_key["/etc/fstab"] == f"/dev/{group}/{volume} /srv/{of(NameKind.PATH, 'kunde-amsler')}/db ext4 defaults 0 0\n"
+    )
     again, _ = made(*EVERYWHERE)
     assert again.map() == known.map()
     other = Redactor(Pseudonyms(b"another key of at least 16"), BUILTIN)
@@ -136,12 +138,13 @@ def test_what_tells_nobody_who_it_is_stays(text: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
-        (Kind.SERIAL, "Not Specified"), (Kind.SERIAL, "To Be Filled By O.E.M."), (Kind.SERIAL, "00000000"),
-        (Kind.SERIAL, "0123456789"), (Kind.HOST, "localhost"), (Kind.HOST, "(none)"), (Kind.VOLUME, "cache"),
-        (Kind.VOLUME, "sda1"), (Kind.VOLUME, "data"), (Kind.VOLUME, "md127"), (Kind.VOLUME, "ab"),
+        (NameKind.SERIAL, "Not Specified"), (NameKind.SERIAL, "To Be Filled By O.E.M."), (NameKind.SERIAL, "00000000"),
+        (NameKind.SERIAL, "0123456789"), (NameKind.HOST, "localhost"), (NameKind.HOST, "(none)"),
+        (NameKind.VOLUME, "cache"),
+        (NameKind.VOLUME, "sda1"), (NameKind.VOLUME, "data"), (NameKind.VOLUME, "md127"), (NameKind.VOLUME, "ab"),
     ],
 )  # fmt: skip
-def test_words_of_everybody_are_no_names(kind: Kind, value: str) -> None:
+def test_words_of_everybody_are_no_names(kind: NameKind, value: str) -> None:
     assert not usable(kind, value)
 
 
@@ -161,26 +164,26 @@ def test_a_host_that_is_called_like_a_disk_or_numa_node_has_another_name_where_i
 
 
 def test_a_serial_number_of_digits_alone_is_one() -> None:
-    assert usable(Kind.SERIAL, "191145870012")
-    assert not usable(Kind.SERIAL, "1911458")
+    assert usable(NameKind.SERIAL, "191145870012")
+    assert not usable(NameKind.SERIAL, "1911458")
 
 
 def test_addresses_of_one_network_stay_in_one() -> None:
     pseudonyms = Pseudonyms(KEY)
-    one, two, far = (pseudonyms.of(Kind.IPV4, a) for a in ("10.20.30.40", "10.20.30.77", "10.99.30.77"))
+    one, two, far = (pseudonyms.of(NameKind.IPV4, a) for a in ("10.20.30.40", "10.20.30.77", "10.99.30.77"))
     assert one.rpartition(".")[0] == two.rpartition(".")[0] != far.rpartition(".")[0]
-    assert pseudonyms.of(Kind.IPV4, "10.20.30.0").endswith(".0")
-    assert pseudonyms.of(Kind.IPV4, "10.20.30.255").endswith(".255")
-    six = [ipaddress.IPv6Address(pseudonyms.of(Kind.IPV6, a)) for a in ("2001:db8:1:2::15", "2001:db8:1:2::16")]
+    assert pseudonyms.of(NameKind.IPV4, "10.20.30.0").endswith(".0")
+    assert pseudonyms.of(NameKind.IPV4, "10.20.30.255").endswith(".255")
+    six = [ipaddress.IPv6Address(pseudonyms.of(NameKind.IPV6, a)) for a in ("2001:db8:1:2::15", "2001:db8:1:2::16")]
     assert six[0].exploded[:19] == six[1].exploded[:19]
-    assert pseudonyms.of(Kind.IPV6, "fe80::1234").startswith("fe80::")
+    assert pseudonyms.of(NameKind.IPV6, "fe80::1234").startswith("fe80::")
 
 
 @given(st.lists(st.ip_addresses(v=4).map(str), min_size=2, max_size=20, unique=True))
 def test_no_two_addresses_become_one(addresses: list[str]) -> None:
     pseudonyms = Pseudonyms(KEY)
-    assert len({pseudonyms.of(Kind.IPV4, a) for a in addresses}) == len(addresses)
-    assert all(IPV4.fullmatch(pseudonyms.of(Kind.IPV4, a)) for a in addresses)
+    assert len({pseudonyms.of(NameKind.IPV4, a) for a in addresses}) == len(addresses)
+    assert all(IPV4.fullmatch(pseudonyms.of(NameKind.IPV4, a)) for a in addresses)
 
 
 @given(st.text(max_size=200), st.binary(max_size=200))

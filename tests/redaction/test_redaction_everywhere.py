@@ -25,7 +25,7 @@ from sdstop.exporters.capture import CaptureWriter
 from sdstop.redaction import credentials, sockets
 from sdstop.redaction.leak import leaks
 from sdstop.redaction.ordinary import is_ordinary
-from sdstop.redaction.pseudonym import Kind, Pseudonyms
+from sdstop.redaction.pseudonym import NameKind, Pseudonyms
 from sdstop.redaction.redactor import Redactor
 from sdstop.rules import RULES
 from tests.fixtures import expected, names, opened
@@ -267,7 +267,7 @@ def test_what_comes_in_place_of_a_short_name_is_no_word_of_the_formats() -> None
     """Of three letters there are not many: none of them may become a disk."""
     known = Pseudonyms(KEY)
     names = [a + b + c for a in "xyz" for b in "klm" for c in "pqrs"]
-    made = [known.of(Kind.VOLUME, name) for name in names]
+    made = [known.of(NameKind.VOLUME, name) for name in names]
     assert not [word for word in made if is_ordinary(word)]
     assert len(set(made)) == len(names)
 
@@ -342,7 +342,9 @@ def test_what_no_collector_reads_is_not_handed_on() -> None:
 
 def test_addresses_in_hex_digits_are_those_in_plain_text() -> None:
     known = Pseudonyms(KEY)
-    plain = [known.of(Kind.IPV4, a) for a in (planting.IPV4, planting.CLIENT)] + [known.of(Kind.IPV6, planting.IPV6)]
+    plain = [known.of(NameKind.IPV4, a) for a in (planting.IPV4, planting.CLIENT)] + [
+        known.of(NameKind.IPV6, planting.IPV6)
+    ]
     texts = {item.key: item.data.decode() for item in planting.saying() if "/777/net/" in item.key}
     made = {key: sockets.replaced(key, text, known) or "" for key, text in texts.items()}
     tcp = made["/proc/777/net/tcp"].split()
