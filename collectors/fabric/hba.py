@@ -101,6 +101,7 @@ class DiskPath(Reading, frozen=True, kw_only=True):
     }
     joins = (
         Join("device", "expander|host|hba", Relation.ATTACHED),
+        Join("expander", "host|hba", Relation.ATTACHED),  # perhaps through further expanders
         Join("host", "hba", Relation.PART),
         Join("device", "bay|enclosure", Relation.LOCATED),
         Join("bay", "enclosure", Relation.PART),
