@@ -23,6 +23,7 @@ from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Severity, Unchecked, by_cause
 from sdstop.core.format import safe
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 from sdstop.exporters.report.document import NOT_YET, by_reason
 from sdstop.exporters.report.text import plural
@@ -92,8 +93,9 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
         causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
         more = f"; {len(bad) - len(causes)} more by the same cause" if len(bad) > len(causes) else ""
         parts.append(f"{plural(len(causes), 'finding')}: {_worst(causes)}{more}")
-        told = [f"{finding.severity.upper()}: {_told(finding)}" for finding in bad]
-        details += told if len(bad) > 1 or len(_told(bad[0])) > _LONGEST else []
+        told = [f"{finding.severity.upper()}: {_placed(finding)}" for finding in bad]
+        whole = len(bad) == 1 and len(_placed(bad[0])) <= min(_LONGEST, len(_told(bad[0])))
+        details += [] if whole else told
     elif not unseen:
         parts.append("nothing found wrong" if judgement.ran else _idle(judgement))
     if unseen:
@@ -112,6 +114,11 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
 
 def _told(finding: Finding) -> str:
     return f"{finding.rule} {finding.subject}: {finding.summary}"
+
+
+def _placed(finding: Finding) -> str:
+    """Return the finding with what its thing is part of and who is affected, for the detail lines."""
+    return "; ".join([_told(finding), *(f"{title.lower()} {names}" for title, names in place_lines(finding))])
 
 
 def _worst(bad: Sequence[Finding]) -> str:

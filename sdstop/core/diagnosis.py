@@ -14,6 +14,7 @@ from sdstop.core.evidence import Outcome
 from sdstop.core.finding import Finding, Rule, RuledOut, Unchecked, by_cause, of_rule
 from sdstop.core.history import Window
 from sdstop.core.model import Reading
+from sdstop.core.placement import placed
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -82,6 +83,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(verdict)
             else:
                 unchecked.append(verdict)
+    findings = placed(findings, window.topology, rules) if findings else []
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))

@@ -46,7 +46,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     Rules yield verdicts without `rule`, their own ID; the caller sets it (see `of_rule`).
     `confidence` is 0..1, or None if certain. `refuted_by` is an observation that would disprove the finding.
     `explains` lists findings (`rule:subject`) caused by this one. `totals` is true for findings based on counter
-    totals from before sampling started; findings of later frames replace them.
+    totals from before sampling started; findings of later frames replace them. The topology adds `part_of` (arrays,
+    pools and others that contain the thing), `affected` (the nearest volumes, filesystems, mounts, targets and clients
+    that need it) and `affected_count`, the number of all these.
     """
 
     severity: Severity
@@ -60,6 +62,9 @@ class Finding(Struct, frozen=True, kw_only=True):
     explains: tuple[str, ...] = ()
     totals: bool = False
     rule: str = ""
+    part_of: tuple[str, ...] = ()
+    affected: tuple[str, ...] = ()
+    affected_count: int = 0
 
     @property
     def id(self) -> str:
@@ -111,7 +116,8 @@ class Rule(Struct, frozen=True):
     """One diagnosis: a pure function over a window.
 
     The rule is evaluated only if each family in `needs` has a result and one of the first `either` of them has rows;
-    `seconds` is the minimum length of the window (0: one frame is enough).
+    `seconds` is the minimum length of the window (0: one frame is enough). Its findings explain those of the rules in
+    `explains` about the same thing and about things that need it.
     """
 
     id: str
@@ -122,6 +128,7 @@ class Rule(Struct, frozen=True):
     thresholds: tuple[Threshold, ...] = ()
     seconds: float = 0.0
     either: int = 1
+    explains: tuple[str, ...] = ()
 
     def limits(self, configured: Mapping[str, float] | None = None) -> dict[str, float]:
         """Return the thresholds by name, overridden by the configured values."""

@@ -229,7 +229,6 @@ def _hung(window: Window, silence: _Silence, limits: Limits, hung: Container[str
         refuted_by=f"a completed read or write of {name} in /proc/diskstats"
         + ("; or a count that the kernel lost: then it stays although nobody waits" if stacked or lost else ""),
         confidence=0.5 if stacked or waking or lost else None,
-        explains=tuple(f"{_ID}:{upper}" for upper in above),
     )
 
 
@@ -277,5 +276,17 @@ DEVICE_HUNG = Rule(
         Threshold("seconds", 10.0, "time without a completion", "seconds"),
         Threshold("readings", 3.0, "readings that must show it"),
         Threshold("timeout", 30.0, "until then a disk that was idle may be spinning up", "seconds"),
+    ),
+    explains=(
+        _ID,
+        "rebuild-slow",
+        "rebuild-stalled",
+        "stripe-convoy",
+        "hot-stripe-member",
+        "slow-stripe-member",
+        "slow-device",
+        "tasks-stuck",
+        "volume-qos-saturated",
+        "volume-below-promise",
     ),
 )

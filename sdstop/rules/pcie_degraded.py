@@ -105,4 +105,5 @@ PCIE_DEGRADED = Rule(
             "load", 10e6, "bytes per second through it at which a slow link is no longer idle", "bytes_per_second"
         ),
     ),
+    explains=("hba-oversubscribed",),
 )
