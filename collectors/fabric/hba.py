@@ -55,10 +55,12 @@ class Hba(Reading, frozen=True):
     things: ClassVar = {
         "hba": Identity(ThingKind.HBA, Naming.PCI),
         "port": Identity(ThingKind.PCIE_LINK, Naming.PCI),
+        "bridges": Identity(ThingKind.PCIE_LINK, Naming.PCI, many=True),
         "node": Identity(ThingKind.NUMA_NODE, Naming.NUMA, "node{node}"),
     }
     joins = (
         Join("hba", "port", Relation.ATTACHED),
+        Join("port", "bridges", Relation.ATTACHED),
         Join("hba", "node", Relation.LOCATED),
     )
 
@@ -81,6 +83,10 @@ class Hba(Reading, frozen=True):
     node_by: Annotated[
         str | None,
         Fact("Node known by", "firmware, bridge (above it), or cpus (that are near)", export=False, plain=True),
+    ] = None
+    bridges: Annotated[
+        str | None,
+        Fact("Bridges", "PCI addresses above that port, with commas, the root first", export=False, plain=True),
     ] = None
 
 
@@ -213,6 +219,7 @@ def _hba(host: Host, address: str, kind: str, bridges: tuple[str, ...], nodes: M
         port_max_speed=speed(above, "max_link_speed"),
         port_max_width=width(above, "max_link_width"),
         node_by=node_by,
+        bridges=",".join(bridges[:-1]) or None,
     )
 
 
