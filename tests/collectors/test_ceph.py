@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sdstop.collectors.ceph import answers as ceph
+from sdstop.collectors.ceph import osd_perf
 from sdstop.collectors.ceph.cluster import CEPH
 from sdstop.collectors.ceph.osds import CEPH_OSDS
 from sdstop.core.collector import Collector
@@ -333,7 +334,7 @@ JSON = st.recursive(
     max_leaves=20,
 )
 PARSERS: list[Callable[[str], object]] = [
-    ceph.parse_status, ceph.parse_tree, ceph.parse_perf, ceph.parse_health, ceph.parse_ratios, ceph.parse_volumes
+    ceph.parse_status, ceph.parse_tree, osd_perf.parse, ceph.parse_health, ceph.parse_ratios, ceph.parse_volumes
 ]  # fmt: skip
 
 

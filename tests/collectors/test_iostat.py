@@ -9,7 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import astuple
 
-from sdstop.collectors.block.iostat import IOSTAT, activity_of, newest, parse_json, parse_text
+from sdstop.collectors.block.iostat import (
+    IOSTAT,
+    activity_of,
+    intervals,
+    newest,
+    parse_json,
+    parse_text,
+    printed,
+    served,
+)
 from sdstop.core.host import Absent, Malformed
 from sdstop.core.replay import EvidenceHost
 from sdstop.readings.disk import DiskActivity
@@ -188,12 +197,13 @@ def test_the_last_report_is_what_counts() -> None:
 @pytest.mark.parametrize("command", ["iostat -x", "iostat -xt 1 1", "iostat_-x", "iostat -x sday"])
 def test_a_lone_first_report_is_the_mean_since_boot(command: str) -> None:
     with pytest.raises(Absent, match="since boot"):
-        newest(parse_text(V126), command)
+        newest(printed(V126), command)
 
 
 @pytest.mark.parametrize("command", ["iostat -xy 1 1", "iostat -y -x 1 1", "iostat_-xdy_1_1"])
 def test_a_lone_report_without_the_first_counts(command: str) -> None:
-    assert "sda" in newest(parse_text(V126), command)
+    report, _ = newest(printed(V126), command)
+    assert "sda" in report
 
 
 def test_the_last_line_that_was_cut_is_left_out() -> None:

@@ -23,6 +23,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Outcome, readable
 from sdstop.core.finding import Severity
+from sdstop.core.interval import unrolled
 from sdstop.core.replay import EvidenceHost
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
@@ -62,6 +63,7 @@ def story(name: str) -> Story:
     assert origin.complete
     assert not origin.note
     frames = Retention(BUILTIN).frames(recorded)  # as the command line opens what others made
+    origin, frames = unrolled(origin, frames, BUILTIN)
     told = Story(name, frames, Session(origin, BUILTIN, RULES))
     told.judgements.extend(told.session.feed(frame).judgement for frame in frames)
     return told
