@@ -59,8 +59,8 @@ def test_every_form_shows_the_same_seconds(name: str) -> None:
     for row, (rate, wait, busy) in zip(rows, SEEN[rows[0].tool], strict=False):
         assert row.seconds == 1.0
         assert row.requests_per_second == pytest.approx(rate, abs=0.6)
-        assert row.wait == pytest.approx(wait, abs=1e-5)
-        assert row.busy == pytest.approx(busy, abs=5e-4)
+        assert row.wait == pytest.approx(wait, abs=6e-5 if "dec1" in name else 1e-5)
+        assert row.busy == pytest.approx(busy, abs=1e-4)
 
 
 def test_every_file_is_read() -> None:
