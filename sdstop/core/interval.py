@@ -51,11 +51,9 @@ def unrolled(origin: Origin, frames: list[Frame], collectors: Sequence[Collector
     if len(frames) != 1:
         return origin, frames
     only = frames[0]
-    found = {item.key: series for item in only.evidence if (series := _series(item, collectors)) is not None}
+    found = {item.key: each for item in only.evidence if (each := _series(item, collectors)) is not None}
     if len(only.evidence) > len(found):
-        found = {
-            key: series for key, series in found.items() if all((i.seconds or 0) <= LONG for i in series.intervals)
-        }
+        found = {key: each for key, each in found.items() if all((i.seconds or 0) <= LONG for i in each.intervals)}
     if not found:
         return origin, frames
     notes = [

@@ -121,7 +121,9 @@ class _Cloud:
     domain, pool_id = "74d855a900000000", "40395b7b00000000"
     disks = 4
     used = 44 << 40
-    volumes = (  # name, GiB, clients with IOPS and MiB/s, requests a second, bytes of each
+    volumes: tuple[
+        tuple[str, int, list[tuple[int, int, int]], float, int], ...
+    ] = (  # name, GiB, clients with IOPS and MiB/s, requests a second, bytes of each
         ("canary", 8, [(1, 500, 2)], 498.0, 4096),
         ("web-data", 104, [(1, 500, 26)], 416.0, 65536),
         ("mail-spool", 128, [(2, 500, 32)], 212.0, 16384),
