@@ -34,7 +34,7 @@ _Kind = tuple[float | None, float | None, float | None, float | None, float | No
 _UNCOUNTED: _Kind = (None, None, None, None, None, None)
 
 
-class Printed(Struct):
+class IostatReport(Struct):
     """A report of a run: its rows, whether it is the run's first (without `-y` the mean since boot), and its text.
 
     `at` is the second of the day and `stamp` the line that shows it (`-t`); `before` is the text that must precede
@@ -49,7 +49,7 @@ class Printed(Struct):
     text: str = ""
 
 
-def printed_text(text: str) -> list[Printed]:
+def printed_text(text: str) -> list[IostatReport]:
     """Return the reports of the runs of `iostat -x` in a text, oldest first.
 
     Columns are identified by heading, never by position, because they differ between versions.
@@ -64,7 +64,7 @@ def printed_text(text: str) -> list[Printed]:
     the end of the line and may split a report into four tables, each with some of the columns; values may have decimal
     commas. Lines that do not match the headings above them, and a truncated last line, are skipped.
     """
-    reports: list[Printed] = []
+    reports: list[IostatReport] = []
     seen: set[str] = set()
     heads: list[str] = []
     pending: list[str] = []
@@ -82,7 +82,7 @@ def printed_text(text: str) -> list[Printed]:
                 last = reports[-1].stamp if reports and not first else ""
                 before = "\n".join(filter(None, (banner, last, line)))
                 stamp = next((each for each in reversed(pending) if second_of_day(each) is not None), "")
-                reports.append(Printed({}, first, second_of_day(stamp), stamp, before))
+                reports.append(IostatReport({}, first, second_of_day(stamp), stamp, before))
                 shown.append([*pending])
                 seen, first = set(), False
             seen.update(columns)
@@ -133,7 +133,7 @@ def _figure(head: str, word: str) -> float | None:
     return value * _OF_A_COLUMN[column[2]] if column else value
 
 
-def printed_json(text: str) -> list[Printed]:
+def printed_json(text: str) -> list[IostatReport]:
     """Return the reports of `iostat -x -o JSON`, oldest first; for a killed run, only the complete ones.
 
         {"sysstat": {"hosts": [{"nodename": "n", "statistics": [
@@ -143,7 +143,7 @@ def printed_json(text: str) -> list[Printed]:
     `rrqm` and `util` are percentages. Before sysstat 11.7, `rrqm`, `r` and `rkB` had the meaning of today's `rrqm/s`,
     `r/s` and `rkB/s`. A text may hold several runs.
     """
-    reports: list[Printed] = []
+    reports: list[IostatReport] = []
     decoder = json.JSONDecoder()
     position = 0
     while (start := _STATISTICS.search(text, position)) is not None:
@@ -161,7 +161,7 @@ def printed_json(text: str) -> list[Printed]:
             stamp = said.get("timestamp") if isinstance(said, dict) else None
             stamp = stamp if isinstance(stamp, str) else ""
             head = '{"sysstat": {"hosts": [{"statistics": [\n' + json.dumps({"timestamp": last[-1]} if last else {})
-            report = Printed(
+            report = IostatReport(
                 {device: row for device, row in rows if device}, first, second_of_day(stamp), stamp, f"{head},",
                 f"{text[position:end]}\n]}}]}}}}",
             )  # fmt: skip
@@ -176,7 +176,7 @@ def parse_json(text: str) -> list[Report]:
     return [report.rows for report in printed_json(text)]
 
 
-def printed(text: str) -> list[Printed]:
+def printed(text: str) -> list[IostatReport]:
     """Return the reports of a recorded output, text or JSON."""
     return printed_json(text) if text.lstrip().startswith("{") else printed_text(text)
 
@@ -312,7 +312,7 @@ def served(device: str, row: Row, origin: str, seconds: float | None) -> Service
     )
 
 
-def _of_intervals(reports: Sequence[Printed], command: str) -> list[tuple[Printed, float | None]]:
+def _of_intervals(reports: Sequence[IostatReport], command: str) -> list[tuple[IostatReport, float | None]]:
     """Return the reports that are not means since boot, with their length in seconds."""
     every = _OMITS_FIRST.search(command) is not None
     nominal = interval_of(command)
@@ -324,7 +324,7 @@ def _of_intervals(reports: Sequence[Printed], command: str) -> list[tuple[Printe
     ]
 
 
-def newest(reports: Sequence[Printed], command: str) -> tuple[Report, float | None]:
+def newest(reports: Sequence[IostatReport], command: str) -> tuple[Report, float | None]:
     """Return the last report and its length in seconds, None if unknown.
 
     The first report of a run without `-y` is the mean since boot and does not count. Raises Absent if there is no

@@ -66,7 +66,7 @@ Figures = Mapping[str, float]
 Interval = tuple[str, Figures]
 
 
-class Printed(Struct):
+class SarInterval(Struct):
     """An interval: when it ended, its length in seconds if known, the values by device and column, and its text.
 
     `before` are the lines that must precede `text` for it to be read alone.
@@ -79,7 +79,7 @@ class Printed(Struct):
     text: str = ""
 
 
-def printed_text(text: str) -> list[Printed]:
+def printed_text(text: str) -> list[SarInterval]:
     """Return the intervals of `sar -d`, `sar -dp` or `sar -A`, for sysstat 9 to 12.
 
         12:00:01 AM       DEV       tps     rkB/s     wkB/s     dkB/s   areq-sz    aqu-sz     await     %util
@@ -92,7 +92,7 @@ def printed_text(text: str) -> list[Printed]:
     Other tables, averages, lines that do not match their headings, and restarts are skipped. A heading shows the end
     of the interval before.
     """
-    found: list[Printed] = []
+    found: list[SarInterval] = []
     heads: list[str] = []
     banner = heading = ""
     begins: int | None = None
@@ -113,7 +113,7 @@ def printed_text(text: str) -> list[Printed]:
             device, figures = cells
             if not found or found[-1].at != at or device in found[-1].rows:
                 ends = second_of_day(at)
-                found.append(Printed(at, distance(begins, ends, None), {}, _head(banner, heading, begins_at)))
+                found.append(SarInterval(at, distance(begins, ends, None), {}, _head(banner, heading, begins_at)))
                 begins, begins_at = ends, at
             found[-1].rows[device] = figures
             found[-1].text += f"{line}\n"
@@ -139,14 +139,14 @@ def _head(banner: str, heading: str, begins: str) -> str:
     return "\n\n".join(filter(None, (banner, heading)))
 
 
-def printed_json(text: str) -> list[Printed]:
+def printed_json(text: str) -> list[SarInterval]:
     """Return the intervals of `sadf -j -- -d`; of output that was cut, the complete ones.
 
     {"sysstat": {"hosts": [{"nodename": "n", "statistics": [
         {"timestamp": {"date": "2026-11-21", "time": "18:41:43", "utc": 1, "interval": 1},
          "disk": [{"disk-device": "sda", "tps": 26.0, "rkB": 232.0, "wkB": 0.0, "await": 0.19, "util-percent": 0.8}]}
     """
-    found: list[Printed] = []
+    found: list[SarInterval] = []
     decoder = json.JSONDecoder()
     start = _STATISTICS.search(text)
     position = start.end() if start is not None else len(text)
@@ -163,7 +163,7 @@ def printed_json(text: str) -> list[Printed]:
             seconds, at = json_number(stamp.get("interval"), 1e9), json_text(stamp.get("time"))
             head = '{"sysstat": {"hosts": [{"statistics": ['
             if rows:
-                found.append(Printed(at or "", seconds or None, rows, head, f"{text[position:end]}\n]}}]}}}}\n"))
+                found.append(SarInterval(at or "", seconds or None, rows, head, f"{text[position:end]}\n]}}]}}}}\n"))
         position = end
 
 
@@ -176,7 +176,7 @@ def _json_row(said: Any) -> tuple[str, Figures] | None:
     return device, {name: number for name, number in figures.items() if name}
 
 
-def printed(text: str) -> list[Printed]:
+def printed(text: str) -> list[SarInterval]:
     """Return the intervals of a recorded output of sar or sadf."""
     return printed_json(text) if text.lstrip().startswith("{") else printed_text(text)
 

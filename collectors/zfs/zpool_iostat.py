@@ -31,7 +31,7 @@ _INTERVAL = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)(?:[ _]\d{1,9})?$", re.ASCII)
 _OPTION = re.compile(r"[ _]-([a-zA-Z]*)")
 
 
-class Line(Struct, frozen=True):
+class VdevLine(Struct, frozen=True):
     """A pool, a vdev, or a group (`logs`) without cells: its depth in the tree, cells by column, and text."""
 
     name: str
@@ -41,14 +41,14 @@ class Line(Struct, frozen=True):
     text: str
 
 
-class Printed(Struct):
+class VdevReport(Struct):
     """A report: its lines, and the heading above them."""
 
-    lines: list[Line]
+    lines: list[VdevLine]
     heading: str
 
 
-def printed(text: str, *, waits: bool = False) -> list[Printed]:
+def printed(text: str, *, waits: bool = False) -> list[VdevReport]:
     """Return the reports of `zpool iostat`, oldest first; a report begins where its first pool comes again.
 
                       capacity     operations     bandwidth    total_wait     disk_wait    syncq_wait  ...  scrub   trim
@@ -63,7 +63,7 @@ def printed(text: str, *, waits: bool = False) -> list[Printed]:
     separated by tabs: all its lines are taken for vdevs of the first pool, in an unknown group. `waits` is whether it
     was combined with `-l`. Lines that do not match are skipped.
     """
-    reports: list[Printed] = []
+    reports: list[VdevReport] = []
     columns: list[str] = []
     heading: list[str] = []
     first = group = ""
@@ -87,10 +87,10 @@ def printed(text: str, *, waits: bool = False) -> list[Printed]:
             if "\t" in line:
                 depth, group = int(bool(reports) and name != first), _UNKNOWN
             if not depth and cells and (not reports or name == first):
-                reports.append(Printed([], "\n".join(heading)))
+                reports.append(VdevReport([], "\n".join(heading)))
                 first = name
             if reports:
-                reports[-1].lines.append(Line(name, depth, group, cells, line))
+                reports[-1].lines.append(VdevLine(name, depth, group, cells, line))
     return reports
 
 
@@ -130,7 +130,7 @@ def _wait(cell: str | None) -> float | None:
     return None if found is None else float(found[1].replace(",", ".")) * _SECONDS[found[2] or "ns"] or None
 
 
-def services(lines: Sequence[Line], origin: str, seconds: float | None) -> Iterator[Service]:
+def services(lines: Sequence[VdevLine], origin: str, seconds: float | None) -> Iterator[Service]:
     """Yield a Service for each pool and vdev of a report; vdevs are POOL/VDEV, within the pool or vdev above them.
 
     Waits are total waits, in the queue and on the disk. Vdevs of logs, caches and other groups are within nothing:
@@ -179,7 +179,7 @@ def _interval(command: str) -> float | None:
     return float(found[1]) or None if found is not None else None
 
 
-def _of_intervals(text: str, command: str) -> list[Printed]:
+def _of_intervals(text: str, command: str) -> list[VdevReport]:
     """Return the reports that are not means since the import: all but the first, all of them with `-y`."""
     options = _options(command)
     found = printed(text, waits="l" in options)
@@ -200,7 +200,7 @@ def intervals(command: str, data: bytes) -> list[Interval]:
     ]
 
 
-def _alone(report: Printed, *, since: bool) -> str:
+def _alone(report: VdevReport, *, since: bool) -> str:
     first = report.lines[0]
     before = [re.sub(r"(?<=[\s])[^\s]+", "-", first.text)] if since else []
     return "\n".join(filter(None, (report.heading, *before, *(line.text for line in report.lines)))) + "\n"
