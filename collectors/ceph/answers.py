@@ -53,9 +53,13 @@ _QUESTIONS = {
 
 
 def question(name: str) -> str | None:
-    """Return the query of a recorded JSON command (argv or slug): status, tree, perf, health, dump, volumes."""
+    """Return the query of a recorded command (argv or slug): status, tree, perf, health, dump, volumes.
+
+    Only latencies are read as text, too.
+    """
     words = name if " " in name else name.replace("_", " ")
-    return _QUESTIONS.get(_OPTIONS.sub("", words).strip()) if "json" in words else None
+    asked = _QUESTIONS.get(_OPTIONS.sub("", words).strip())
+    return asked if "json" in words or asked == "perf" else None
 
 
 class Check(Struct, frozen=True):
@@ -268,22 +272,6 @@ def _above(node: Mapping[str, Any], parents: Mapping[int, Mapping[str, Any]]) ->
         seen.add(number)
         yield parents[number]
         number = parents[number].get("id")
-
-
-def parse_perf(text: str) -> dict[int, float]:
-    """Parse `ceph osd perf -f json` into commit latencies (seconds) by OSD. Raises Malformed.
-
-    {"osdstats": {"osd_perf_infos": [{"id": 2, "perf_stats": {"commit_latency_ms": 7, "apply_latency_ms": 7}}]}}
-    """
-    said = _object(text, "ceph osd perf")
-    found = {}
-    for row in _list(_part(said, "osdstats") or said, "osd_perf_infos"):
-        number, stats = json_whole(row.get("id")), _part(row, "perf_stats")
-        exact, coarse = json_number(stats.get("commit_latency_ns")), json_number(stats.get("commit_latency_ms"))
-        wait = exact / 1e9 if exact else None if coarse is None else coarse / 1000
-        if number is not None and wait is not None:
-            found[number] = wait
-    return found
 
 
 class Ratios(Struct, frozen=True):

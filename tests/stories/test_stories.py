@@ -23,6 +23,7 @@ from sdstop.collectors import BUILTIN
 from sdstop.core.diagnosis import Judgement
 from sdstop.core.evidence import Frame, Outcome, readable
 from sdstop.core.finding import Severity
+from sdstop.core.interval import unrolled
 from sdstop.core.replay import EvidenceHost
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
@@ -62,6 +63,7 @@ def story(name: str) -> Story:
     assert origin.complete
     assert not origin.note
     frames = Retention(BUILTIN).frames(recorded)  # as the command line opens what others made
+    origin, frames = unrolled(origin, frames, BUILTIN)
     told = Story(name, frames, Session(origin, BUILTIN, RULES))
     told.judgements.extend(told.session.feed(frame).judgement for frame in frames)
     return told
@@ -149,6 +151,28 @@ def test_exactly_what_must_be_found_is_found(name: str) -> None:
     assert infos >= expected(name).info
 
 
+REPORTS = {"rebuild-running"}
+"""Rules that only report: where nothing runs they have nothing to rule out."""
+
+
+@every_story
+def test_what_must_be_good_is_looked_at_and_good(name: str) -> None:
+    told = story(name)
+    fired = {episode.finding.rule for episode in told.session.episodes()}
+    assert expected(name).good & fired == set()
+    looked = {verdict.rule for verdict in told.judgements[-1].ruled_out} | REPORTS
+    assert expected(name).good <= looked
+
+
+@pytest.mark.parametrize("rule", [rule.id for rule in RULES])
+def test_every_rule_has_a_story_in_which_it_fires_and_one_in_which_it_must_not(rule: str) -> None:
+    told = {name: expected(name) for name in names()}
+    fires = [name for name, of in told.items() if rule in {r for r, *_ in (*of.found, *of.info)}]
+    good = [name for name, of in told.items() if rule in of.good]
+    assert fires, "no story in which it fires: name it under found or info of a fixture's README"
+    assert good, "no story in which it must not: name it under good of a fixture's README"
+
+
 @every_story
 def test_a_capture_is_not_sick_for_what_is_younger_than_it(name: str) -> None:
     """Most fixtures were written before most sources and rules: what they have nothing of, they are calm about."""
@@ -186,7 +210,11 @@ def test_the_readme_says_what_must_be_found_and_that_it_is_synthetic(name: str) 
         assert all(part in must for part in subject.split("/"))
 
 
-WHOLE = {"mtu-mismatch", "dropping-link", "quiet-node", "iostat-only", "aoe-initiator"}
+WHOLE = {
+    "mtu-mismatch", "mtu-mended", "path-mtu", "dropping-link", "quiet-node", "iostat-only", "aoe-initiator",
+    "draid-served", "draid-served-mended", "server-lopsided", "server-even", "dm-caches-failing", "dm-caches-mended",
+    "pacemaker-clean", "scaleio-tight", "scaleio-roomy",
+}  # fmt: skip
 """Fixtures of whole numbers; the others take a simulation, whose logarithms are the machine's."""
 
 
