@@ -11,12 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from sdstop.core.diagnosis import Episode
 from sdstop.core.evidence import UNDATED
 from sdstop.core.finding import Severity, by_cause
-from sdstop.core.format import NOT_DATED, duration, percent, quantity, safe, safe_block, timestamp, wait
+from sdstop.core.format import NOT_DATED, duration, percent, plural, quantity, safe, safe_block, timestamp, wait
+from sdstop.core.headline import reason_of
 from sdstop.core.session import Look, Session
 from sdstop.exporters.report.diagram import DiagramBox, storage_diagram
-from sdstop.exporters.report.document import host_of, reason_of
+from sdstop.exporters.report.document import host_of, subject_of
 from sdstop.exporters.report.evidence_log import EvidenceEntry, evidence_log
-from sdstop.exporters.report.text import outlook, plural
+from sdstop.exporters.report.text import outlook
 
 FILL = "_to fill in_"
 MOST_COMMANDS = 60
@@ -178,7 +179,7 @@ def _good(look: Look) -> Iterator[str]:
     if not good:
         yield "Nothing."
     for verdict in good[:_MOST_GOOD]:
-        yield f"- {verdict.rule} {escaped(verdict.subject)}: {escaped(verdict.summary)}"
+        yield f"- {verdict.rule} {escaped(subject_of(verdict))}: {escaped(verdict.summary)}"
     if len(good) > _MOST_GOOD:
         yield f"- and {len(good) - _MOST_GOOD} more"
 

@@ -181,4 +181,5 @@ CLUSTER_DEGRADED = Rule(
     Severity.CRITICAL,
     _check,
     (Cluster,),
+    remembers=True,
 )

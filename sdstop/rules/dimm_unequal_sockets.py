@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from sdstop.collectors.memory.dimms import Dimm, MemorySocket
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import phrase
 
@@ -16,13 +28,18 @@ _SUBJECT = "memory"
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     sockets = sorted(window.rows(MemorySocket).values(), key=lambda row: int(row.socket))
     dimms = [row for row in window.rows(Dimm).values() if row.size]
-    if len(sockets) < 2 or not dimms:
+    if not dimms:
+        yield Unchecked("firmware lists no module", _SUBJECT, calm=True)
+        return
+    if len(sockets) < 2:
+        yield RuledOut(_SUBJECT, "1 socket")
         return
     if any(row.dimms is None or row.capacity is None for row in sockets):
-        if not any(row.virtual for row in sockets):
-            yield Unchecked(
-                "the slots do not tell which processor they belong to, or whether a module is in them", _SUBJECT
-            )
+        yield Unchecked(
+            "the slots do not tell which processor they belong to, or whether a module is in them",
+            _SUBJECT,
+            calm=any(row.virtual for row in sockets),
+        )
         return
     sizes = [row.capacity or 0 for row in sockets]
     counts = [row.dimms or 0 for row in sockets]
@@ -69,4 +86,5 @@ DIMM_UNEQUAL_SOCKETS = Rule(
     _check,
     (MemorySocket, Dimm),
     (Threshold("lack", 0.1, "share of the largest socket's memory that another lacks, with as many modules", "ratio"),),
+    covers=(Covers(MemorySocket, _SUBJECT),),
 )

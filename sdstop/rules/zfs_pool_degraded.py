@@ -10,7 +10,19 @@ from sdstop.analysis.rebuilding import REPAIRS, Rebuilding, rebuildings
 from sdstop.collectors.zfs.readings import Pool, PoolState, Vdev
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import operand, quoted
 
@@ -260,4 +272,6 @@ ZFS_POOL_DEGRADED = Rule(
     _check,
     (PoolState,),
     (Threshold("many", 100.0, "errors of one device from which they matter even if they do not grow"),),
+    covers=(Covers(PoolState), Covers(Pool)),
+    remembers=True,
 )
