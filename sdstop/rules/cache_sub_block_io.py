@@ -21,7 +21,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         course = caching.judged(limits["requests"])
         past = caching.bypass_share(course) if course is not None else None
         if not cache.needs_whole_blocks:
-            yield RuledOut(cache.cache, f"{cache.kind}: partial blocks are all cached")
+            yield Unchecked(f"not applicable: {cache.kind} caches partial blocks", cache.cache, calm=True)
             continue
         if course is None or past is None:
             yield Unchecked(f"fewer than {limits['requests']:g} requests in a minute", cache.cache, calm=True)

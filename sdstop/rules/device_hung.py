@@ -13,6 +13,7 @@ from sdstop.collectors.system.node import STAT, Node
 from sdstop.core import format as human
 from sdstop.core.finding import (
     Finding,
+    Gap,
     Limits,
     Rule,
     Severity,
@@ -92,9 +93,14 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
         yield Unchecked(f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
     else:
-        good = [str(name) for name in moments[-1].rows if name not in hung and name not in uncounted]
-        others = [silence for name, silence in silent.items() if name not in hung]
-        yield from passed(good, _good(others))
+        waiting = [str(name) for name, row in moments[-1].rows.items() if row.in_flight]
+        alien = {name for name in waiting if _exempt(window, name)}
+        yield from unchecked(sorted(alien), "not by itself: its disk is judged, or it waits for a file", calm=True)
+        early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - hung.keys()
+        yield from unchecked(sorted(early), f"needs {limits['readings']:g} readings that show it", gap=Gap.EARLY)
+        rest = hung.keys() | uncounted | alien | early
+        good = [str(name) for name in moments[-1].rows if name not in rest]
+        yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
 
 
 def _good(silent: Sequence[_Silence]) -> str:

@@ -70,6 +70,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield Unchecked("sum of its slaves, which are judged", row.interface, calm=True)
             continue
         if kind == "loopback" or not _has_wire(row):
+            yield Unchecked("loopback", row.interface, calm=True)
             continue
         first = next((m for m in moments if row.interface in m.rows), moments[-1])
         losses = _losses(recent, first.rows[row.interface], row, moments[-1].started - first.started, softnet)

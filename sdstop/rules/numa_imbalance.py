@@ -19,7 +19,7 @@ from sdstop.core.finding import (
     Value,
     Verdict,
     cites,
-    passed,
+    unchecked,
 )
 from sdstop.core.history import Window
 
@@ -37,7 +37,7 @@ def _said(window: Window, limits: Limits) -> Iterator[Verdict]:
     # A node without CPUs is another type of memory (CXL, HBM), which is not expected to have the same size.
     working = [row for row in nodes if row.cpus]
     if len(working) < 2:
-        yield from passed((_SUBJECT, *(row.node for row in nodes)), "1 node with CPUs")
+        yield from unchecked((_SUBJECT, *(row.node for row in nodes)), "not applicable: 1 node with CPUs", calm=True)
         return
     unknown = [row.node for row in working if row.memory is None]
     if unknown:

@@ -41,7 +41,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         elif len(rows) > 1 or rows[0].kind == RBD:
             yield RuledOut(subject, f"all of its {len(rows)} mappings have a limit that holds")
         else:
-            yield RuledOut(subject, "1 mapping, with a limit")
+            yield Unchecked("not applicable: 1 mapping", subject, calm=True)
 
 
 def _is_set(row: Limit) -> bool:
