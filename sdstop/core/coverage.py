@@ -102,11 +102,17 @@ def _doubts(window: Window, rule: Rule) -> list[Doubt]:
 
 
 def _doubted(verdicts: Iterable[Verdict], doubts: Sequence[Doubt]) -> Iterator[Verdict]:
-    """Replace what was ruled out on doubtful evidence by unchecked verdicts."""
+    """Replace verdicts on doubtful evidence by unchecked ones: what was ruled out; findings on a contradiction, too."""
     everything = next((doubt for doubt in doubts if not doubt.subject), None)
     single = {doubt.subject: doubt for doubt in doubts if doubt.subject}
     for verdict in verdicts:
-        if not isinstance(verdict, RuledOut):
+        if isinstance(verdict, Finding):
+            doubt = next((single[name] for name in names_in(verdict.subject) if name in single), None)
+            if doubt is None or not doubt.contradiction:
+                yield verdict
+            else:
+                yield Unchecked(doubt.text, verdict.subject, gap=Gap.FAULTY)
+        elif isinstance(verdict, Unchecked):
             yield verdict
         elif everything is not None:
             yield Unchecked(everything.text, verdict.subject, gap=Gap.FAULTY, others=verdict.others)

@@ -70,13 +70,15 @@ class Evidence(Struct, frozen=True, gc=False):
 class Doubt(Struct, frozen=True):
     """Reason why nothing good can be concluded from a piece of evidence, although it was read.
 
-    It is incomplete, damaged, or contradicts itself; then `reason` quotes both statements. `subject` is the thing
-    concerned, as findings name it, "" if the whole piece is.
+    It is incomplete or damaged, or it contradicts itself (`contradiction`): then `reason` quotes both statements, and
+    nothing bad can be concluded either. `subject` is the thing concerned, as findings name it, "" if the whole piece
+    is.
     """
 
     key: str
     reason: str
     subject: str = ""
+    contradiction: bool = False
 
     @property
     def text(self) -> str:

@@ -157,9 +157,9 @@ class EvidenceHost(Host):
         item = self._take(f"cmd:{name}" if f"cmd:{name}" in self.state else f"slug:{name}")
         return Output(item.data, item.stderr, item.exit or 0)
 
-    def doubt(self, key: str, reason: str, subject: str = "") -> None:
+    def doubt(self, key: str, reason: str, subject: str = "", *, contradiction: bool = False) -> None:
         """Note that a piece of evidence is incomplete or contradicts itself."""
-        self.doubts[Doubt(key, reason, subject)] = None
+        self.doubts[Doubt(key, reason, subject, contradiction)] = None
 
     def spoken(self) -> list[str]:
         """Return the keys of evidence other than files, listings and links: commands, answers, HTTP."""

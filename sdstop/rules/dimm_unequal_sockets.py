@@ -53,7 +53,10 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     lack = 1 - min(sizes) / max(sizes)
     least = sockets[min(range(len(sockets)), key=lambda n: (used[n], counts[n], sizes[n]))]
     odd = f"; socket {least.socket} has no memory of its own" if not least.dimms else ""
-    unequal = len(set(used)) > 1 or len(set(counts)) > 1 or lack > limits["lack"]
+    full = all(row.slots is not None and row.dimms == row.slots for row in sockets)
+    by_design = full and len({row.slots for row in sockets}) > 1
+    unequal = not by_design and (len(set(used)) > 1 or len(set(counts)) > 1 or lack > limits["lack"])
+    odd = "; all slots are filled: the board is so" if by_design else odd
     yield Finding(
         severity=Severity.WARNING if unequal else Severity.INFO,
         subject=_SUBJECT,
