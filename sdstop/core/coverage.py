@@ -87,6 +87,9 @@ def _missing(window: Window, rule: Rule, said: Sequence[Verdict]) -> Iterator[Un
             judged.update(names_in(subject))
     missing = [name for name, names in covered(window.now, rule.covered)
                if name not in judged and judged.isdisjoint(names())]  # fmt: skip
+    if missing:  # a subject may be another name of the thing
+        things = {id(thing) for name in judged if (thing := window.topology.find(name)) is not None}
+        missing = [n for n in missing if (thing := window.topology.find(n)) is None or id(thing) not in things]
     yield from unchecked(missing, NO_VERDICT)
 
 
