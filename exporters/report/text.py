@@ -82,12 +82,12 @@ def counted(findings: list[Finding]) -> str:
 
 
 def outlook(session: Session) -> str:
-    """Summarize the findings of a session and what is not known; without findings this is the headline of a check."""
-    said = session.headline()
+    """Summarize the findings of a session; without any, return the headline of a check."""
     findings = [episode.finding for episode in session.episodes()]
-    if not findings:
-        return f"unknown: {said.text}" if said.code == UNKNOWN else said.text
-    return "; ".join((counted(findings), *(rest for rest in said.rest if said.unseen and rest.startswith("not seen"))))
+    if findings:
+        return counted(findings)
+    said = session.headline()
+    return f"unknown: {said.text}" if said.code == UNKNOWN else said.text
 
 
 def _head(session: Session, shot: Snapshot, width: int, note: str) -> list[str]:

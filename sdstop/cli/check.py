@@ -24,7 +24,6 @@ from sdstop.core.finding import Severity
 from sdstop.core.format import safe
 from sdstop.core.headline import LONGEST, WORDS, by_reason, told
 from sdstop.core.session import Session
-from sdstop.rules import RULES
 
 SECONDS = 12.0
 """Duration of a live check in seconds: covers the windows of the rules and the sample before them."""
@@ -44,6 +43,8 @@ class CheckLine(Struct, frozen=True):
 def run(options: argparse.Namespace) -> int:
     """Print the first line and the details. Raises Problem."""
     with begin(options) as watch:
+        from sdstop.rules import RULES  # imported after forking the sampler, which samples in parallel
+
         # Rules that remember what vanished judge every frame; the others only the last window.
         remembering = tuple(rule for rule in RULES if rule.remembers)
         session = seen(watch, watch.session(whole(watch), rules=remembering), SECONDS)
@@ -68,10 +69,11 @@ def below(details: Sequence[str]) -> str:
 
 
 def numbers(judgement: Judgement) -> str:
-    """Return the number of findings by severity as performance data."""
+    """Return the number of findings by severity, and of things not checked, as performance data."""
     count = Counter(finding.severity for finding in judgement.findings)
     parts = [f"{severity}={count[severity]}" for severity in reversed(Severity)]
-    return " ".join([*parts, f"unchecked={len(judgement.unchecked)}"])
+    unable = sum(max(len(verdict.subjects), 1) for verdict in judgement.unchecked)
+    return " ".join([*parts, f"unchecked={unable}"])
 
 
 def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLine:

@@ -35,7 +35,7 @@ _MOST_LACKING = 20
 class Headline(Struct, frozen=True):
     """Summary of a judgement.
 
-    `found` summarizes the findings or says that there are none; `rest` are the things that are not known. `unseen` has
+    `found` summarizes the findings or says that there are none, "" if sources were not seen instead; `rest` are the things that are not known. `unseen` has
     the sources without usable data and `lacking` those that are not recorded, each with the reason.
     """
 
@@ -53,7 +53,7 @@ class Headline(Struct, frozen=True):
     @property
     def text(self) -> str:
         """The line without the word."""
-        return "; ".join((self.found, *self.rest))
+        return "; ".join(filter(None, (self.found, *self.rest)))
 
 
 def headline(
@@ -80,7 +80,8 @@ def headline(
     loud = [verdict for verdict in judgement.unchecked if not verdict.calm or not judgement.judged]
     if loud:
         rest.append(_not_checked(loud))
-    return Headline(code, _found(judgement, bad, lacking=bool(lacking)), tuple(rest), unseen, lacking)
+    found = "" if unseen and not bad else _found(judgement, bad, lacking=bool(lacking))
+    return Headline(code, found, tuple(rest), unseen, lacking)
 
 
 def _found(judgement: Judgement, bad: Sequence[Finding], *, lacking: bool) -> str:
