@@ -38,7 +38,7 @@ def postmortem(session: Session, note: str = "", ran: Sequence[EvidenceEntry] | 
     everything = evidence_log(session.remembered()) if ran is None else ran
     sections = [
         _head(host, session),
-        ["## Summary", "", *_summary(episodes, look), *_notes(session, host)],
+        ["## Summary", "", *_summary(episodes, session), *_notes(session, host)],
         ["## Impact", "", f"Who felt it, how, and for how long: {FILL}", "", *_impact(episodes, look)],
         ["## Timeline", "", *_timeline(session, look, episodes)],
         ["## Topology", "", *_topology(look, episodes)],
@@ -78,9 +78,10 @@ def _notes(session: Session, host: dict[str, object]) -> Iterator[str]:
         yield f"\nNote: {escaped(host['note'])}"
 
 
-def _summary(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
+def _summary(episodes: Sequence[Episode], session: Session) -> Iterator[str]:
     if not episodes:
-        yield "No rule found anything." if look.judgement.ran else "Nothing was judged."
+        said = outlook(session)
+        yield f"{said[0].upper()}{said[1:]}."
     for led in by_cause([episode.finding for episode in episodes]):
         finding = episodes[led.place].finding
         indent = "  " if led.follows else ""

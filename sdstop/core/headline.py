@@ -35,8 +35,8 @@ _MOST_LACKING = 20
 class Headline(Struct, frozen=True):
     """Summary of a judgement.
 
-    `found` summarizes the findings or says that there are none, "" if sources were not seen instead; `rest` are the things that are not known. `unseen` has
-    the sources without usable data and `lacking` those that are not recorded, each with the reason.
+    `found` summarizes the findings or says that there are none; it is "" if sources were not seen instead. `rest` has
+    what is not known. `unseen` are the sources without usable data and the reasons, `lacking` those not recorded.
     """
 
     code: int

@@ -97,7 +97,7 @@ def test_check_is_short_however_much_there_is_to_say(meters: Make, capsys: pytes
     assert len(first) < 1000
     assert first.count("|") == 1
     assert more[0].startswith("CRITICAL: too-loud loud/0")
-    assert more[-1] == "and 151 more; sdstop report has them all"
+    assert more[-1] == "and 52 more; sdstop report has them all"
     assert len(more) == 51
     assert not any("|" in line for line in more)
 
