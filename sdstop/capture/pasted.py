@@ -5,7 +5,8 @@
     Personalities : [raid10]
       pool: tank
 
-Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts.
+Recognized output becomes evidence as if it had been recorded, in one frame; the last of several occurrences counts. An
+output that no prompt follows may have been cut: unless its own format shows its end, it is marked ("end not shown").
 """
 
 from __future__ import annotations
@@ -77,6 +78,8 @@ class _Section(Struct):
     named: bool
     last: re.Pattern[str] | None = None
     lines: list[str] = field(default_factory=list)
+    ended: bool = False
+    """Whether a prompt or its own last line follows."""
 
 
 def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Frame]]:
@@ -100,7 +103,9 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
                 content = f"{known.data.decode()}\n{content}"
             elif known is not None:
                 twice.add(section.key)
-            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode())
+            ended = section.ended or _SHOWS_END.match(section.key) or content.startswith(("{", "["))
+            fault = "" if ended else "end not shown"
+            evidence[section.key] = Evidence(section.key, data=f"{content}\n".encode(), fault=fault)
     if not evidence:
         raise CaptureRefused(f"is not recognised: none of it looks like the output of {', '.join(sorted(PROGRAMS))}")
     taken, said = _taken(text)
@@ -115,6 +120,8 @@ def read_pasted(data: bytes, name: str = "pasted text") -> tuple[Origin, list[Fr
     return origin, [Frame(1, UNDATED if taken is None else taken, 0.0, tuple(evidence.values()))]
 
 
+_SHOWS_END = re.compile(r"/proc/mdstat$|cmd:zpool status\b")
+"""Outputs whose parsers know the end."""
 _JOINED = {"smp_rep_phy_err_log": True, "dmidecode": True, "iostat": True}
 """Programs that are run once per object or interval, so that their outputs are joined."""
 _SAMPLING = ("cmd:iostat", "cmd:sar", "cmd:sadf", "cmd:zpool iostat")
@@ -160,6 +167,7 @@ def _sections(text: str) -> Iterator[_Section]:
         signature = next((signature for signature in _SIGNATURES if signature.first.match(line)), None)
         command = _command(line) if signature is None else None
         if command is not None:
+            section.ended = True
             yield section
             section = _Section(command, named=True)
             continue
@@ -171,6 +179,7 @@ def _sections(text: str) -> Iterator[_Section]:
                 section = _Section(signature.key, named=False, last=signature.last)
         section.lines.append(line)
         if section.last is not None and section.last.match(line):
+            section.ended = True
             yield section
             section = _Section("", named=False)
     yield section

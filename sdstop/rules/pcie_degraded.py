@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.collectors.fabric.hba import DiskPath, Hba
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.core.text import added
@@ -19,9 +31,13 @@ _HYPERVISORS = ("1b36:", "15ad:", "1af4:")
 """Vendors of virtual ports (QEMU, VMware). A real card behind one has a physical slot that the guest cannot see."""
 
 
+def _has_link(row: Hba) -> bool:
+    return (row.speed is not None or row.width is not None) and not (row.device_id or "").startswith(_VIRTIO)
+
+
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in sorted(window.rows(Hba).values(), key=lambda row: row.hba):
-        if (row.speed is None and row.width is None) or (row.device_id or "").startswith(_VIRTIO):
+        if not _has_link(row):
             continue
         if (row.port_device_id or "").startswith(_HYPERVISORS):
             made_up = "the port above it is made up by a hypervisor: what the slot can is not seen"
@@ -104,4 +120,5 @@ PCIE_DEGRADED = Rule(
             "load", 10e6, "bytes per second through it at which a slow link is no longer idle", "bytes_per_second"
         ),
     ),
+    covers=(Covers(Hba, where=_has_link),),
 )
