@@ -34,6 +34,7 @@ SOURCES = (
     "zfs.kstats",
     "zfs.pools",
     "zfs.load",
+    "zfs.zpool_iostat",
     "zfs.settings",
     "ceph.rbd",
     "ceph.cluster",

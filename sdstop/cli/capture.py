@@ -16,12 +16,11 @@ from sdstop.cli.problem import Problem
 from sdstop.cli.watch import Watch, begin
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.core.evidence import Frame
-from sdstop.core.format import safe
+from sdstop.core.format import plural, safe
 from sdstop.core.joins import Naming
 from sdstop.core.session import Session
 from sdstop.exporters.capture import CaptureWriter, Unwritable, conclusions
 from sdstop.exporters.report.series import ReportSeries
-from sdstop.exporters.report.text import plural
 from sdstop.readings.cache import Cache
 
 if TYPE_CHECKING:

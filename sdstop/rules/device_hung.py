@@ -11,7 +11,20 @@ from msgspec import Struct
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.system.node import STAT, Node
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Finding,
+    Gap,
+    Limits,
+    Rule,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    passed,
+    unchecked,
+)
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import Naming
 from sdstop.core.shell import operand, quoted
@@ -68,26 +81,37 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         name: s for name, s in silent.items() if s.seconds >= limits["seconds"] and s.readings >= limits["readings"]
     }
     for name in sorted(hung):
-        if not any(device in hung for device in window.topology.devices(name)[1:]):
+        leaves = [device for device in window.topology.devices(name)[1:] if device in hung]
+        if leaves:
+            yield Unchecked(f"waits for {leaves[0]}, which hangs", name, calm=True)
+        else:
             yield _hung(window, hung[name], limits, hung, silent)
+    uncounted = set[str]()
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
         if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
-            yield Unchecked("the kernel counts nothing of it (queue/iostats is 0)", device.device)
+            uncounted.add(device.device)
+    yield from unchecked(sorted(uncounted), "the kernel counts nothing of it (queue/iostats is 0)")
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
     if short > _GRACE or (short > 0 and any(s.whole for s in silent.values())):
         yield Unchecked(f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
-    elif not hung:
-        yield RuledOut("disks", _good(len(moments[-1].rows), list(silent.values())))
+    else:
+        waiting = [str(name) for name, row in moments[-1].rows.items() if row.in_flight]
+        alien = {name for name in waiting if _exempt(window, name)}
+        yield from unchecked(sorted(alien), "not by itself: its disk is judged, or it waits for a file", calm=True)
+        early = {name for name, s in silent.items() if s.seconds >= limits["seconds"]} - hung.keys()
+        yield from unchecked(sorted(early), f"needs {limits['readings']:g} readings that show it", gap=Gap.EARLY)
+        rest = hung.keys() | uncounted | alien | early
+        good = [str(name) for name in moments[-1].rows if name not in rest]
+        yield from passed(good, _good([silence for name, silence in silent.items() if name not in rest]))
 
 
-def _good(count: int, silent: Sequence[_Silence]) -> str:
+def _good(silent: Sequence[_Silence]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
-    seen = f"{count} {'device' if count == 1 else 'devices'} looked at"
     if longest is None or not longest.seconds:
-        return f"{seen}: each that has requests in flight completed some at the last reading"
+        return "all requests in flight: some completed at the last reading"
     return (
-        f"{seen}: the longest time that requests were in flight and none completed is "
+        f"the longest time that requests were in flight and none completed is "
         f"{human.duration(longest.seconds)} ({longest.device})"
     )
 

@@ -10,13 +10,29 @@ from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.fabric.hba import DiskPath, Hba
 from sdstop.collectors.fabric.sas import SasPhy
 from sdstop.core import format as human
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+    unchecked,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    for load in loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"]):
+    found = loads(window, limits["disk_rate"], limits["flash_rate"], limits["efficiency"])
+    few = window.rows(Hba).keys() - {load.hba.hba for load in found if load.disks >= 2}
+    yield from unchecked(sorted(map(str, few)), "fewer than 2 disks behind it", calm=True)
+    for load in found:
         share = load.share
         if load.disks < 2:
             continue
@@ -102,4 +118,5 @@ HBA_OVERSUBSCRIBED = Rule(
         Threshold("efficiency", 0.85, "share of a PCI Express link that is left for data", "ratio"),
     ),
     either=3,
+    covers=(Covers(Hba),),
 )

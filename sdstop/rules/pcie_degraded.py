@@ -6,7 +6,19 @@ from collections.abc import Iterator
 
 from sdstop.analysis.fabric import disks_behind
 from sdstop.collectors.fabric.hba import Hba
-from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
+from sdstop.core.finding import (
+    Covers,
+    Finding,
+    Limits,
+    Rule,
+    RuledOut,
+    Severity,
+    Threshold,
+    Unchecked,
+    Value,
+    Verdict,
+    cites,
+)
 from sdstop.core.history import Window
 from sdstop.core.shell import quoted
 from sdstop.core.text import added
@@ -20,9 +32,13 @@ _HYPERVISORS = ("1b36:", "15ad:", "1af4:")
 """Vendors of virtual ports (QEMU, VMware). A real card behind one has a physical slot that the guest cannot see."""
 
 
+def _has_link(row: Hba) -> bool:
+    return (row.speed is not None or row.width is not None) and not (row.device_id or "").startswith(_VIRTIO)
+
+
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
     for row in sorted(window.rows(Hba).values(), key=lambda row: row.hba):
-        if (row.speed is None and row.width is None) or (row.device_id or "").startswith(_VIRTIO):
+        if not _has_link(row):
             continue
         if (row.port_device_id or "").startswith(_HYPERVISORS):
             made_up = "the port above it is made up by a hypervisor: what the slot can is not seen"
@@ -106,4 +122,5 @@ PCIE_DEGRADED = Rule(
         ),
     ),
     explains=("hba-oversubscribed",),
+    covers=(Covers(Hba, where=_has_link),),
 )
