@@ -109,6 +109,9 @@ def finding_of(episode: Episode) -> dict[str, Any]:
         "until": unix(episode.until),
         "confidence": finding.confidence,
         "explains": list(finding.explains),
+        "part_of": list(finding.part_of),
+        "affected": list(finding.affected),
+        "affected_count": finding.affected_count,
     }
 
 

@@ -13,6 +13,7 @@ from sdstop.core.evidence import UNDATED
 from sdstop.core.finding import Severity, by_cause
 from sdstop.core.format import NOT_DATED, duration, percent, plural, quantity, safe, safe_block, timestamp, wait
 from sdstop.core.headline import reason_of
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
 from sdstop.exporters.report.diagram import DiagramBox, storage_diagram
 from sdstop.exporters.report.document import host_of, subject_of
@@ -159,6 +160,8 @@ def _findings(episodes: Sequence[Episode], look: Look) -> Iterator[str]:
         sure = f", {percent(finding.confidence)} % sure" if finding.confidence is not None else ""
         yield f"### {finding.severity.value}: {finding.rule}, {escaped(finding.subject)}\n"
         yield f"{escaped(finding.summary)} ({_when(episode, look)}{sure})\n"
+        for title, names in place_lines(finding):
+            yield f"{title}: {escaped(names)}\n"
         if finding.values:
             yield from _table(
                 ("compared", "value", "limit"),

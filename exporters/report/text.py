@@ -25,6 +25,7 @@ from sdstop.core.format import (
 )  # fmt: skip
 from sdstop.core.headline import NOT_YET, UNKNOWN, by_reason
 from sdstop.core.model import Column, Kind, Metric, Reading, State, schema
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Session
 from sdstop.core.snapshot import Snapshot
 from sdstop.exporters.report import table
@@ -136,6 +137,8 @@ def _finding(episode: Episode, session: Session, width: int, paint: Paint) -> It
     word = paint(f"{finding.severity.upper():<8}", finding.severity)
     yield f"  {word}  {safe(finding.rule)}  {safe(finding.subject)}  {_when(episode, session)}"
     yield from table.wrapped(safe(finding.summary, 1000), width, "    ")
+    for title, names in place_lines(finding):
+        yield from table.wrapped(f"{title}: {safe(names, 1000)}", width, "    ", "      ")
     rows = [_compared(value) for value in finding.values]
     yield from table.listing(rows, width, indent="      ")
     for cite in finding.evidence:

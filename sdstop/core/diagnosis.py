@@ -16,6 +16,7 @@ from sdstop.core.finding import Finding, Gap, Rule, RuledOut, Unchecked, by_caus
 from sdstop.core.history import Window
 from sdstop.core.memory import gone_findings
 from sdstop.core.model import Reading
+from sdstop.core.placement import placed
 
 BRIDGE = 10.0
 """Longest gap, in seconds, after which a recurring finding still belongs to the same episode."""
@@ -93,6 +94,7 @@ def judge(window: Window, rules: Sequence[Rule], configured: Mapping[str, Mappin
                 ruled_out.append(verdict)
             else:
                 unchecked.append(verdict)
+    findings = placed(findings, window.topology, rules) if findings else []
     ids = {finding.id for finding in findings}
     findings.sort(key=lambda finding: _order(finding, ids))
     told = tuple(findings[led.place] for led in by_cause(findings))

@@ -65,6 +65,9 @@ def test_json_has_the_documented_form_and_nothing_else() -> None:
                 "until": 1_800_000_003.0,
                 "confidence": 0.9,
                 "explains": ["other:thing"],
+                "part_of": [],
+                "affected": [],
+                "affected_count": 0,
             }
         ],
         "ruled_out": [{"rule": "too-loud", "subject": "a", "summary": "it is calm", "subjects": ["a"], "count": 1}],

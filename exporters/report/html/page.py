@@ -10,6 +10,7 @@ from sdstop.core.evidence import dated
 from sdstop.core.finding import RuledOut, Severity, Unchecked, Value, by_cause
 from sdstop.core.format import NOT_DATED, duration, lasting, percent, plural, quantity, timestamp
 from sdstop.core.headline import OK, reason_of
+from sdstop.core.placement import place_lines
 from sdstop.core.session import Look, Session
 from sdstop.exporters.report.document import host_of, subject_of
 from sdstop.exporters.report.evidence_log import EvidenceEntry
@@ -195,6 +196,7 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
             el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
             el("p", when(episode, session, look), class_="dim"),
             el("p", finding.summary),
+            *(el("p", f"{title}: {names}", class_="dim") for title, names in place_lines(finding)),
             table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
             if finding.values
             else None,
