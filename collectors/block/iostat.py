@@ -206,11 +206,11 @@ def _columns(kind: _Requests, *, timed: bool) -> tuple[float, float, float, floa
 def newest(reports: list[Report], command: str) -> Report:
     """Return the last report, ignoring the first one of a run without `-y`, which is the mean since boot.
 
-    Raises Absent if there is no other report.
+    Raises Absent without another report.
     """
     if len(reports) > 1 or (reports and re.search(r"[ _]-[a-zA-Z]*y", command)):
         return reports[-1]
-    detail = "no report in it" if not reports else "only the mean since boot; with an interval and a count it says more"
+    detail = "no report in it" if not reports else "only the mean since boot; rates need an interval and a count"
     raise Absent(f"cmd:{command}", detail, recorded=False)
 
 
@@ -222,7 +222,7 @@ def read(host: Host) -> Iterable[Reading]:
     """
     found: dict[str, DiskActivity] = {}
     problem: Absent | Malformed = Absent(
-        "cmd:iostat -x", "none recorded; a live node is not asked, /proc/diskstats says the same", recorded=False
+        "cmd:iostat -x", "none recorded; not used on a live node, which has /proc/diskstats", recorded=False
     )
     for command in host.recorded("iostat"):
         text = host.recorded_output(command).text
@@ -248,6 +248,6 @@ IOSTAT = Collector(
     "Recorded iostat -x",
     read,
     (DiskActivity,),
-    (Need("cmd:iostat *", "what disks did, where somebody recorded it; never run", redact=without_host),),
+    (Need("cmd:iostat *", "disk activity, from captures only; never run", redact=without_host),),
     SLOW,
 )

@@ -154,7 +154,7 @@ CEPH = Collector(
     (Cluster, ClusterNode, Rebuild),
     (
         Need(f"list:{CONFIG}", "whether a cluster is administered from here"),
-        Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or whoever may read the keyring"),
+        Command(ceph.STATUS, "health, quorum, capacity and recovery", "root, or a user who can read the keyring"),
         Need("cmd:ceph *", "the same, as others recorded it", redact=ceph.without_names),
     ),
     PACE,

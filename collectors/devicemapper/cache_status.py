@@ -50,7 +50,7 @@ def cache_status(text: str) -> CacheStatus:
     Fields: metadata block size in sectors, metadata blocks used/total; block size in sectors, blocks used/total; read
     hits, read misses, write hits, write misses, demotions, promotions, dirty blocks; number of features, features;
     number of arguments, arguments; policy, number of policy arguments, arguments; rw or ro (3.16), needs_check or -
-    (4.2). Before 3.13 there are no sizes, and the used blocks follow the promotions. A failed cache prints only `Fail`
+    (4.2). Versions before 3.13 omit sizes; the used blocks follow the promotions. A failed cache prints only `Fail`
     or `Error`. Values missing from a truncated line are None; unknown features are kept. Raises Malformed for any
     other text.
     """
@@ -144,7 +144,7 @@ def _short(word: str) -> bool:
 
 
 def cache_mode(features: Sequence[str]) -> str | None:
-    """Return the cache mode among the features, None if there is no known one."""
+    """Return the cache mode among the features, None without a known one."""
     return next((word for word in features if word in _MODES), None)
 
 

@@ -95,7 +95,7 @@ FLASHCACHE = Collector(
         Need("link:/sys/class/block/*", "where a device is"),
         Need("list:/sys/*/holders", "which mapping is made of the cache's devices"),
         Need("/sys/block/dm-*/dm/*", "the mapping's name"),
-        Need("cmd:dmsetup *", "whether it is told there already, as recorded; not run for this"),
+        Need("cmd:dmsetup *", "whether it is recorded there already; not run for this"),
     ),
     LIVE,
     derives=(Derivation(Cache, CacheActivity, activity),),

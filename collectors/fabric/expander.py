@@ -40,7 +40,7 @@ _DEVICE = re.compile(r"expander-\d{1,4}:\d{1,4}$")
 class SasExpander(Reading, frozen=True, kw_only=True):
     """State of an expander as reported by the expander itself.
 
-    `changes` is a 16-bit counter that increases whenever a link behind the expander comes up, goes down or changes.
+    `changes` is a 16-bit counter that increases whenever a link behind the expander is established, lost or changed.
     """
 
     family: ClassVar[str] = "sas_expander"
@@ -57,17 +57,15 @@ class SasExpander(Reading, frozen=True, kw_only=True):
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     state: Annotated[
-        str | None, State("State", "answers, no answer, refuses, not asked; nothing where nobody could ask")
+        str | None, State("State", "SMP query state: answers, no answer, refuses, not asked; absent if not queryable")
     ]
-    reason: Annotated[
-        str | None, Fact("Why", "Why it is not asked, or what it said instead", export=False, names=Name.TEXT)
-    ]
-    changes: Annotated[int | None, Metric("Changes", "Links that came, went or changed, by its own count")]
+    reason: Annotated[str | None, Fact("Why", "Why it is not queried, or its error", export=False, names=Name.TEXT)]
+    changes: Annotated[int | None, Metric("Changes", "Link changes, counted by the expander")]
     phys: Annotated[int | None, Metric("Phys", "Phys that it has")]
     links: Annotated[int | None, Metric("Links", "Phys with something attached")]
     vacant: Annotated[int | None, Metric("Vacant", "Phys that are not built in, or in another zone")]
     zoning: Annotated[bool | None, Metric("Zoning", "1 if zoning is enabled")]
-    told: Annotated[str, Fact("Told by", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
+    told: Annotated[str, Fact("Source", "Evidence of the change count", export=False, names=Name.EVIDENCE)]
 
 
 class SasExpanderActivity(Reading, frozen=True):
@@ -83,7 +81,7 @@ class SasExpanderActivity(Reading, frozen=True):
 
     expander: Annotated[str, Label("Expander", "expander-HOST:NUMBER", plain=True)]
     seconds: Annotated[float, Metric("Time", "Time between the two readings", "seconds")]
-    changes: Annotated[int, Metric("Changes", "Links that came, went or changed")]
+    changes: Annotated[int, Metric("Changes", "Link changes")]
     before: Annotated[int | None, Metric("Links before", "Phys with something attached, then", export=False)]
 
 

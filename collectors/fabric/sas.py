@@ -69,28 +69,22 @@ class SasPhy(Reading, frozen=True):
     ]
     attached: Annotated[str | None, Fact("Attached", "end_device-... or expander-... at the other end", plain=True)]
     address: Annotated[
-        str | None, Fact("Address", "SAS address of what is at the other end", export=False, names=Name.IDENTIFIER)
+        str | None, Fact("Address", "SAS address of the device at the other end", export=False, names=Name.IDENTIFIER)
     ]
     state: Annotated[
         str | None, State("State", "up, vacant, or the kernel's word: Unknown, Phy disabled, Link Rate failed...")
     ]
     rate: Annotated[int | None, Metric("Rate", "Data that the negotiated rate carries", "bytes_per_second")]
     maximum_rate: Annotated[int | None, Metric("At most", "The same of the fastest that it can", "bytes_per_second")]
-    invalid_dwords: Annotated[
-        int | None, Metric("Invalid dwords", "Dwords received that are no code", kind=Kind.COUNTER)
-    ] = None
+    invalid_dwords: Annotated[int | None, Metric("Invalid dwords", "Invalid dwords received", kind=Kind.COUNTER)] = None
     disparity_errors: Annotated[
         int | None,
         Metric("Disparity", "Dwords of the wrong disparity; mostly the same ones as are invalid", kind=Kind.COUNTER),
     ] = None
-    sync_losses: Annotated[
-        int | None, Metric("Sync lost", "Times dwords could no longer be told apart", kind=Kind.COUNTER)
-    ] = None
-    reset_problems: Annotated[
-        int | None, Metric("Reset problems", "Times the link did not come up after a reset", kind=Kind.COUNTER)
-    ] = None
+    sync_losses: Annotated[int | None, Metric("Sync lost", "Losses of dword synchronization", kind=Kind.COUNTER)] = None
+    reset_problems: Annotated[int | None, Metric("Reset problems", "Failed link resets", kind=Kind.COUNTER)] = None
     told: Annotated[
-        str | None, Fact("Told by", "Evidence of the counters, if not sysfs", export=False, names=Name.EVIDENCE)
+        str | None, Fact("Source", "Evidence of the counters, if not sysfs", export=False, names=Name.EVIDENCE)
     ] = None
 
     def source(self, field: str = "") -> Source | None:
@@ -360,7 +354,7 @@ SAS = Collector(
         Need(f"link:{DEVICES}/*", "the port that leads to a device"),
         Need(f"{EXPANDERS}/*/*", "vendor and product of expanders"),
         Command(GENERAL, "an expander's change count; with --no-smp never", "root"),
-        Command(DISCOVER, "what its phys are attached to; with --no-smp never", "root"),
+        Command(DISCOVER, "the devices attached to its phys; with --no-smp never", "root"),
         Command(ERRORS, "a phy's errors, where sysfs does not count; with --no-smp never", "root"),
         Need("cmd:smp_discover *", "the same, as others recorded it"),
         Need("cmd:smp_rep_phy_err_log *", "the same, as others recorded it"),

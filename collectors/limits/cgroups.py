@@ -182,7 +182,7 @@ CGROUPS = Collector(
     (
         Question(QUESTION, "which control groups have limits on block devices", "", limited_groups, AGAIN),
         Need(f"{ROOT}/*", "the limits, what passed, and how long tasks waited"),
-        Need(f"list:{ROOT}*", "the groups, where nobody answers that"),
+        Need(f"list:{ROOT}*", "the groups, if that gets no answer"),
         Need("link:/sys/dev/block/*", "the device's name"),
         Need("/sys/block/*/dev", "the same, in captures that lack it"),
         Need("list:/sys/block", "the same, in captures that lack it"),

@@ -176,7 +176,7 @@ def _lines(text: str, name: str) -> Iterator[tuple[str, list[str]]]:
 
 def _whole(text: str, name: str) -> int:
     if not is_whole(text) or int(text) >= _LARGEST:
-        raise Malformed(f"{name}: {text[:40]!r} is no number")
+        raise Malformed(f"{name}: {text[:40]!r} is not a number")
     return int(text)
 
 

@@ -131,7 +131,7 @@ _READ = frozenset({
     "online", "op_key", "pending", "present", "resource_agent", "role", "standby", "standby_onfail", "stonith-enabled",
     "target_role", "task", "type", "unclean", "version", "with_quorum",
 })  # fmt: skip
-"""Attributes that are read, besides `id` of resources and failures."""
+"""Attributes that are read, apart from `id` of resources and failures."""
 
 
 def without_reasons(data: bytes) -> bytes:

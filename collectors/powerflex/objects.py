@@ -95,7 +95,7 @@ def decode(data: bytes) -> Any:
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"the gateway's answer is no JSON: {str(error)[:100]}") from error
+        raise Malformed(f"the gateway's answer is not JSON: {str(error)[:100]}") from error
 
 
 def objects(said: Any) -> Objects:

@@ -400,7 +400,7 @@ NODE = Collector(
         Need(LOADAVG, "load"),
         Need(UPTIME, "time since boot"),
         Need(HOSTNAME, "the node's name"),
-        Need(RELEASE, "the kernel: what its counters mean depends on it"),
+        Need(RELEASE, "the kernel: the meaning of counters depends on it"),
         Need(VERSION, "the same, where a capture has only that", redact=without_builder),
     ),
     LIVE,
