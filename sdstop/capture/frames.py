@@ -94,7 +94,7 @@ def read_manifest(files: Mapping[str, bytes], notes: list[str]) -> Manifest:
             if isinstance(found, dict):
                 table = found
             else:
-                notes.append(f"{name} is no table")
+                notes.append(f"{name} is not a table")
     schema = table.get("schema", SCHEMA)
     if schema != SCHEMA and not str(schema).startswith(f"{SCHEMA}."):
         raise CaptureRefused(f"is of schema {safe(schema, 80)}, and this version opens {SCHEMA}")

@@ -27,7 +27,7 @@ PACKED = "capture.tar.gz"
 """Name of an archive with the capture of a directory, next to other files such as README.md, as in fixtures."""
 
 _ROOT = ("frames", "frames.jsonl", "index", "index.jsonl", "manifest-final.json", "manifest.json", "static")
-_NO_CAPTURE = "is no capture: it holds neither frames/ nor static/"
+_NO_CAPTURE = "is not a capture (no frames/ or static/)"
 _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_NOTES = 5
 
@@ -87,7 +87,7 @@ def open_pasted(stream: BinaryIO) -> tuple[Origin, list[Frame]]:
     try:
         return read_pasted(stream.read(LONGEST + 1))
     except CaptureRefused as refused:
-        raise Unopenable("what was pasted", str(refused)) from refused
+        raise Unopenable("pasted text", str(refused)) from refused
     except OSError as error:
         raise Unopenable("standard input", f"cannot be read: {error.strerror}") from error
 
@@ -139,7 +139,7 @@ def _capture_contents(path: str | os.PathLike[str]) -> Contents | None:
     try:
         mode = path.stat().st_mode
     except ValueError as error:  # a NUL, or a name that cannot be encoded
-        raise CaptureRefused("is no path") from error
+        raise CaptureRefused("invalid path") from error
     if not stat.S_ISDIR(mode):
         return None if _named_by_sos(path) else _read_archive(path, _OPEN)
     names = {entry.name for entry in path.iterdir()}

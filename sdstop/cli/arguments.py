@@ -1,4 +1,4 @@
-"""Commands and their options. Options may come before or after the command; errors are one line with a hint."""
+"""Commands and their options. Options are accepted before and after the command; errors are one line with a hint."""
 
 from __future__ import annotations
 

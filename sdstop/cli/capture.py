@@ -179,4 +179,4 @@ def _stands_on(session: Session, path: Path) -> str:
     found = [name for name in seen if name in cached or (name in rows and rows[name].kind in _LOOKED_AT)]
     if not found:
         return ""
-    return f"{safe(path)} stands on {safe(found[0])}, which is looked at: writing there disturbs it"
+    return f"warning: {safe(path)} is on {safe(found[0])}, which is being measured"

@@ -126,7 +126,7 @@ def _named(names: Sequence[str]) -> str:
 
 
 def _idle(judgement: Judgement) -> str:
-    return "nothing could be judged" if judgement.unchecked else "no rule concerns what was seen"
+    return "no rule could be checked" if judgement.unchecked else "no applicable rule"
 
 
 def _unchecked(verdicts: Sequence[Unchecked]) -> str:

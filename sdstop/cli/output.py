@@ -113,7 +113,7 @@ class Target:
             raise self._problem(error) from error
 
     def _problem(self, error: OSError | ValueError) -> Problem:
-        why = error.strerror if isinstance(error, OSError) else "is no path"
+        why = error.strerror if isinstance(error, OSError) else "invalid path"
         return Problem(f"{safe(self._path)} cannot be written: {why}")
 
 

@@ -43,7 +43,7 @@ def _key(path: str) -> bytes:
         except FileExistsError:
             key = _read(path)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "is no path"
+        why = error.strerror if isinstance(error, OSError) else "invalid path"
         raise Problem(f"--redact {safe(path)}: {why}") from error
     return key
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, BinaryIO, Self
 
-from sdstop.cli.arguments import DASHBOARD
+from sdstop.cli.arguments import DASHBOARD, quoted
 from sdstop.cli.config import Config, load
 from sdstop.cli.problem import Problem
 from sdstop.collectors import BUILTIN
@@ -106,7 +106,7 @@ class Watch:
     def frames(self, seconds: float, enough: Callable[[], bool] = lambda: True) -> Iterator[Frame]:
         """Yield all frames of a capture, or live frames for `seconds` and further ones until `enough` returns true.
 
-        Raises Problem if there are no frames.
+        Raises Problem without frames.
         """
         if self.redactor is None:
             yield from self._plain(seconds, enough)
@@ -275,7 +275,7 @@ def _without_sizes(root: str, collectors: Sequence[Collector]) -> None:
     """Report why the deep profile has no request sizes."""
     from sdstop.cli import output
 
-    why = "below --root nobody can be had to count" if root != "/" else "that needs root, who may have the kernel count"
+    why = "request sizes cannot be counted with --root" if root != "/" else "counting requires root"
     if IO_SIZES not in collectors:
         why = f"--collectors leaves out the source {IO_SIZES.name}"
     output.say(f"sdstop: --profile deep: without request sizes: {why}")
@@ -287,14 +287,14 @@ def _counting(options: argparse.Namespace, collectors: Sequence[Collector]) -> C
     from sdstop.node.tracing import LONGEST, Counting
 
     if os.geteuid() != 0:
-        raise Problem("--io-sizes needs root, who alone may have the kernel count: start sdstop with sudo")
+        raise Problem("--io-sizes requires root; run with sudo")
     if IO_SIZES not in collectors:
         raise Problem(f"--io-sizes needs the source {IO_SIZES.name}, which --collectors leaves out", 2)
     seconds: float | None = getattr(options, "duration", None)
     counting = Counting(LONGEST if seconds is None else seconds + _MARGIN)
-    if counting.said:
+    if counting.failure:
         asked = "--io-sizes" if getattr(options, "io_sizes", None) else "--profile deep: request sizes"
-        output.say(f"sdstop: {asked}: not available: {safe(counting.said, 500)}")
+        output.say(f"sdstop: {asked}: unavailable: {safe(counting.failure, 500)}")
     return counting
 
 
@@ -305,9 +305,9 @@ def chosen(names: str | None) -> tuple[Collector, ...]:
     wanted = {name.strip() for name in names.split(",")} - {""}
     known = {collector.name for collector in BUILTIN}
     for name in sorted(wanted - known):
-        raise Problem(f"--collectors: there is no {safe(name)!r}; there are {', '.join(sorted(known))}", 2)
+        raise Problem(f"unknown collector {quoted(name)}; valid: {', '.join(sorted(known))}", 2)
     if not wanted:
-        raise Problem(f"--collectors: the list is empty; there are {', '.join(sorted(known))}", 2)
+        raise Problem(f"--collectors: empty list; valid: {', '.join(sorted(known))}", 2)
     return tuple(collector for collector in BUILTIN if collector.name in wanted)
 
 
@@ -347,12 +347,12 @@ def watched(
     watch: Watch,
     session: Session,
     seconds: float,
-    told: Callable[[float], None] = lambda _: None,
+    progress: Callable[[float], None] = lambda _: None,
     noted: Callable[[Look], None] = lambda _: None,
 ) -> None:
-    """Feed a session for `seconds`; `told` gets the elapsed seconds, `noted` the result of each frame."""
+    """Feed a session for `seconds`; `progress` gets the elapsed seconds, `noted` the result of each frame."""
     start: float | None = None
     for frame in watch.frames(seconds):
         start = frame.monotonic if start is None else start
-        told(frame.monotonic - start)
+        progress(frame.monotonic - start)
         noted(session.feed(frame))

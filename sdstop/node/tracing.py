@@ -48,13 +48,13 @@ class Counting:
     """Counting of requests by size for at most `seconds`, until it is closed or its process ends."""
 
     def __init__(self, seconds: float = LONGEST, tracefs: Path = TRACEFS) -> None:
-        """Start counting. Forks, so call it before starting threads. `said` is the reason for a failure, else ""."""
+        """Start counting. Forks, so call it before starting threads. `failure` is a reason, "" if it works."""
         self._socket, theirs = socket.socketpair()
         self._pid: int | None = os.fork()
         if self._pid == 0:
             _be_keeper(theirs, seconds, tracefs)
         theirs.close()
-        self.said = self._answer()
+        self.failure = self._answer()
 
     def __enter__(self) -> Self:
         return self
@@ -129,9 +129,9 @@ def _begin(tracefs: Path) -> tuple[Path, int]:
     """Create the instance; return it and the descriptor that keeps it open. Raises TracingRefused and OSError."""
     events = tracefs / "events" / "block"
     if not events.is_dir():
-        raise TracingRefused(f"there are no events of block devices; mount -t tracefs tracefs {tracefs}")
+        raise TracingRefused(f"tracefs has no events of block devices; run mount -t tracefs tracefs {tracefs}")
     if not (events / "block_rq_issue" / "hist").exists():
-        raise TracingRefused("this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)")
+        raise TracingRefused("kernel lacks CONFIG_HIST_TRIGGERS")
     sweep(tracefs)
     instance = tracefs / "instances" / NAME
     try:

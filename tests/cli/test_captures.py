@@ -42,7 +42,7 @@ def test_dashboard_without_a_terminal_is_the_report(capture: str, capsys: pytest
     assert execute(["--from", capture]) == 0
     out, err = capsys.readouterr()
     assert out == report
-    assert re.fullmatch(r"sdstop: .* is no terminal, so this is the text report instead of the dashboard\n", err)
+    assert re.fullmatch(r"sdstop: .* is not a terminal, so this is the text report instead of the dashboard\n", err)
 
 
 COUNTS = "| critical=1 warning=1 info=0 unchecked=0"
@@ -54,7 +54,7 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
     ("rows", "code", "lines"),
     [
         ([CALM], 0, ["OK - nothing found wrong | critical=0 warning=0 info=0 unchecked=0"]),
-        ([], 0, ["OK - no rule concerns what was seen | critical=0 warning=0 info=0 unchecked=0"]),
+        ([], 0, ["OK - no applicable rule | critical=0 warning=0 info=0 unchecked=0"]),
         (
             [CALM, Meter("x", word="y")],
             0,
@@ -63,7 +63,7 @@ BELOW = "NOT CHECKED: too-loud (x: it speaks)"
         (
             [Meter("x", word="y")],
             3,
-            [f"UNKNOWN - nothing could be judged; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
+            [f"UNKNOWN - no rule could be checked; {SPEAKS} | critical=0 warning=0 info=0 unchecked=1", BELOW],
         ),
         ([WARNING], 1, ["WARNING - 1 finding: too-loud b/c: b/c is loud | critical=0 warning=1 info=0 unchecked=0"]),
         (
@@ -131,7 +131,7 @@ def test_a_rule_that_could_not_look_is_unknown_where_no_other_did(
     assert execute(["check", "--from", meters(frame(1, Evidence(SIDE, data=b"x"), idle=MARK))]) == 3
     line, *more = capsys.readouterr().out.splitlines()
     reason = "(meters: not recorded in this capture)"
-    assert line.startswith(f"SDSTOP UNKNOWN - nothing could be judged; too-loud not checked {reason} | ")
+    assert line.startswith(f"SDSTOP UNKNOWN - no rule could be checked; too-loud not checked {reason} | ")
     assert more == [f"NOT CHECKED: too-loud {reason}"]
 
 
@@ -215,7 +215,7 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == (
         "node, from a capture: 1 of 2 sources work\n"
         "\n"
-        "SOURCE  OUTCOME  TOOK     WHAT IT IS, AND WHAT TO DO\n"
+        "SOURCE  OUTCOME  TOOK     DESCRIPTION / ACTION\n"
         "meters  denied   2.00 ms  Meters. /meters: needs root. /meters needs root (all of it)\n"
         "idle    ok       100 ms   Never there\n"
     )
@@ -224,9 +224,9 @@ def test_doctor(meters: Make, capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("outcome", "said"),
     [
-        (Outcome.ABSENT, "absent 2.00 ms Meters. /meters: so. Nothing to do: this node has none"),
+        (Outcome.ABSENT, "absent 2.00 ms Meters. /meters: so. Not present on this node"),
         (Outcome.FAILED, "failed 2.00 ms Meters. /meters: so"),
-        (Outcome.TIMEOUT, "timeout 2.00 ms Meters. /meters: so. It hangs: look at dmesg, and at the device behind it"),
+        (Outcome.TIMEOUT, "timeout 2.00 ms Meters. /meters: so. Hung: check dmesg and the device"),
     ],
 )
 def test_doctor_says_what_to_do(outcome: Outcome, said: str, meters: Make, capsys: pytest.CaptureFixture[str]) -> None:

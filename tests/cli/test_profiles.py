@@ -50,8 +50,6 @@ def node(path: Path, name: str) -> Session:
 
 def test_a_capture_on_what_it_is_about_is_warned_of(tmp_path: Path) -> None:
     target = tmp_path / "out.tar.gz"
-    assert _stands_on(node(tmp_path, "md7"), target) == (
-        f"{target} stands on md7, which is looked at: writing there disturbs it"
-    )
+    assert _stands_on(node(tmp_path, "md7"), target) == f"warning: {target} is on md7, which is being measured"
     assert _stands_on(node(tmp_path, "sda"), target) == ""
     assert _stands_on(node(tmp_path, "md7"), tmp_path / "none" / "out") == ""

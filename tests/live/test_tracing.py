@@ -131,7 +131,7 @@ def kill(pid: int) -> None:
 class TestCounting:
     def test_triggers_are_there_while_it_counts_and_gone_when_it_is_closed(self, tracefs: Path) -> None:
         with Counting(60.0, tracefs) as counting:
-            assert counting.said == ""
+            assert counting.failure == ""
             assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
         assert not instance(tracefs).exists()
         assert (tracefs / "removed").read_text().split() == [trigger("bytes"), trigger("nr_sector")]
@@ -143,7 +143,7 @@ class TestCounting:
 
     def test_it_ends_by_itself(self, tracefs: Path) -> None:
         with Counting(0.01, tracefs) as counting:
-            assert counting.said == ""
+            assert counting.failure == ""
             until(lambda: not instance(tracefs).exists())
 
     def test_what_is_read_just_then_is_removed_a_little_later(self, tracefs: Path) -> None:
@@ -166,7 +166,7 @@ class TestCounting:
     def test_a_second_one_says_that_there_is_one_and_takes_nothing_from_it(self, tracefs: Path) -> None:
         with Counting(60.0, tracefs):
             with Counting(60.0, tracefs) as second:
-                assert "another sdstop is counting" in second.said
+                assert "another sdstop is counting" in second.failure
             assert triggers(tracefs) == [trigger("bytes"), trigger("nr_sector")]
 
 
@@ -175,12 +175,12 @@ class TestRefusal:
         for event in EVENTS:
             (tracefs / "events/block" / event / "hist").unlink()
         with Counting(60.0, tracefs) as counting:
-            assert counting.said == "this kernel has no hist triggers (CONFIG_HIST_TRIGGERS)"
+            assert counting.failure == "kernel lacks CONFIG_HIST_TRIGGERS"
         assert not instance(tracefs).exists()
 
     def test_no_tracefs(self, tmp_path: Path) -> None:
         with Counting(60.0, tmp_path) as counting:
-            assert "mount -t tracefs" in counting.said
+            assert "mount -t tracefs" in counting.failure
 
     @pytest.mark.parametrize(
         ("number", "said"),
@@ -203,13 +203,13 @@ class TestRefusal:
 
         monkeypatch.setattr(os, what, refuse)
         with Counting(60.0, tracefs) as counting:
-            assert said in counting.said
+            assert said in counting.failure
         assert not instance(tracefs).exists()
 
     def test_a_keeper_that_dies_before_it_answers(self, tracefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(tracing, "_begin", lambda _: os.kill(os.getpid(), signal.SIGKILL))
         with Counting(60.0, tracefs) as counting:
-            assert counting.said == "the process that was to do it ended"
+            assert counting.failure == "the process that was to do it ended"
 
 
 class TestCrash:
@@ -219,7 +219,7 @@ class TestCrash:
         if pid == 0:
             told.close()
             counting = Counting(60.0, tracefs)
-            tell.send(b"!" if counting.said else b"+")
+            tell.send(b"!" if counting.failure else b"+")
             signal.pause()
         tell.close()
         assert told.recv(1) == b"+"
@@ -251,7 +251,7 @@ class TestCrash:
         assert killed._pid is not None
         kill(killed._pid)
         with Counting(60.0, tracefs) as counting:
-            assert counting.said == ""
+            assert counting.failure == ""
         assert not instance(tracefs).exists()
         killed.close()
 
@@ -274,7 +274,7 @@ class TestCrash:
         (instance(tracefs) / file).write_text(text)
         assert not sweep(tracefs)
         with Counting(60.0, tracefs) as counting:
-            assert "left alone" in counting.said
+            assert "left alone" in counting.failure
         assert (instance(tracefs) / file).read_text() == text
 
     def test_as_the_kernel_prints_them_they_are_ours(self, tracefs: Path) -> None:
