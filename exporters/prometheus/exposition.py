@@ -109,7 +109,7 @@ def label(value: object) -> str:
 
 
 def labelled(labels: Mapping[str, str]) -> str:
-    """Return the sorted label set that follows a metric name; values must come from `label`."""
+    """Return the sorted label set that follows a metric name; values must be made by `label`."""
     if not labels:
         return ""
     return "{" + ",".join([f'{name}="{_escaped(value)}"' for name, value in sorted(labels.items())]) + "}"

@@ -59,7 +59,7 @@ def reason_of(verdict: Unchecked) -> str:
 
 
 def by_reason(verdicts: Sequence[Unchecked]) -> dict[str, list[str]]:
-    """Return the unchecked rules by reason; reasons that are not a fault (calm) come last."""
+    """Return the unchecked rules by reason; reasons that are not a fault (calm) are last."""
     found: dict[str, list[str]] = {}
     for verdict in sorted(verdicts, key=lambda verdict: verdict.calm):
         rules = found.setdefault(reason_of(verdict), [])
@@ -88,7 +88,7 @@ def _clock_note(session: Session) -> str:
     if session.ran_back < _NOTABLE:
         return ""
     back = duration(session.ran_back)
-    return f"the wall clock ran back {back} meanwhile: times are as it showed them, spans are of one that never does"
+    return f"the wall clock was set back by {back}: times are as shown then, durations are of the monotonic clock"
 
 
 _NOTABLE = 0.05

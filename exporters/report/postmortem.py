@@ -110,9 +110,9 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
     rows = [(started, f"watching begins, {plural(session.frames_seen, 'frame')} follow")]
     for episode in episodes:
         finding = episode.finding
-        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} is in force"))
+        rows.append((episode.since, f"{finding.severity.value}: {finding.rule} {escaped(finding.subject)} begins"))
         if episode.until is not None:
-            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} is over"))
+            rows.append((episode.until, f"{finding.rule} {escaped(finding.subject)} ends"))
     rows.append((look.now.taken, "watching ends"))
     yield from _table(("when", "what"), ((timestamp(at), what) for at, what in sorted(rows, key=lambda row: row[0])))
     yield f"\nBefore and after: {FILL}"
@@ -121,7 +121,7 @@ def _timeline(session: Session, look: Look, episodes: Sequence[Episode]) -> Iter
 def _topology(look: Look, episodes: Sequence[Episode]) -> Iterator[str]:
     known = storage_diagram(look.window, [episode.finding for episode in episodes if episode.until is None])
     if not known.things:
-        yield "Nothing is known of what hangs on what."
+        yield "Topology unknown."
         return
     things = {thing.id: thing for thing in known.things}
     above: dict[str, list[str]] = {}

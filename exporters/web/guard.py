@@ -129,7 +129,7 @@ class Web:
             self._read(self._path)
         except ConfigError as error:
             self.good = False
-            self._say(f"sdstop: {error}; what was read before holds on")
+            self._say(f"sdstop: {error}; keeping the previous configuration")
 
     def close(self) -> None:
         """Cancel waiting password checks."""

@@ -99,14 +99,14 @@ def part_of(query: Sequence[tuple[str, str]], known: frozenset[str]) -> PageSele
     only, without = ({value for name, value in query if name == word} for word in ("collect[]", "exclude[]"))
     for name in sorted(only | without):
         if name not in known:
-            raise ValueError(f"there is no {safe(name, 100)}; there are {', '.join(sorted(known))}")
+            raise ValueError(f"unknown collector {safe(name, 100)}; valid: {', '.join(sorted(known))}")
     if only and without:
-        raise ValueError("collect[] and exclude[] exclude each other")
+        raise ValueError("cannot combine collect[] and exclude[]")
     return PageSelection(frozenset(only)) if only else PageSelection(known - without) if without else WHOLE
 
 
 def wants_openmetrics(accept: str) -> bool:
-    """Return whether OpenMetrics is preferred at least as much as plain text."""
+    """Return whether OpenMetrics has at least the preference of plain text."""
     wanted, other = 0.0, 0.0
     for name, parameters, weight in preferences(accept):
         if name == "application/openmetrics-text" and parameters.get("version", "1.0.0") in {"0.0.1", "1.0.0"}:
@@ -241,7 +241,7 @@ class Server:
             self._good = True
         except ConfigError as error:
             self._good = False
-            self._say(f"sdstop: {safe(error, 500)}; what was read before holds on")
+            self._say(f"sdstop: {safe(error, 500)}; keeping the previous configuration")
         self._web.reload()
         self._notifier.ready(self._status)
 

@@ -69,7 +69,7 @@ def _told(what: str) -> Iterator[None]:
     try:
         yield
     except ssl.SSLError as error:
-        reason = (error.reason or "is no PEM").replace("_", " ").lower()
+        reason = (error.reason or "not in PEM format").replace("_", " ").lower()
         raise ConfigError(f"{what}: cannot be used: {reason}") from error
     except (OSError, ValueError) as error:
         raise ConfigError(f"{what}: {getattr(error, 'strerror', None) or error}") from error

@@ -209,7 +209,7 @@ async def test_certificates_are_renewed_while_it_runs(tmp_path: Path, authority:
         assert await shown(made) == "old"
         assert await shown(made) == "old"
         assert (len(made.said), made.web.good) == (1, False)
-        assert made.said[0].endswith("key values mismatch; what was read before holds on")
+        assert made.said[0].endswith("key values mismatch; keeping the previous configuration")
         new_key.replace(tmp_path / "node.key")
         assert await shown(made) == "new"
         assert (len(made.said), made.web.good) == (1, True)

@@ -130,7 +130,7 @@ def _family(family: type[Reading], rows: Sequence[Reading]) -> Markup:
     return fold(
         [f"{declared.title} ({count})"],
         table(map(heading, said), body, right=sides) if rows else None,
-        el("p", f"Not said: {', '.join(silent)}", class_="dim") if silent and rows else None,
+        el("p", f"Not reported: {', '.join(silent)}", class_="dim") if silent and rows else None,
         el("p", f"and {len(rows) - MOST_ROWS} more; --format json has them all", class_="dim")
         if len(rows) > MOST_ROWS
         else None,

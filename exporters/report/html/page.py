@@ -37,10 +37,10 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
     episodes = session.episodes()
     in_force = [episode.finding for episode in episodes if episode.until is None]
     sections = {
-        "wrong": ("what is wrong", _wrong(episodes, session, look)),
+        "wrong": ("problems", _wrong(episodes, session, look)),
         "good": ("ruled out", _ruled_out(look)),
         "unchecked": ("not checked", _unchecked(look)),
-        "topology": ("topology", _section("topology", "What hangs on what", drawn_topology(look, in_force))),
+        "topology": ("topology", _section("topology", "Topology", drawn_topology(look, in_force))),
         "time": (
             "over time",
             _section("time", "Over the time that was watched", *plots(session, series, look, episodes)),
@@ -57,7 +57,7 @@ def page(session: Session, series: ReportSeries, note: str = "", ran: Sequence[E
     links = [(name, shown) for name, (shown, section) in sections.items() if section]
     return document(
         f"{host['name']}: {outlook(session)}",
-        el("a", "To what is wrong", href="#wrong", class_="skip"),
+        el("a", "To the problems", href="#wrong", class_="skip"),
         _head(session, look, host, links),
         el("main", *(section for _, section in sections.values() if section)),
         el("footer", f"Made by sdstop {__version__} from raw evidence, which opens in the dashboard: ",
@@ -129,13 +129,15 @@ def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
             )
         )
     said = el("ol", *rows, class_="wrong") if rows else el("p", _nothing(look))
-    return el("section", el("h2", "What is wrong"), said, id="wrong")
+    return el("section", el("h2", "Problems"), said, id="wrong")
 
 
 def _nothing(look: Look) -> Markup:
     if look.judgement.ran:
-        return join(el("span", "\u2713 good", class_="sev good"), " No rule found anything; below is what was checked.")
-    return join("Nothing was judged: no rule could look, or none concerns what was seen here.")
+        return join(
+            el("span", "\u2713 good", class_="sev good"), " No rule found anything; the checks are listed below."
+        )
+    return join("No rule was checked: data is missing, or no rule is applicable.")
 
 
 def when(episode: Episode, session: Session, look: Look) -> str:
@@ -164,9 +166,7 @@ def _unchecked(look: Look) -> Markup | None:
         return None
     said = el("ul", *rows[:FIRST], class_="plain") if rows else el("p", "Nothing that applies here and was recorded.")
     rest = fold(f"{len(rows) - FIRST} more", el("ul", *rows[FIRST:], class_="plain")) if rows[FIRST:] else None
-    quiet = fold(
-        f"{len(calm)} of which nobody recorded anything, or which nobody could see", el("ul", *calm, class_="plain")
-    )
+    quiet = fold(f"{len(calm)} not recorded, or not visible to this user", el("ul", *calm, class_="plain"))
     return el("section", el("h2", "Could not be checked"), said, rest, quiet if calm else None, id="unchecked")
 
 
