@@ -122,7 +122,7 @@ class Caching(Struct, frozen=True):
 
     @property
     def what(self) -> str:
-        """Unit of the counters, limited to what is cacheable: requests, reads, writes or blocks."""
+        """Unit of the counters, limited to cacheable requests: requests, reads, writes or blocks."""
         return self.cache.counts if self.way is None or self.cache.counts != "requests" else self.way
 
     def past(self, course: CacheSteps) -> tuple[int | None, int | None]:

@@ -17,7 +17,7 @@ from sdstop.core.text import added
 from sdstop.readings.disk import Disk
 from sdstop.readings.iosize import RequestSizes, between, grown, not_whole
 
-_COUNTERS = ("queue", "issue")  # "queue" is preferred: an elevator may merge what the frames split
+_COUNTERS = ("queue", "issue")  # "queue" is preferred: an elevator may merge the parts of a split request
 
 
 class RequestMix(Struct, frozen=True):

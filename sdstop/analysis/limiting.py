@@ -169,7 +169,7 @@ class Limiting(Struct, frozen=True):
 
     @property
     def burst_left(self) -> float | None:
-        """Maximum seconds for which the last rate remains allowed; None if there is no burst."""
+        """Maximum seconds for which the last rate remains allowed; None without a burst."""
         bucket = self._bucket
         if bucket is None or self.level is None or not self.bursting:
             return None
@@ -263,7 +263,7 @@ def _look(window: Window, row: Limit, turns: Sequence[_Turn], moments: Sequence[
 
 
 def _taken(newest: Iterator[Sample | None], *, whole: bool) -> list[Sample]:
-    """Return the samples, oldest first: all of them, or only as many as are evaluated."""
+    """Return the samples, oldest first: all of them, or only those that are evaluated."""
     found: list[Sample] = []
     covered = 0.0
     for sample in newest:

@@ -1,4 +1,4 @@
-"""Possible bottlenecks of a rebuild besides its disks: HBAs, memory, processors, and ZFS limits."""
+"""Possible bottlenecks of a rebuild other than its disks: HBAs, memory, processors, and ZFS limits."""
 
 from __future__ import annotations
 

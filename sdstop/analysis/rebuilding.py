@@ -165,7 +165,7 @@ def _at_end(row: Rebuild, seen: Pace) -> bool:
 
 
 def _devices(window: Window, row: Rebuild) -> list[str]:
-    """Return the participating devices; md's members come from a separate source."""
+    """Return the participating devices; md's members have a separate source."""
     if row.kind != "md":
         return list(dict.fromkeys(name for name in (row.devices or "").split(",") if name))
     return [m.device for m in window.rows(Member).values() if m.array == row.array and m.state in _AT_WORK]

@@ -29,7 +29,7 @@ _DATA = frozenset({"", "read", "write"})
 class SizeHistogram(Struct, frozen=True):
     """Requests by size of one device (or module), all directions combined.
 
-    `seconds` is the time span of the requests; None: since the counter began. `idle`: there were no recent requests, so
+    `seconds` is the time span of the requests; None: since the counter began. `idle`: without recent requests, so
     these are totals. `whole` is the scope: one device, or a whole module.
     """
 

@@ -153,7 +153,7 @@ class Run(Struct, frozen=True, eq=False):
 
     `started` and `began` (the start of the current outcome) are monotonic seconds; `taken` and `since` are the same
     times in Unix seconds. `duration` is None if unknown or still hanging. `seconds` is the time since the previous
-    successful run, None for the first. `reason` explains a failed run, or what a successful one lacks.
+    successful run, None for the first. `reason` explains a failed run, or the missing data of a successful one.
     `tables` holds the readings by family; `last` is the last successful run if this one is not.
     """
 

@@ -26,7 +26,7 @@ def summary(picture: Picture) -> str:
     if picture.failed:
         return "nothing is known"
     if picture.total is None:
-        return "how many nodes there are is not known"
+        return "number of nodes unknown"
     parts = [
         f"{count} {word}"
         for severity, word in ((Severity.CRITICAL, "critical"), (Severity.WARNING, "with warnings"))

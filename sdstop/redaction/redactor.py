@@ -1,7 +1,7 @@
 """Redactor: replaces every name in evidence, in keys, texts, links and lists.
 
-Names come from fields that are declared as names, in the readings of a replay of the evidence. A pool may have the name
-of a word that a parser needs, so redacted evidence is replayed, too: if its readings differ in more than names, the
+Names are learned from fields that are declared as names, in the readings of a replay of the evidence. As a pool may be
+named like a word of a parser, redacted evidence is replayed, too: if its readings differ in more than names, the
 responsible names are found by trial and kept.
 """
 

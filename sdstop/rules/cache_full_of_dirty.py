@@ -1,4 +1,4 @@
-"""Caches with so much dirty data that there is no room for new data."""
+"""Caches without room for new data because of dirty data."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def usable_terminal() -> str | None:
     """Return None if the dashboard can be shown here, or else the reason in one line."""
     for name, stream in (("input", sys.stdin), ("output", sys.stdout)):
         if not _is_terminal(stream):
-            return f"standard {name} is no terminal"
+            return f"standard {name} is not a terminal"
     kind = os.environ.get("TERM", "")
     if kind in {"", "dumb", "unknown"}:
         return f"TERM={kind or '(not set)'} cannot move its cursor"

@@ -33,7 +33,7 @@ def test_nodes_stand_by_their_worst_and_silent_ones_before_warnings() -> None:
 def test_what_is_not_answered_is_not_said_to_be_good() -> None:
     nothing = picture({})
     assert (nothing.total, nothing.nodes) == (None, ())
-    assert "how many nodes there are is not known" in fleet_text(nothing, "http://p")
+    assert "number of nodes unknown" in fleet_text(nothing, "http://p")
     without = picture({name: told for name, told in ANSWERS.items() if name != "nodes"})
     assert next(n for n in without.nodes if n.name == "d").silence == ""  # it may be scraped, for all that is known
     assert picture({"total": answer()}).total == 0

@@ -120,7 +120,7 @@ async def test_a_node_is_asked_for_when_it_is_opened() -> None:
         assert app.screen.key == ("sdstop", "c:10042")
         text = screen()
         for part in (
-            "Findings in force",
+            "Active findings",
             "!CRIT link-saturated",
             "Sources that fail",
             "phy-errors (1)",

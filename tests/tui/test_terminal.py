@@ -239,7 +239,7 @@ def test_dumb_terminals_and_terminals_unknown(monkeypatch: pytest.MonkeyPatch) -
             monkeypatch.setenv("TERM", "screen")
             assert usable_terminal() is None
             monkeypatch.setattr(sys, "stdout", None)
-            assert usable_terminal() == "standard output is no terminal"
+            assert usable_terminal() == "standard output is not a terminal"
     finally:
         os.close(primary)
         os.close(secondary)
@@ -325,7 +325,7 @@ def test_errors_that_go_elsewhere_leave_the_screen_where_it_is(
 @pytest.mark.parametrize("where", [" | cat", " > {0}; cat {0}"])
 def test_output_that_goes_elsewhere_is_no_dashboard(where: str, tmux: Callable[..., Tmux], tmp_path: Path) -> None:
     window = tmux(suffix=where.format(tmp_path / "out"))
-    assert "no dashboard: standard output is no terminal" in window.until("left with")
+    assert "no dashboard: standard output is not a terminal" in window.until("left with")
 
 
 def test_it_follows_the_windows_size(tmux: Callable[..., Tmux]) -> None:

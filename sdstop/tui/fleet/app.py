@@ -260,7 +260,7 @@ class FleetDashboard(Shell):
         """Move to the next (1) or previous (-1) row that matches the search."""
         table = self.main.table()
         if self.screen is self.main and not table.match(table.needle, step):
-            self.foot.say("no row holds what was searched; / searches")
+            self.foot.say("no match; / searches")
 
     def action_again(self) -> None:
         """Refresh immediately, including the open node."""

@@ -152,7 +152,7 @@ class NodeSheet(FleetSheet):
 
     def _findings(self, told: NodePicture, palette: Palette) -> Iterator[Row]:
         yield words(())
-        yield words(text(("  Findings in force", STRONG), (f"  {len(told.claims)}", FAINT)))
+        yield words(text(("  Active findings", STRONG), (f"  {len(told.claims)}", FAINT)))
         if not told.claims:
             yield words(text(("    none that the server knows of", FAINT)))
         for claim in told.claims:

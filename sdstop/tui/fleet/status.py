@@ -16,7 +16,7 @@ from sdstop.tui.widgets.palette import BANNER, FAINT, PLAIN, STRONG, Line, Palet
 
 
 class Condition(Struct, frozen=True):
-    """State of polling: server URL, interval in seconds, and why there is no response ("" if there is one)."""
+    """State of polling: server URL, interval in seconds, and why the server does not respond ("" if it does)."""
 
     url: str
     interval: float

@@ -93,8 +93,8 @@ TABLES = (
     FleetTable(
         "2",
         "Arrays",
-        "arrays of which anything is said",
-        "no array that anything is said of",
+        "arrays with findings or uneven load",
+        "no array with findings or uneven load",
         (
             _NODE,
             TableColumn("array", "ARRAY", 8, _word(lambda a: a.array), lambda p: p.item.array, widest=24, rising=True),
@@ -160,7 +160,7 @@ TABLES = (
         "6",
         "Differ",
         "nodes that differ from their peers",
-        "no node differs from its peers (or there are too few to tell)",
+        "no node differs from its peers (or too few peers)",
         (
             TableColumn("what", "WHAT", 16, _name, lambda p: p.name, widest=40, rising=True),
             TableColumn("rule", "RULE", 13, _word(lambda f: f.rule), lambda p: p.item.rule, keep=1, rising=True),

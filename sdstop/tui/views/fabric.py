@@ -134,7 +134,7 @@ def _errors(item: FabricRow, count: int | None) -> Cell:
 
 
 def _part(item: FabricRow, _: int) -> Cell:
-    """Return what a disk is part of; for an HBA, the possible throughput of its disks relative to its links."""
+    """Return the array or pool of a disk; for an HBA, the possible throughput of its disks relative to its links."""
     palette = item.scene.palette
     if item.node.kind == "hba":
         load = item.fabric.loads.get(item.node.name)
@@ -288,7 +288,7 @@ def _note(shown: FabricState, scene: Scene) -> str:
 
 
 def _nothing(scene: Scene) -> str:
-    """Return why there is no tree."""
+    """Return why the tree is missing."""
     for name in ("hba", "sas"):
         run = scene.now.runs.get(name)
         if run is not None and run.outcome in BAD:

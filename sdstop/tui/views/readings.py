@@ -75,7 +75,7 @@ def other_families(scene: Scene) -> dict[type[Reading], list[str]]:
 
 
 def family_rows(scene: Scene) -> list[Row]:
-    """Return a row for each family that no view shows; families with rows come first."""
+    """Return a row for each family that no view shows; families with rows are first."""
     found = []
     for family, sources in other_families(scene).items():
         known, stale = scene.rows(family)
@@ -151,7 +151,7 @@ class Readings(View):
         scene, declared = self.scene, chosen.item.declared
         known, idle = notable(declared, list(scene.rows(declared.reading)[0].values()))
         self.listed.title = declared.title
-        self.listed.set_columns(columns_of(declared, known), anew=declared.family != self.family)
+        self.listed.set_columns(columns_of(declared, known), reset=declared.family != self.family)
         self.family = declared.family
         searched = [field.name for field in declared.columns if not isinstance(field.mark, Metric | Buckets)]
         listed = [

@@ -38,7 +38,7 @@ def rebuild_row(rebuild: Rebuild, scene: Scene, *, named: bool) -> Row:
 def _line(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, width: int, *, named: bool) -> Line:
     """Paint a rebuild; if narrow, shorten the bar, then omit amounts and range, the rule, and letters of the name.
 
-    The ETA comes last and matters most.
+    The ETA is last and matters most.
     """
     palette = scene.palette
     said = [f for f in scene.in_force if _about(f, rebuild)]
@@ -84,7 +84,7 @@ def _words(rebuild: Rebuild, known: Rebuilding | None, scene: Scene, *, full: bo
 def _pace(rebuild: Rebuild, known: Rebuilding | None, *, ranged: bool) -> list[str]:
     """Return speed and ETA from observed progress, or as reported by the source if too little was observed.
 
-    The source's figures are misleading after a start and while there is no progress.
+    The source's figures are misleading after a start and without progress.
     """
     seen = known.pace if known is not None else None
     if known is not None and known.stands and known.motion is not None:

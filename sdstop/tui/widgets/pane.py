@@ -1,7 +1,7 @@
 """Pane: a widget that paints its own lines.
 
-Rows are painted when they come into view and sent to the terminal only if their text or style changed, so the cost of a
-table depends on its visible rows only. There are no scroll bars; the title shows which rows are visible.
+Rows are painted when they become visible and sent to the terminal only if their text or style changed, so the cost of a
+table depends on its visible rows only. It has no scroll bars; the title shows which rows are visible.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class Pane(Widget, can_focus=True):
         self._note = ""
         self._painted: dict[int, Strip] = {}
 
-    # -- what is shown ----------------------------------------------------------------------------------------
+    # -- visible part -----------------------------------------------------------------------------------------
 
     def put(self, rows: Sequence[Row], palette: Palette, note: str = "") -> None:
         """Show these rows; the cursor stays on its key, or at its place if the key is gone.

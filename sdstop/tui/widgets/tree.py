@@ -40,7 +40,7 @@ class TreeTable(LineTable):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         *explained(Section.ROWS, "of a tree: fold, unfold", bind("h,left", "fold"), bind("l,right", "unfold")),
-        *explained(Section.ROWS, "of a tree: all of it; + folded, but for what is wrong", bind("z", "fold_all")),
+        *explained(Section.ROWS, "of a tree: fold or unfold all; + folded except problems", bind("z", "fold_all")),
     ]
 
     def __init__(
