@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sdstop.collectors.ceph import answers as ceph
 from sdstop.collectors.ceph.answers import Check, Osd, Ratios
-from sdstop.collectors.ceph.tool import CONFIG, DEADLINE, answers_of, ask, maybe, name_of, reachable, text_of
+from sdstop.collectors.ceph.tool import (
+    CONFIG,
+    DEADLINE,
+    answers_of,
+    name_of,
+    parsed_or,
+    query_monitors,
+    reachable,
+    text_of,
+)
 from sdstop.core.collector import Collector, Command, Need
 from sdstop.core.host import Absent, Host, TimedOut, Unreadable
 from sdstop.core.model import Reading
@@ -33,13 +42,13 @@ def read(host: Host) -> Iterable[Reading]:
             if not here:
                 raise
             return list(_carried(host, here))
-    key, text = ask(host, ceph.TREE, answers.get("tree"))
+    key, text = query_monitors(host, ceph.TREE, answers.get("tree"))
     osds = ceph.parse_tree(text)
     name = _cluster_name(host, answers, here)
-    waits: dict[int, float] = maybe(host, ceph.PERF, answers, "perf", ceph.parse_perf, {})
+    waits: dict[int, float] = parsed_or(host, ceph.PERF, answers, "perf", ceph.parse_perf, {})
     none: tuple[Check, ...] = ()
-    checks = maybe(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
-    ratios = maybe(host, ceph.DUMP, answers, "dump", ceph.parse_ratios, Ratios())
+    checks = parsed_or(host, ceph.HEALTH, answers, "health", ceph.parse_health, none)
+    ratios = parsed_or(host, ceph.DUMP, answers, "dump", ceph.parse_ratios, Ratios())
     disks = {number: disk for (_, number), disk in here.items()}
     node = host.maybe("/proc/sys/kernel/hostname") or ""
     concerned = ceph.concerned(checks)
@@ -64,7 +73,7 @@ def _cluster_name(host: Host, answers: dict[str, str], here: dict[tuple[str | No
     fsid: str | None = None
     try:
         if "status" in answers or not answers:
-            fsid = ceph.parse_status(ask(host, ceph.STATUS, answers.get("status"))[1]).fsid
+            fsid = ceph.parse_status(query_monitors(host, ceph.STATUS, answers.get("status"))[1]).fsid
     except TimedOut:
         raise
     except Unreadable:

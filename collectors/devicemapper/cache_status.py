@@ -57,14 +57,14 @@ def cache_status(text: str) -> CacheStatus:
     words = text.split()
     if words[:1] in (["Fail"], ["Error"]):
         return CacheStatus("failed")
-    reader = _Words(words)
+    reader = _WordReader(words)
     try:
         return _cache_status(reader)
     except IndexError:
         return CacheStatus(CUT, **reader.known)  # type: ignore[arg-type]  # names are those of fields
 
 
-class _Words:
+class _WordReader:
     """Sequential reader of the words of a line; stores numbers by name."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -107,7 +107,7 @@ class _Words:
         return tuple(self.word() for _ in range(min(count, len(self._words))))
 
 
-def _cache_status(words: _Words) -> CacheStatus:
+def _cache_status(words: _WordReader) -> CacheStatus:
     old = "/" in words.ahead
     if not old:
         words.known["metadata_block"] = words.number() * SECTOR

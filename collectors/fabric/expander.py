@@ -85,7 +85,7 @@ class SasExpanderActivity(Reading, frozen=True):
     before: Annotated[int | None, Metric("Links before", "Phys with something attached, then", export=False)]
 
 
-class Talk:
+class SmpSession:
     """One round of queries to an expander.
 
     `state` is the outcome: answers, no answer, refuses (an unusable response), not asked; None if no query was
@@ -100,7 +100,7 @@ class Talk:
         self.name = name
         self.state: str | None = None if allowed else "not asked"
         self.reason = "" if allowed else "SMP is turned off"
-        self.general: smp.General | None = None
+        self.general: smp.ExpanderReport | None = None
         self.changes: int | None = None
         self.found: dict[int, smp.Phy] = {}
         self.vacant: set[int] = set()
@@ -118,7 +118,7 @@ class Talk:
         """Return the evidence key of a command."""
         return command_key(self.command(argv, *words))
 
-    def told(self, number: int | None) -> str:
+    def error_log_key(self, number: int | None) -> str:
         """Return the evidence key of a phy's error log."""
         return self.key(ERRORS, str(number))
 
@@ -135,7 +135,7 @@ class Talk:
             links=links,
             vacant=len(self.vacant) if self.found or self.logs else None,
             zoning=general.zoning if general is not None else None,
-            told=self.key(GENERAL) if general is not None or first is None else self.told(first),
+            told=self.key(GENERAL) if general is not None or first is None else self.error_log_key(first),
         )
 
     def counters(self, phy: str, number: int | None) -> dict[str, int | None]:
@@ -237,7 +237,7 @@ def recorded(host: Host) -> dict[str, list[tuple[str, str, int | None]]]:
     return found
 
 
-def take_recorded(host: Host, talk: Talk, commands: Sequence[tuple[str, str, int | None]]) -> None:
+def take_recorded(host: Host, talk: SmpSession, commands: Sequence[tuple[str, str, int | None]]) -> None:
     """Store recorded error logs in `talk`, whatever options they were recorded with."""
     for program, name, number in commands:
         if program == "smp_rep_phy_err_log" and number not in talk.logs:

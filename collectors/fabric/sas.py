@@ -21,7 +21,7 @@ from sdstop.collectors.fabric.expander import (
     GENERAL,
     SasExpander,
     SasExpanderActivity,
-    Talk,
+    SmpSession,
     changes,
     recorded,
     take_recorded,
@@ -226,7 +226,7 @@ def _device(host: Host, name: str) -> SasDevice:
     )
 
 
-def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | None) -> SasPhy:
+def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: SmpSession | None) -> SasPhy:
     """Return a phy from sysfs; `talk` queries its expander, None for an HBA's phy, which the driver counts itself."""
     base = f"{PHYS}/{name}"
     word = host.maybe(f"{base}/negotiated_linkrate") or None
@@ -254,11 +254,11 @@ def _phy(host: Host, name: str, attached: Mapping[str, SasDevice], talk: Talk | 
         rate=speed,
         maximum_rate=rate(host.maybe(f"{base}/maximum_linkrate_hw")),
         **counters,
-        told=talk.told(number) if talk is not None and number in talk.logs else None,
+        told=talk.error_log_key(number) if talk is not None and number in talk.logs else None,
     )
 
 
-def _told_phys(talk: Talk) -> Iterator[SasPhy]:
+def _told_phys(talk: SmpSession) -> Iterator[SasPhy]:
     """Yield the phys of an expander from recorded tool output, for captures without sysfs."""
     for number in sorted({*talk.found, *talk.logs, *talk.vacant}):
         found, log = talk.found.get(number), talk.logs.get(number)
@@ -274,7 +274,7 @@ def _told_phys(talk: Talk) -> Iterator[SasPhy]:
             rate=found.rate if found is not None else None,
             maximum_rate=None,
             **{field: getattr(log, field) for field in COUNTERS} if log is not None else {},
-            told=talk.told(number) if log is not None or found is None else talk.key(DISCOVER),
+            told=talk.error_log_key(number) if log is not None or found is None else talk.key(DISCOVER),
         )
 
 
@@ -293,7 +293,7 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
         names.setdefault(owner(name), []).append(name)
     commands = recorded(host)
     for whose in (*names, *(name for name in commands if name not in names)):
-        talk = Talk(host, whose, PHYS, allowed=ask) if whose.startswith("expander-") else None
+        talk = SmpSession(host, whose, PHYS, allowed=ask) if whose.startswith("expander-") else None
         rows = [_phy(host, name, attached, talk) for name in names.get(whose, ())]
         if talk is not None and ask:
             take_recorded(host, talk, commands.get(whose, ()))
@@ -305,12 +305,12 @@ def read(host: Host, *, ask: bool = True) -> Iterable[Reading]:
             yield talk.row(len(rows) or None, sum(up) if up else None)
 
 
-def _vacated(row: SasPhy, talk: Talk) -> SasPhy:
+def _vacated(row: SasPhy, talk: SmpSession) -> SasPhy:
     """Return a phy with counters or vacant state from a recorded log if sysfs has neither."""
     log = talk.logs.get(row.number) if row.number is not None else None
     if log is not None and all(getattr(row, name) is None for name in COUNTERS):
         more: Mapping[str, Any] = {field: getattr(log, field) for field in COUNTERS}
-        return replace(row, **more, told=talk.told(row.number))
+        return replace(row, **more, told=talk.error_log_key(row.number))
     if row.number in talk.vacant and row.rate is None and row.state in {None, "Unknown"}:
         return replace(row, state=smp.VACANT)
     return row
@@ -374,7 +374,7 @@ OFTEN = 20.0
 """Seconds between samples in a one-minute link test; three samples show when errors occur."""
 
 
-def often() -> Collector:
+def with_repeated_smp() -> Collector:
     """Return the collector for a short link test, which may query expanders repeatedly."""
     return replace(SAS, pace=OFTEN)
 
@@ -383,7 +383,7 @@ def _read_unasked(host: Host) -> Iterable[Reading]:
     return read(host, ask=False)
 
 
-def unasked() -> Collector:
+def without_smp() -> Collector:
     """Return the collector without the commands that query expanders, for use with SMP turned off."""
     needs = tuple(need for need in SAS.needs if not isinstance(need, Command))
     return replace(SAS, read=_read_unasked, needs=needs)

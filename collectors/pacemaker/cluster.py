@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from sdstop.collectors.pacemaker.crm_mon import (
     MON,
     Failure,
-    Managed,
+    ManagedResource,
     PacemakerNode,
     PacemakerStatus,
     nodes_of,
@@ -160,7 +160,7 @@ def _node(member: PacemakerNode, cluster: str, here: str | None, key: str) -> Cl
     )
 
 
-def _resource(known: Managed, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
+def _resource(known: ManagedResource, failures: Iterable[Failure], cluster: str, key: str) -> ClusterResource:
     own = [failure for failure in failures if failure.resource.partition(":")[0] == known.name.partition(":")[0]]
     last = max(own, key=lambda failure: failure.when, default=None)
     state = (

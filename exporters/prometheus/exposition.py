@@ -98,7 +98,7 @@ def all_thousandths(values: Iterable[int]) -> list[str]:
     return [f"{value // 1000}{parts[value % 1000]}" if value >= 0 else thousandths(value) for value in values]
 
 
-def wholes(values: Iterable[int]) -> list[str]:
+def integers(values: Iterable[int]) -> list[str]:
     """Format many integers."""
     return list(map(str, values))
 

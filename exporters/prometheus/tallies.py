@@ -105,7 +105,7 @@ OF: Mapping[type[Reading], type[Reading]] = {
 Rows = dict[Hashable, Reading]
 
 
-class Tallies:
+class EventCounters:
     """Counters, and the rows of those that are shown."""
 
     def __init__(self) -> None:

@@ -197,7 +197,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
     yield "All of them, with their content, are in the capture.\n"
     if not commands:
         return
-    yield from _table(("command", "first", "ms at most", "outcome"), map(_told, commands[:MOST_COMMANDS]))
+    yield from _table(("command", "first", "ms at most", "outcome"), map(_evidence_row, commands[:MOST_COMMANDS]))
     yield ""
     outputs = {item.key: item for frame in session.remembered() for item in frame.evidence if item.exit is not None}
     for each in commands[:MOST_COMMANDS]:
@@ -210,7 +210,7 @@ def _ran(session: Session, everything: Sequence[EvidenceEntry]) -> Iterator[str]
                 yield f"and {len(text) - HEAD_LINES} lines more\n"
 
 
-def _told(each: EvidenceEntry) -> tuple[str, ...]:
+def _evidence_row(each: EvidenceEntry) -> tuple[str, ...]:
     first = timestamp(each.first) if each.first is not None else ""
     return (
         escaped(each.name),

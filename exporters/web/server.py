@@ -20,7 +20,7 @@ from sdstop.core.format import safe
 from sdstop.core.output_file import READABLE, OutputFile
 from sdstop.exporters.prometheus.exposition import OPENMETRICS, TEXT
 from sdstop.exporters.prometheus.metrics import STALE, WHOLE, Exposition, PageSelection
-from sdstop.exporters.web.guard import Web
+from sdstop.exporters.web.guard import RequestGuard
 from sdstop.exporters.web.http import Connections, HttpConnection, PageResponse, Reply, Request, preferences
 from sdstop.exporters.web.notifier import Notifier
 
@@ -136,7 +136,7 @@ class Server:
         exposition: Exposition,
         feed: FrameFeed | None,
         say: Callable[[str], None],
-        web: Web | None = None,
+        web: RequestGuard | None = None,
         reload: Reload | None = None,
     ) -> None:
         """Receive frames from `feed` (None: no new frames); `say` prints one line for the operator.
@@ -146,7 +146,7 @@ class Server:
         self._exposition = exposition
         self._feed = feed
         self._say = say
-        self._web = web or Web(None, say, time.monotonic)
+        self._web = web or RequestGuard(None, say, time.monotonic)
         self._reload = reload
         self._good = True
         self._notifier = Notifier(os.environ)

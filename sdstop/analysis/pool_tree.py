@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from sdstop.analysis.drives import USABLE, DriveState, drives
 from sdstop.analysis.latest import latest_rows
-from sdstop.analysis.pooling import Whole, wholes
+from sdstop.analysis.pooling import PoolAnalysis, pool_analyses
 from sdstop.collectors.zfs.readings import Vdev
 from sdstop.core.finding import Finding, Severity, worst_by_subject, worst_of
 from sdstop.core.history import Window
@@ -26,7 +26,7 @@ class VdevNode(Struct, frozen=True):
 class PoolTree(Struct, frozen=True):
     """A pool with its lines, rebuild and worst severity."""
 
-    whole: Whole
+    whole: PoolAnalysis
     lines: tuple[VdevNode, ...]
     rebuilds: tuple[Rebuild, ...]
     severity: Severity | None
@@ -47,7 +47,7 @@ def _trees(window: Window, findings: Sequence[Finding]) -> list[PoolTree]:
     worst = worst_by_subject(findings)
     rebuilds, _ = latest_rows(window, Rebuild)
     found = []
-    for whole in wholes(window):
+    for whole in pool_analyses(window):
         lines = []
         for vdev in whole.vdevs:
             said = worst.get(f"{whole.name}/{vdev.vdev}")

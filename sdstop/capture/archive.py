@@ -22,8 +22,8 @@ from sdstop.capture.contents import (
     CaptureRefused,
     Contents,
     ForeignTree,
-    LeftOut,
     ReadLimits,
+    SkippedEntry,
     TreeLink,
     fault_of_name,
     folded,
@@ -64,7 +64,7 @@ def read_archive(stream: BinaryIO, limits: ReadLimits = LIMITS, foreign: Foreign
     left_out = 0
     try:
         for name, data in _members(source, limits, foreign):
-            if isinstance(data, LeftOut):
+            if isinstance(data, SkippedEntry):
                 left_out += 1
             elif isinstance(data, TreeLink):
                 _add_link(contents, name, data)
@@ -193,7 +193,7 @@ def _foreign_member(
     if kept:
         return name, source.body(size)
     source.skip(size + -size % BLOCK)
-    return (name, LeftOut()) if fault or kind not in {b"0", b"\0"} or foreign.wanted(name) else None
+    return (name, SkippedEntry()) if fault or kind not in {b"0", b"\0"} or foreign.wanted(name) else None
 
 
 def _parse_header(block: bytes) -> tuple[str, int, bytes, str] | None:

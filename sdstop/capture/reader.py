@@ -32,7 +32,7 @@ _OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _MOST_NOTES = 5
 
 
-class Unopenable(Exception):  # noqa: N818
+class OpenError(Exception):
     """Raised if a path cannot be opened as a capture; one line with the reason."""
 
     def __init__(self, path: str | os.PathLike[str], reason: str) -> None:
@@ -60,11 +60,11 @@ def open_capture(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]]:
         text = _open_text(path)
         if text is not None:
             return text
-        raise Unopenable(path, str(refused)) from refused
+        raise OpenError(path, str(refused)) from refused
     except OSError as error:
-        raise Unopenable(path, f"cannot be opened: {error.strerror}") from error
+        raise OpenError(path, f"cannot be opened: {error.strerror}") from error
     except MemoryError as error:
-        raise Unopenable(path, "does not fit into memory") from error
+        raise OpenError(path, "does not fit into memory") from error
     origin = Origin(
         manifest.host or _name(path),
         complete=contents.complete and manifest.complete,
@@ -83,13 +83,13 @@ def _ran(frames: Sequence[Frame]) -> frozenset[str] | None:
 
 
 def open_pasted(stream: BinaryIO) -> tuple[Origin, list[Frame]]:
-    """Return the origin and the frame of text copied from a terminal. Raises Unopenable."""
+    """Return the origin and the frame of text copied from a terminal. Raises OpenError."""
     try:
         return read_pasted(stream.read(LONGEST + 1))
     except CaptureRefused as refused:
-        raise Unopenable("pasted text", str(refused)) from refused
+        raise OpenError("pasted text", str(refused)) from refused
     except OSError as error:
-        raise Unopenable("standard input", f"cannot be read: {error.strerror}") from error
+        raise OpenError("standard input", f"cannot be read: {error.strerror}") from error
 
 
 def _open_text(path: str | os.PathLike[str]) -> tuple[Origin, list[Frame]] | None:

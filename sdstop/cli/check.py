@@ -92,8 +92,8 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
         causes = [bad[led.place] for led in by_cause(bad) if not led.follows]
         more = f"; {len(bad) - len(causes)} more by the same cause" if len(bad) > len(causes) else ""
         parts.append(f"{plural(len(causes), 'finding')}: {_worst(causes)}{more}")
-        told = [f"{finding.severity.upper()}: {_told(finding)}" for finding in bad]
-        details += told if len(bad) > 1 or len(_told(bad[0])) > _LONGEST else []
+        told = [f"{finding.severity.upper()}: {_finding_text(finding)}" for finding in bad]
+        details += told if len(bad) > 1 or len(_finding_text(bad[0])) > _LONGEST else []
     elif not unseen:
         parts.append("nothing found wrong" if judgement.ran else _idle(judgement))
     if unseen:
@@ -110,14 +110,14 @@ def verdict(session: Session, judgement: Judgement, *, strict: bool) -> CheckLin
     return CheckLine(code, "; ".join(parts), tuple(details))
 
 
-def _told(finding: Finding) -> str:
+def _finding_text(finding: Finding) -> str:
     return f"{finding.rule} {finding.subject}: {finding.summary}"
 
 
 def _worst(bad: Sequence[Finding]) -> str:
     """Return the worst finding and the names of the following ones."""
     others = [f"{finding.rule} {finding.subject}" for finding in bad[1:]]
-    return "; ".join([safe(_told(bad[0]), _LONGEST), *([_named(others)] if others else [])])
+    return "; ".join([safe(_finding_text(bad[0]), _LONGEST), *([_named(others)] if others else [])])
 
 
 def _named(names: Sequence[str]) -> str:

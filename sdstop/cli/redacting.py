@@ -73,7 +73,7 @@ def write_map(known: Redactor, output: str) -> str:
     return path
 
 
-def look_through(known: Redactor, output: str) -> None:
+def scan_for_leaks(known: Redactor, output: str) -> None:
     """Check a finished capture for remaining names; delete it if there are any. Raises Problem."""
     from sdstop.redaction.leak import leaks
 

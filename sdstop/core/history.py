@@ -10,7 +10,7 @@ from msgspec import Struct, field
 
 from sdstop.core.evidence import Cite, Evidence, json_excerpt, readable
 from sdstop.core.model import Reading, Rows
-from sdstop.core.snapshot import Packed, Run, Snapshot, age
+from sdstop.core.snapshot import ColumnarRows, Run, Snapshot, age
 
 R = TypeVar("R", bound=Reading)
 V = TypeVar("V")
@@ -240,7 +240,7 @@ class History:
         self.past = Past() if past is None else past
         self._keep = keep
         self._ring: deque[Snapshot] = deque()
-        self._packed: dict[str, Sequence[tuple[Rows, Packed]]] = {}
+        self._packed: dict[str, Sequence[tuple[Rows, ColumnarRows]]] = {}
 
     def add(self, shot: Snapshot) -> None:
         """Append a snapshot, drop the ones no longer needed, and pack older ones."""

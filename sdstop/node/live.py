@@ -171,7 +171,7 @@ class LiveHost(Host):
         if self._root:
             return super().holding(top, files, most)
         try:
-            return folders.holding(_absolute(top), files, most)
+            return folders.folders_with(_absolute(top), files, most)
         except (OSError, ValueError) as error:
             raise unreadable(f"list:{top}", error) from error
 

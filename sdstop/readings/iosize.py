@@ -78,10 +78,10 @@ def cumulative(counts: Mapping[int, int]) -> dict[int, int]:
 
 def between(before: RequestSizes, after: RequestSizes) -> dict[int, int] | None:
     """Return the requests by size between two samples, or None if the counter was reset."""
-    return grown(before.counts, after.counts)
+    return counts_increase(before.counts, after.counts)
 
 
-def grown(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int] | None:
+def counts_increase(old: Mapping[int, int], new: Mapping[int, int]) -> dict[int, int] | None:
     """Return the increase of counts by size, or None if one of them decreased."""
     if any(new.get(size, 0) < count for size, count in old.items()):
         return None

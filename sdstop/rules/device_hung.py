@@ -40,7 +40,7 @@ def _disk_of(name: str) -> str:
     return (found[1] or found[2]) if found else ""
 
 
-class _Silence(Struct, frozen=True):
+class _Stall(Struct, frozen=True):
     """A device with requests in flight and no completions for `seconds`.
 
     `worked`: it completed requests earlier in this window; `whole`: the silence covers the whole window; `since` is the
@@ -79,7 +79,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield RuledOut("disks", _good(len(moments[-1].rows), list(silent.values())))
 
 
-def _good(count: int, silent: Sequence[_Silence]) -> str:
+def _good(count: int, silent: Sequence[_Stall]) -> str:
     longest = max(silent, key=lambda s: s.seconds, default=None)
     seen = f"{count} {'device' if count == 1 else 'devices'} looked at"
     if longest is None or not longest.seconds:
@@ -90,7 +90,7 @@ def _good(count: int, silent: Sequence[_Silence]) -> str:
     )
 
 
-def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Silence]:
+def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Stall]:
     newest, earlier = moments[-1], moments[-2::-1]
     for name, row in newest.rows.items():
         if not row.in_flight:
@@ -105,7 +105,7 @@ def _silences(window: Window, moments: Sequence[Moment[Disk]]) -> Iterator[_Sile
             if then is None or not then.in_flight or _completed(then) != _completed(row):
                 break
             first, oldest, readings = moment, then, readings + 1
-        yield _Silence(
+        yield _Stall(
             row.device,
             newest.started - first.started,
             readings,
@@ -134,7 +134,7 @@ def _exempt(window: Window, name: str) -> bool:
     return device.kind in _NEVER or (device.kind == "partition" and device.parent is not None)
 
 
-def _below(window: Window, hung: dict[str, _Silence]) -> dict[str, set[str]]:
+def _below(window: Window, hung: dict[str, _Stall]) -> dict[str, set[str]]:
     """Return the devices that each hung device is built on, at any depth."""
     direct: dict[str, set[str]] = {}
     for link in window.rows(BlockLink).values():
@@ -151,7 +151,7 @@ def _below(window: Window, hung: dict[str, _Silence]) -> dict[str, set[str]]:
     return found
 
 
-def _above(leaf: str, hung: dict[str, _Silence], below: dict[str, set[str]]) -> list[str]:
+def _above(leaf: str, hung: dict[str, _Stall], below: dict[str, set[str]]) -> list[str]:
     return sorted(name for name in hung if leaf in below[name])
 
 
@@ -161,7 +161,7 @@ def _keeps(kernel: str | None) -> bool:
     return found is None or (int(found[1]), int(found[2])) >= _ONE_SUM
 
 
-class _Waiting(Struct, frozen=True):
+class _BlockedTasks(Struct, frozen=True):
     """Tasks that wait for I/O while a device is silent.
 
     `tasks` waited in every sample, None if the node does not report it; `for_it`: in at least one sample they can only
@@ -172,7 +172,7 @@ class _Waiting(Struct, frozen=True):
     for_it: bool
 
 
-def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Waiting:
+def _waiting(window: Window, silence: _Stall, silent: Collection[str]) -> _BlockedTasks:
     counts, quiet = [], False
     stacked = {link.device for link in window.rows(BlockLink).values() if link.relation == "slave"}
     for shot in window.snapshots:
@@ -186,10 +186,10 @@ def _waiting(window: Window, silence: _Silence, silent: Collection[str]) -> _Wai
             if row.in_flight and name not in silent and name not in stacked and not _STACKED.fullmatch(name)
         )
         quiet = quiet or all(_exempt(window, name) for name in others)
-    return _Waiting(min(counts, default=None), quiet and min(counts) > 0)
+    return _BlockedTasks(min(counts, default=None), quiet and min(counts) > 0)
 
 
-def _hung(window: Window, silence: _Silence, limits: Limits, above: list[str], silent: Collection[str]) -> Finding:
+def _hung(window: Window, silence: _Stall, limits: Limits, above: list[str], silent: Collection[str]) -> Finding:
     name, row = silence.device, window.get(Disk, silence.device)
     device = window.get(BlockDevice, name)
     linked = any(link.device == name and link.relation == "slave" for link in window.rows(BlockLink).values())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sdstop.analysis.limiting import Limiting, mappings
+from sdstop.analysis.limiting import LimitAnalysis, mappings
 from sdstop.core import format as human
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Threshold, Unchecked, Value, Verdict, cites
 from sdstop.core.history import Window
@@ -33,7 +33,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
             yield RuledOut(subject, f"all of its {len(rows)} mappings have a limit that holds")
 
 
-def _load(every: Sequence[Limiting]) -> str:
+def _load(every: Sequence[LimitAnalysis]) -> str:
     told = [known.requests for known in every if known.requests is not None]
     return f"; {human.number(max(told))} IOPS pass now" if told else ""
 

@@ -19,7 +19,7 @@ from sdstop.tui.playhead import Playhead
 from sdstop.tui.sheet import HelpSheet, Sheet
 from sdstop.tui.shell import Shell, stepped
 from sdstop.tui.views import VIEWS
-from sdstop.tui.widgets.foot import Foot, Prompt
+from sdstop.tui.widgets.foot import FooterBar, Prompt
 from sdstop.tui.widgets.keys import Section, bind, explained, hints_of, key_of, keys_of
 from sdstop.tui.widgets.palette import plain
 from sdstop.tui.widgets.pane import Pane
@@ -108,7 +108,7 @@ class Commands(Shell):
     main: Main
 
     @property
-    def foot(self) -> Foot:
+    def foot(self) -> FooterBar:
         """Bottom line of the visible screen."""
         screen = self.screen
         return screen.foot if isinstance(screen, Main | Sheet) else self.main.foot

@@ -18,7 +18,7 @@ LONGEST = 1 << 20
 """Maximum number of bytes shown for one piece of evidence."""
 
 
-def recalled(session: Session, quote: Quote) -> Evidence | None:
+def stored_evidence(session: Session, quote: Quote) -> Evidence | None:
     """Return the evidence of the quoted frame, None if the frame was discarded or lacks it.
 
     If a capture does not record when the evidence was read, the time of the frame that brought it is used instead.

@@ -49,7 +49,7 @@ def wants_no_colour(options: Options) -> bool:
     return options.no_color or bool(os.environ.get("NO_COLOR"))
 
 
-def hung_up(descriptor: int) -> bool:
+def is_terminal_gone(descriptor: int) -> bool:
     """Return whether the terminal of a file descriptor is gone.
 
     A program that outlives its terminal (nohup, a lost ssh connection) would otherwise spin on an input that is always

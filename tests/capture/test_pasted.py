@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sdstop.capture import dates
 from sdstop.capture.contents import CaptureRefused
 from sdstop.capture.pasted import LONGEST, read_pasted
-from sdstop.capture.reader import Unopenable, open_capture, open_pasted
+from sdstop.capture.reader import OpenError, open_capture, open_pasted
 from sdstop.cli import command
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import UNDATED, dated
@@ -141,13 +141,13 @@ def test_a_file_of_text_opens_as_well(tmp_path: Path) -> None:
     origin, _ = open_capture(file)
     assert origin.name == "ticket.txt"
     file.write_text("nothing that anybody knows\n")
-    with pytest.raises(Unopenable, match="is not a tar archive"):
+    with pytest.raises(OpenError, match="is not a tar archive"):
         open_capture(file)
 
 
 @pytest.mark.parametrize("text", [b"", b"hello\n", b"\0\xff" * 50, b"$ cat /proc/mdstat\n", b"a" * (LONGEST + 1)])
 def test_what_is_not_known_is_refused_in_one_line(text: bytes) -> None:
-    with pytest.raises(Unopenable) as refused:
+    with pytest.raises(OpenError) as refused:
         open_pasted(io.BytesIO(text))
     assert "\n" not in str(refused.value)
 

@@ -40,7 +40,7 @@ class Counted:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Counted]:
     Counted.made = []
-    monkeypatch.setattr(tracing, "Counting", Counted)
+    monkeypatch.setattr(tracing, "SizeCounting", Counted)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     return Counted.made
 
@@ -92,7 +92,7 @@ def test_every_start_by_root_takes_back_what_was_left(
     root: str, user: int, swept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[bool] = []
-    monkeypatch.setattr(tracing, "sweep", lambda: calls.append(True))
+    monkeypatch.setattr(tracing, "remove_leftovers", lambda: calls.append(True))
     monkeypatch.setattr(os, "geteuid", lambda: user)
     watch._live(root, [])
     assert len(calls) == swept

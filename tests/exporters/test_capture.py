@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sdstop.capture.reader import Unopenable, open_capture
+from sdstop.capture.reader import OpenError, open_capture
 from sdstop.core.evidence import Evidence, Frame, Outcome, RunMark
 from sdstop.core.host import Host, Unreadable
 from sdstop.core.replay import EvidenceHost
@@ -425,12 +425,12 @@ def test_a_damaged_archive_opens_in_part_or_not_at_all(tmp_path: Path, frames: l
         for _ in range(rnd.choice([1, 1, 5])):
             damaged[rnd.randrange(len(damaged))] ^= 1 << rnd.randrange(8)
         (tmp_path / "d").write_bytes(damaged)
-        with suppress(Unopenable):
+        with suppress(OpenError):
             origin, opened = open_capture(tmp_path / "d")
             assert origin.complete is False or states(opened) == known
     for twentieth in range(20):
         (tmp_path / "d").write_bytes(data[: len(data) * twentieth // 20])
-        with suppress(Unopenable):
+        with suppress(OpenError):
             origin, opened = open_capture(tmp_path / "d")
             assert origin.complete is False
             if len(opened) > 1:  # of the first frame, what there is of it is opened

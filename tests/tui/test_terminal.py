@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from sdstop.tui.terminal import Options, hung_up, needs_ascii, usable_terminal, wants_no_colour
+from sdstop.tui.terminal import Options, is_terminal_gone, needs_ascii, usable_terminal, wants_no_colour
 from tests.needs import fixture_needs
 from tests.tui.tmux import ENVIRONMENT, PATIENCE, Tmux
 
@@ -247,11 +247,11 @@ def test_dumb_terminals_and_terminals_unknown(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_closed_terminal_is_hung_up() -> None:
     primary, secondary = pty.openpty()
-    assert not hung_up(secondary)
+    assert not is_terminal_gone(secondary)
     os.close(primary)
-    assert hung_up(secondary)
+    assert is_terminal_gone(secondary)
     os.close(secondary)
-    assert hung_up(secondary)
+    assert is_terminal_gone(secondary)
 
 
 def test_colour_and_glyphs_follow_options_and_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -121,7 +121,7 @@ def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
                 el(
                     "div",
                     el("strong", el("a", finding.subject, href=f"#{anchor(led.place)}")),
-                    el("span", f"  {finding.rule}, {when(episode, session, look)}", class_="dim"),
+                    el("span", f"  {finding.rule}, {period_text(episode, session, look)}", class_="dim"),
                     el("div", finding.summary),
                     el("div", "Do: ", el("code", finding.advice[0])) if finding.advice and not led.follows else None,
                 ),
@@ -140,7 +140,7 @@ def _nothing(look: Look) -> Markup:
     return join("No rule was checked: data is missing, or no rule is applicable.")
 
 
-def when(episode: Episode, session: Session, look: Look) -> str:
+def period_text(episode: Episode, session: Session, look: Look) -> str:
     """Return start, duration and confidence of a finding."""
     finding = episode.finding
     lasted, before = episode.lasted(look.now.monotonic), episode.began <= session.began
@@ -191,7 +191,7 @@ def _findings(episodes: list[Episode], session: Session, look: Look) -> Iterator
         yield el(
             "article",
             el("h3", _badge(finding.severity), f" {finding.rule}  {finding.subject}"),
-            el("p", when(episode, session, look), class_="dim"),
+            el("p", period_text(episode, session, look), class_="dim"),
             el("p", finding.summary),
             table(("compared", "value", "limit"), map(_compared, finding.values), right=frozenset({1, 2}))
             if finding.values

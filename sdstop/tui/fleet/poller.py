@@ -6,16 +6,16 @@ import threading
 import time
 from collections.abc import Callable
 
-from sdstop.fleet.picture import Key, Picture
-from sdstop.fleet.watcher import NodePicture, Watcher
+from sdstop.fleet.picture import FleetState, Key
+from sdstop.fleet.watcher import FleetWatcher, NodePicture
 
-FleetAnswer = Picture | NodePicture | Exception
+FleetAnswer = FleetState | NodePicture | Exception
 
 
 class FleetPoller:
     """Serial query runner; ending it does not wait for the pending response."""
 
-    def __init__(self, watcher: Watcher, interval: float, notify: Callable[[FleetAnswer], None]) -> None:
+    def __init__(self, watcher: FleetWatcher, interval: float, notify: Callable[[FleetAnswer], None]) -> None:
         """Create the poller without starting it; `notify` is called from the poller's thread."""
         self.interval = interval
         self.paused = False

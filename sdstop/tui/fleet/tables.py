@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
-from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, Key, Picture, RebuildRow, VolumeRow
-from sdstop.tui.views.cells import bar_cell, pressed, spark_cell
+from sdstop.fleet.picture import FleetArray, FleetFinding, FleetNode, FleetState, Key, RebuildRow, VolumeRow
+from sdstop.tui.views.cells import bar_cell, severity_name, spark_cell
 from sdstop.tui.widgets.palette import FAINT, STRONG, WORDS, Line, Palette, text
 from sdstop.tui.widgets.pane import Row
 from sdstop.tui.widgets.table import Cell, TableColumn
@@ -49,7 +49,7 @@ def _name(painted: FleetRow, _: int) -> Cell:
     unknown = isinstance(painted.item, FleetNode) and painted.item.silence
     if unknown and painted.severity is None:
         return text((painted.palette.word(painted.name, 64), painted.palette.severity(None)))
-    return pressed(painted.name, painted.severity, painted.palette)
+    return severity_name(painted.name, painted.severity, painted.palette)
 
 
 def _count(get: Callable[[FleetNode], int]) -> Callable[[FleetRow, int], Cell]:
@@ -184,7 +184,7 @@ TABLES = (
 """All tables, in tab order."""
 
 
-def rows_of(key: str, picture: Picture, palette: Palette) -> list[Row]:
+def rows_of(key: str, picture: FleetState, palette: Palette) -> list[Row]:
     """Return a table's rows."""
     match key:
         case "1":
@@ -204,7 +204,7 @@ def rows_of(key: str, picture: Picture, palette: Palette) -> list[Row]:
 
 
 def _row(
-    row: object, item: FleetNode | FleetArray | RebuildRow | VolumeRow | FleetFinding, key: Key, picture: Picture,
+    row: object, item: FleetNode | FleetArray | RebuildRow | VolumeRow | FleetFinding, key: Key, picture: FleetState,
     palette: Palette,
     worst: FleetFinding | None = None, why: str = "",
 ) -> Row:  # fmt: skip
@@ -220,7 +220,7 @@ def _differs(finding: Finding, palette: Palette) -> Row:
     return Row((finding.id, finding.summary), painted, None, f"{finding.subject} {finding.rule} {finding.summary}")
 
 
-def _by_rule(picture: Picture, palette: Palette) -> Iterator[Row]:
+def _by_rule(picture: FleetState, palette: Palette) -> Iterator[Row]:
     """Yield a heading with the number of nodes for each rule, followed by its individually known findings."""
     nodes = {(rule.rule, rule.severity): rule.nodes for rule in picture.rules}
     for claim in picture.findings:  # without a reported number, count the known nodes

@@ -23,7 +23,7 @@ from sdstop.rules.hba_oversubscribed import HBA_OVERSUBSCRIBED
 from sdstop.tui.facts import FactSubject
 from sdstop.tui.scene import BAD, Scene
 from sdstop.tui.views.budgets import budget_rows
-from sdstop.tui.views.cells import bar_cell, counted, pressed
+from sdstop.tui.views.cells import bar_cell, counted, severity_name
 from sdstop.tui.views.fabric_node import fabric_node_rows, linked, made
 from sdstop.tui.views.finding_rows import note_row
 from sdstop.tui.views.view import View
@@ -71,7 +71,7 @@ def _readings(node: FabricNode) -> Iterable[tuple[type[Reading], str]]:
 def _name(item: FabricRow, _: int) -> Line:
     own = item.fabric.own.get(item.node.key)
     palette = item.scene.palette
-    return (*text((item.lead, FAINT)), *pressed(item.node.name, own, palette, stale=item.fabric.stale))
+    return (*text((item.lead, FAINT)), *severity_name(item.node.name, own, palette, stale=item.fabric.stale))
 
 
 def _made(item: FabricRow, _: int) -> Cell:

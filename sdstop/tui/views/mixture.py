@@ -17,7 +17,7 @@ from sdstop.tui.views.cells import block_of
 from sdstop.tui.widgets.graph import layers, scale, stacked
 from sdstop.tui.widgets.palette import FAINT, PLAIN, Line, text
 from sdstop.tui.widgets.pane import Row, words
-from sdstop.tui.widgets.strip import Sample, cells, spark
+from sdstop.tui.widgets.strip import Sample, cells, sparkline
 
 _AXIS = 6
 """Cells to the left of a chart."""
@@ -156,7 +156,7 @@ def _strip(
     samples = read(cached)
     values = cells(samples, samples[-1][0], seconds) if samples else [None] * seconds
     top, said = shown(cached, values)
-    return text((f"{title:>5} ", FAINT), (spark(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
+    return text((f"{title:>5} ", FAINT), (sparkline(values, top, ascii=cached.scene.palette.ascii), FAINT), "  ", said)
 
 
 def _dirty(cached: CacheRow) -> list[Sample]:
