@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sdstop.analysis.drives import USABLE, DriveState, drives
 from sdstop.analysis.latest import latest_rows
@@ -66,7 +67,7 @@ def _drive(vdev: Vdev, known: dict[str, DriveState], said: Severity | None) -> D
     severity = worst_of((said, found.severity))
     if flag and severity is None:
         severity = Severity.WARNING
-    return found._replace(severity=severity, flag=flag or found.flag or _errors(vdev))
+    return replace(found, severity=severity, flag=flag or found.flag or _errors(vdev))
 
 
 def _errors(vdev: Vdev) -> str:

@@ -85,13 +85,15 @@ class FleetMain(Screen[None]):
         self.remarks.put([Row(line=lambda _, line=line: line) for line in lines], palette)  # type: ignore[misc]
         if picture is None:
             return
-        for key, _, _, empty, _ in TABLES:
-            rows = rows_of(key, picture, palette)
-            known = "nothing is known" if picture.failed else empty
+        for table in TABLES:
+            rows = rows_of(table.key, picture, palette)
+            known = "nothing is known" if picture.failed else table.empty
             note = (
-                f"the worst {len(rows)} of {picture.total}" if key == "1" and len(rows) < (picture.total or 0) else ""
+                f"the worst {len(rows)} of {picture.total}"
+                if table.key == "1" and len(rows) < (picture.total or 0)
+                else ""
             )
-            self.tables[key].put(rows or [words(text((f" {known}", FAINT)))], palette, note)
+            self.tables[table.key].put(rows or [words(text((f" {known}", FAINT)))], palette, note)
 
 
 class FleetDashboard(Shell):

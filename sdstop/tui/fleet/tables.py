@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from sdstop.core.finding import Finding, Severity
 from sdstop.core.format import duration, number, rate
@@ -16,7 +18,7 @@ from sdstop.tui.widgets.table import Cell, TableColumn
 _SPARK = 31
 
 
-class FleetTable(NamedTuple):
+class FleetTable(Struct, frozen=True):
     """A table: the key that shows it, its contents in the help (`shows`) and its text when `empty`."""
 
     key: str

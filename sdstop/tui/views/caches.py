@@ -91,7 +91,7 @@ def _did(field: str) -> Callable[[CacheRow], float | None]:
 
 def _share(at: int) -> Callable[[CacheRow], float | None]:
     def read(item: CacheRow) -> float | None:
-        return complete_split(item.activity)[at] if item.activity is not None else None
+        return complete_split(item.activity).shares[at] if item.activity is not None else None
 
     return read
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from msgspec import Struct
 from textual.app import ComposeResult
 
 from sdstop.analysis.cluster_tree import ClusterEntity, forest
@@ -29,7 +29,7 @@ SOURCES = ("scaleio", "ceph", "ceph-osds", "drbd", "pacemaker")
 """Names of the collectors for clusters."""
 
 
-class ClusterRow(NamedTuple):
+class ClusterRow(Struct, frozen=True):
     """A row of the tree of nodes."""
 
     entity: ClusterEntity

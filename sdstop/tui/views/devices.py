@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
+
+from msgspec import Struct
 
 from sdstop.analysis.drives import PAST, ArrayState, DriveState, moments, queues
 from sdstop.collectors.block.devices import BlockDevice
@@ -22,11 +24,8 @@ from sdstop.tui.widgets.strip import cells, sparkline
 from sdstop.tui.widgets.table import Cell, TableColumn
 
 
-class DeviceRow(NamedTuple):
-    """A device at a moment; in an array, also its membership, its peers and the array's heat scale.
-
-    A named tuple, because thousands are created every second.
-    """
+class DeviceRow(Struct, frozen=True):
+    """A device at a moment; in an array, also its membership, its peers and the array's heat scale."""
 
     drive: DriveState
     scene: Scene

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import NamedTuple
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 
@@ -33,8 +33,8 @@ from sdstop.tui.widgets.table import Cell, TableColumn
 from sdstop.tui.widgets.tree import Branch, TreeTable, severe
 
 
-class FabricRow(NamedTuple):
-    """A row of the tree. A named tuple, because thousands can be created every second."""
+class FabricRow(Struct, frozen=True):
+    """A row of the tree."""
 
     node: FabricNode
     fabric: FabricState

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
+from msgspec import Struct
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -27,7 +28,7 @@ _FEWEST = 6
 """Minimum rows of a family below the list of families."""
 
 
-class FamilyRow(NamedTuple):
+class FamilyRow(Struct, frozen=True):
     """A family at a moment: the number of its rows, their sources and the state of these."""
 
     declared: Schema
@@ -37,7 +38,7 @@ class FamilyRow(NamedTuple):
     scene: Scene
 
 
-class ReadingRow(NamedTuple):
+class ReadingRow(Struct, frozen=True):
     """A row of a family at a moment."""
 
     reading: Reading

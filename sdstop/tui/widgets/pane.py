@@ -7,8 +7,9 @@ table depends on its visible rows only. It has no scroll bars; the title shows w
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
+from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -29,8 +30,8 @@ _MARKED = 40
 """Minimum width for an ellipsis at the end of a cut line; narrower lines need every cell for text."""
 
 
-class Row(NamedTuple):
-    """A line of a pane. A named tuple, because thousands are created every second.
+class Row(Struct, frozen=True):
+    """A line of a pane.
 
     `key` identifies the row (None: it cannot be selected), `item` is the object that it shows, `line` paints it for a
     width; `search` is the text for filters, or a function that returns it.
