@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 
 from sdstop.analysis.caching import CacheAnalysis, CacheSteps, recent
-from sdstop.analysis.framing import TargetSizes, below, caches_below, target_sizes
+from sdstop.analysis.framing import TargetSizes, caches_below, target_sizes
 from sdstop.analysis.jumbo import BLOCK, MtuProposal, mtu_advice, mtus_of, named, split_effect
 from sdstop.analysis.mtu_change import mtu_changed
 from sdstop.collectors.aoe.readings import SECTOR, AoeExport, payload
@@ -54,7 +54,7 @@ def look(window: Window, nic: Interface, exports: Sequence[AoeExport], limits: M
     judged = [(caching, caching.judged(limits["requests"])) for caching in caches]
     courses = [(caching, course) for caching, course in judged if course is not None]
     block = max([BLOCK, *(caching.cache.block_size or 0 for caching in caches)])
-    devices = [d for e in direct if e.kernel is not None for d in below(window, e.kernel)]
+    devices = [d for e in direct if e.kernel is not None for d in window.topology.devices(e.kernel)]
     sizes = target_sizes(window, devices, courses)
     carried = payload(nic.mtu or 0)
     frame = None

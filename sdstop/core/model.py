@@ -70,7 +70,7 @@ class Name(enum.Enum):
 class Label(Struct, frozen=True):
     """Part of a row's identity; a Prometheus label.
 
-    A text field has either a kind of name (`names`) or is `plain`: a term of the kernel, of a format or of a product.
+    A text field has either a kind of name (`names`) or is `plain` (a term of the kernel, of a format or of a product.
     """
 
     title: str
