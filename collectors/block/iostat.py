@@ -327,8 +327,8 @@ def _of_intervals(reports: Sequence[IostatReport], command: str) -> list[tuple[I
 def newest(reports: Sequence[IostatReport], command: str) -> tuple[Report, float | None]:
     """Return the last report and its length in seconds, None if unknown.
 
-    The first report of a run without `-y` is the mean since boot and does not count. Raises Absent if there is no
-    other.
+    The first report of a run without `-y` is the mean since boot and does not count. Raises Absent
+    without another one.
     """
     chosen = _of_intervals(reports, command)
     if chosen:

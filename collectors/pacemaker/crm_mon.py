@@ -163,7 +163,7 @@ def parse_name(text: str) -> str | None:
 
 
 def _boolean(item: ET.Element | None, name: str) -> bool | None:
-    """Return a yes or no, None if it is not told. Raises Malformed for any other word: it must not count as no."""
+    """Return a yes or no, None if missing. Raises Malformed for any other word, which must not count as no."""
     word = item.get(name) if item is not None else None
     if not word:
         return None

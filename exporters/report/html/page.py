@@ -137,7 +137,7 @@ def _wrong(episodes: list[Episode], session: Session, look: Look) -> Markup:
 def _nothing(session: Session) -> Markup:
     said = session.headline()
     if said.code == OK:
-        return join(el("span", "\u2713 good", class_="sev good"), f" {said.text}. Below is what was checked.")
+        return join(el("span", "\u2713 good", class_="sev good"), f" {said.text}. The checks are listed below.")
     return join(el("span", "? unknown", class_="sev"), f" {said.text}.")
 
 
