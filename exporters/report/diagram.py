@@ -26,7 +26,7 @@ _SKIPPED = frozenset({"partition", "loop", "ram", "zram", "rom", "floppy", "nvme
 
 
 class DiagramBox(Struct, frozen=True):
-    """A box: `column` 0 for HBAs, 1 for disks, then what is built on them; `count` identical things."""
+    """A box: `column` 0 for HBAs, 1 for disks, then the things built on them; `count` identical things."""
 
     id: str
     column: int
