@@ -129,6 +129,15 @@ def slowest(
     return None
 
 
+def times(seconds: Sequence[Second], wait: Wait, limits: StripeLimits) -> float | None:
+    """Return the wait of a member as a multiple of its peers' over other seconds, None if it has none there."""
+    requests = next(each for each in (_WRITES, _READS, _ALL) if each.name == wait.requests)
+    waits = _waits([_answered(second, requests, limits.slow_ios, frozenset()) for second in seconds])
+    own = waits.pop(wait.disk, None)
+    middle = median([median(found) for found in waits.values()] or [0.0])
+    return median(own) / middle if own and middle else None
+
+
 _LITTLE = 6.0
 """Queue length that a flash disk clears quickly: random arrivals cannot keep that many waiting for seconds."""
 
