@@ -11,8 +11,8 @@ from collections.abc import Collection, Hashable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.column import StripeLimits
+from sdstop.analysis.peer_groups import JudgedGroup, striped_groups
 from sdstop.analysis.stripe import crowd
-from sdstop.analysis.striped import PARITY, Striped, striped_arrays
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
 from sdstop.core.history import Moment, Window
@@ -131,10 +131,11 @@ class Tallies:
         self._count(DiskSaturation, _saturated(window, last, disks), window.rows(Disk))
         arrays: dict[Hashable, float] = {}
         members: dict[Hashable, float] = {}
-        for striped in striped_arrays(window, limits):
+        for striped in striped_groups(window, limits):
             if (
-                striped.seconds
-                and last.memo.get(("second", striped.array.array), (None, None))[1] is striped.seconds[-1]
+                striped.array is not None
+                and striped.verdict is not None
+                and last.memo.get(("second", striped.layout.key), (None, None))[1] is striped.seconds[-1]
             ):
                 hot = _hot(striped, limits)
                 arrays[striped.array.array] = seconds if hot else 0.0
@@ -226,12 +227,11 @@ def _depth(window: Window, device: str) -> float:
     return max(QUEUE, float(known.queue_depth or DEPTH))
 
 
-def _hot(striped: Striped, limits: Mapping[str, float]) -> frozenset[str]:
+def _hot(striped: JudgedGroup, limits: Mapping[str, float]) -> frozenset[str]:
     """Return the members that requests queued on in the newest second, including sharing mirror legs."""
     known = StripeLimits.__struct_fields__
     chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
-    parity = PARITY.get(striped.array.level or "", 0)
-    column = crowd(striped.seconds, rotational=striped.rotational is True, parity=parity, limits=chosen)
+    column = crowd(striped.seconds, rotational=striped.rotational is True, parity=striped.parity, limits=chosen)
     if column is None:
         return frozenset()
     most = max(member.queue for member in column.members)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from operator import attrgetter
 from statistics import median
@@ -59,7 +59,9 @@ def _mean_wait(member: StripeMember) -> float | None:
     if (member.reads and member.read_wait is None) or (member.writes and member.write_wait is None):
         return None
     ios = _ios(member)
-    return (member.reads * (member.read_wait or 0.0) + member.writes * (member.write_wait or 0.0)) / ios if ios else None
+    return (
+        (member.reads * (member.read_wait or 0.0) + member.writes * (member.write_wait or 0.0)) / ios if ios else None
+    )
 
 
 _READS = _Requests("reads", attrgetter("reads"), attrgetter("read_bytes"), attrgetter("read_wait"))
@@ -111,21 +113,18 @@ def slowest(
     reads = [_answered(second, _READS, limits.slow_ios, without) for second in seconds]
     fewest = 2 if mirrored else FEWEST
     for rows, others, least in ((writes, reads, fewest), (reads, writes, FEWEST)):
-        found = _outlier(rows, excess, limits, least)
-        if found is None:
-            continue
-        disk = found.wait.disk
-        other = _ratios(others, disk)
-        # A member that is slow for one type of request only has a different workload; it is not slow.
-        if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
-            continue
-        if _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
-            return found.wait
+        for found in _outliers(rows, excess, limits, least):
+            other = _ratios(others, found.wait.disk)
+            # A member that is slow for one type of request only has a different workload; it is not slow.
+            if len(other) >= len(seconds) / 2 and median(other) < limits.equal_ios:
+                continue
+            if _is_slow(seconds, rows, found, limits, rotational=rotational, lasting=lasting):
+                return found.wait
     if lasting:
         rows = [_answered(second, _ALL, limits.slow_ios, without) for second in seconds]
-        found = _outlier(rows, excess, limits, FEWEST)
-        if found is not None and found.same_size and found.steady and _is_proven(seconds, found, limits):
-            return found.wait
+        for found in _outliers(rows, excess, limits, FEWEST):
+            if found.same_size and found.steady and _is_proven(seconds, found, limits):
+                return found.wait
     return None
 
 
@@ -301,13 +300,27 @@ def _waits(rows: Sequence[_Row]) -> dict[str, Sequence[float]]:
     return dict(found)
 
 
-def _outlier(rows: Sequence[_Row], excess: float, limits: StripeLimits, fewest: int) -> _Candidate | None:
-    """Return the outlying member with its wait and its peers' (medians over the seconds)."""
+_TRIED = 3
+"""Maximum number of outliers that are looked at, the one with the longest wait first: a hot one may hide a slow one."""
+
+
+def _outliers(rows: Sequence[_Row], excess: float, limits: StripeLimits, fewest: int) -> Iterator[_Candidate]:
+    """Yield the outlying members with their waits and their peers' (medians over the seconds), the longest first."""
     least = limits.crowded * len(rows)
     waits = {disk: median(found) for disk, found in _waits(rows).items() if len(found) >= least}
     if len(waits) < fewest:
-        return None
-    disk = max(waits, key=waits.__getitem__)
+        return
+    order = sorted(waits, key=lambda disk: -waits[disk])
+    for disk in order[:_TRIED] if len(waits) > FEWEST else order[:1]:
+        found = _outlier(rows, waits, disk, excess, limits)
+        if found is None:
+            return
+        yield found
+
+
+def _outlier(
+    rows: Sequence[_Row], waits: Mapping[str, float], disk: str, excess: float, limits: StripeLimits
+) -> _Candidate | None:
     peers = [other for other in waits if other != disk]
     middle = median(waits[other] for other in peers)
     times, always = limits.slow_wait, limits.equal_ios

@@ -32,6 +32,7 @@ from sdstop.collectors.md.readings import Array
 from sdstop.core.finding import Threshold
 from sdstop.core.history import Moment, Window
 from sdstop.core.joins import GroupKind, Traits
+from sdstop.core.model import Reading
 from sdstop.core.topology import PeerGroup, Thing
 from sdstop.readings.disk import DiskActivity
 from sdstop.readings.rebuild import Rebuild
@@ -45,6 +46,8 @@ SILENT = 3
 """Consecutive samples without completions after which a member's queue counts as unknown."""
 CRITICAL = 3.0
 """Wait of a member that makes its slowness critical, as a multiple of the threshold."""
+DEEP = 2.0
+"""Deficit that makes a pattern critical, as a multiple of its threshold."""
 MOST = 3
 """Maximum number of slow members that are named of one group."""
 _PAST = 20
@@ -109,18 +112,29 @@ class JudgedGroup(Struct, frozen=True):
 
     `seconds` are the judged ones, oldest first. `verdict` is about the pattern of the whole group, None if `unchecked`
     says why there is none. `slow` are the slow members, the worst first; `slow_unchecked` says why there may be more.
-    An inferred group (pasted rates, no topology) has no `group`.
+    An inferred group (pasted rates, no topology) has no `group`; `array` is that of md.
     """
 
     group: PeerGroup | None
     name: str
     layout: Layout
     rotational: bool | None
+    array: Array | None = None
     seconds: tuple[Second, ...] = ()
     verdict: Verdict | None = None
     unchecked: str = ""
     slow: tuple[Laggard, ...] = ()
     slow_unchecked: str = ""
+
+    @property
+    def rows(self) -> tuple[Reading, ...]:
+        """Rows that state the group, for evidence."""
+        return (self.array,) if self.array is not None else ()
+
+    @property
+    def chunk(self) -> int | None:
+        """Bytes that stand together on one member, None if unknown."""
+        return self.array.chunk if self.array is not None else None
 
     @property
     def columns(self) -> Columns:
@@ -157,9 +171,13 @@ class JudgedGroup(Struct, frozen=True):
 
 def judged_groups(window: Window, limits: Mapping[str, float]) -> Sequence[JudgedGroup]:
     """Judge every peer group of the window under these limits; rules with the same limits share the work."""
-    known = StripeLimits.__struct_fields__
-    chosen = StripeLimits(**{name: value for name, value in limits.items() if name in known})
+    chosen = _chosen(limits)
     return window.once(("peer groups", chosen), lambda: list(_judged(window, chosen)))
+
+
+def _chosen(limits: Mapping[str, float]) -> StripeLimits:
+    known = StripeLimits.__struct_fields__
+    return StripeLimits(**{name: value for name, value in limits.items() if name in known})
 
 
 def striped_groups(window: Window, limits: Mapping[str, float]) -> list[JudgedGroup]:
@@ -191,6 +209,24 @@ def _judged(window: Window, limits: StripeLimits) -> Iterator[JudgedGroup]:
 
 
 # --- columns ----------------------------------------------------------------------------------------------
+
+
+def is_deep(window: Window, judged: JudgedGroup, limits: Mapping[str, float]) -> bool:
+    """Return whether a hot column or a convoy keeps far more columns idle than its limit, with hysteresis."""
+    verdict = judged.verdict
+    if verdict is None or verdict.deficit is None or not verdict.deficit_limit:
+        return False
+    chosen = _chosen(limits)
+
+    def earlier() -> Iterator[float | None]:
+        seconds = seconds_of(judged.layout, recent(window, SECONDS + _PAST, chosen.seconds))
+        for back in range(1, _PAST + 1):
+            part = seconds[max(len(seconds) - back - verdict.seconds, 0) : len(seconds) - back]
+            rotational = judged.rotational is True
+            known = stripe.judge(part, rotational=rotational, parity=judged.parity, limits=chosen) if part else None
+            yield known.deficit if known is not None and known.kind is verdict.kind else None
+
+    return is_above(verdict.deficit, DEEP * verdict.deficit_limit, earlier)
 
 
 def _layout(window: Window, group: PeerGroup) -> Layout:
@@ -247,7 +283,8 @@ def _judge(window: Window, group: PeerGroup | None, layout: Layout, limits: Stri
     rotational = window.of_run(BlockDevice, ("media", layout.columns), lambda: _is_rotational(window, layout))
     upper = group.upper if group is not None else None
     name = upper.label if upper is not None else group.name if group is not None else "+".join(layout.names)
-    judged = JudgedGroup(group, name, layout, rotational)
+    array = window.get(Array, upper.device) if upper is not None and upper.device is not None else None
+    judged = JudgedGroup(group, name, layout, rotational, array)
     moments = recent(window, SECONDS, limits.seconds)
     seconds = seconds_of(layout, moments)
     if group is not None and not seconds and window.rows(Service):
@@ -275,7 +312,7 @@ def _of_pattern(
 
     if not layout.names:
         return no("its members are not known")
-    if (alone := _parity_alone(window, group)) is not None:
+    if (alone := _parity_alone(judged.array)) is not None:
         return no(f"with the layout {alone} one disk holds parity alone and is rightly asked for more")
     if action:
         return no(f"{action} is running, or was a moment ago: its own I/O hides how the load is spread")
@@ -296,9 +333,8 @@ def _of_pattern(
     forget(window, layout, len(longer) if slow else len(moments))
     judged = replace(judged, seconds=seconds, verdict=verdict, slow=slow)
     if not slow and (silent := _silent(layout, moments)):
-        return replace(
-            no(f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known"), seconds=()
-        )
+        reason = f"{silent} answers nothing, and what waits is counted when it is answered: no queue is known"
+        return replace(no(reason), seconds=(), verdict=None)
     return judged
 
 
@@ -380,9 +416,7 @@ FEWEST_IN_BLOCK = 2.0
 """Requests in a block, below which a member's wait in it says nothing."""
 
 
-def _of_printed(
-    window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits
-) -> JudgedGroup:
+def _of_printed(window: Window, judged: JudgedGroup, printed: tuple[Second, ...], limits: StripeLimits) -> JudgedGroup:
     """Judge the intervals that a tool printed: slow members only."""
     judged = replace(judged, seconds=printed, unchecked="service times of a tool: the queue's pattern is not in them")
     limits = replace(limits, slow_ios=0.0)
@@ -434,9 +468,8 @@ def _thing(judged: JudgedGroup, member: str) -> Thing | None:
 # --- reasons not to judge ---------------------------------------------------------------------------------
 
 
-def _parity_alone(window: Window, group: PeerGroup | None) -> str | None:
+def _parity_alone(array: Array | None) -> str | None:
     """Return the layout of an array of which one disk holds parity alone, None for all others."""
-    array = window.get(Array, group.upper.device) if group is not None and group.upper is not None else None
     layout = array.layout if array is not None else None
     return layout if layout is not None and (layout.startswith("parity-") or layout.endswith("-6")) else None
 

@@ -53,24 +53,24 @@ def _removal(judged: JudgedGroup, laggard: Laggard) -> Iterator[str]:
         return
     layout, name = group.traits.layout or "", judged.name
     kinds = group.upper.kinds if group.upper is not None else frozenset[ThingKind]()
-    if group.kind is GroupKind.LEAVES:
-        if layout == "stripe":
-            yield f"zpool attach {quoted(name)} {quoted(disk)} NEW; zpool detach {quoted(name)} {quoted(disk)}   # if it stays"
-        else:
-            yield f"if it stays: zpool replace {quoted(name)} {quoted(disk)} NEW   # reads from it as well, keeps redundancy"
+    if group.kind is GroupKind.LEAVES and layout == "stripe":
+        yield f"if it stays: zpool attach {quoted(name)} {quoted(disk)} NEW   # then zpool detach the old one"
+    elif group.kind is GroupKind.LEAVES:
+        yield f"if it stays: zpool replace {quoted(name)} {quoted(disk)} NEW   # keeps redundancy meanwhile"
     elif ThingKind.ARRAY in kinds and layout in _WITHOUT_COPY:
-        yield f"{layout} has no copy of its data: copy {quoted(name)} elsewhere, then make it anew without the disk"
+        yield f"{layout} has no copy of its data: copy {quoted(name)} elsewhere, then make it again without the disk"
     elif ThingKind.ARRAY in kinds:
-        yield f"if it stays: mdadm /dev/{quoted(name)} --replace /dev/{quoted(disk)}   # needs a spare, keeps redundancy"
+        command = f"mdadm /dev/{quoted(name)} --replace /dev/{quoted(disk)}"
+        yield f"if it stays: {command}   # needs a spare, keeps redundancy"
     elif group.kind in {GroupKind.COLUMNS, GroupKind.LEGS} and "/" in name:
         yield from _of_lvm(name, disk, layout)
     elif _is_osd(laggard):
         osd = laggard.thing.name.rpartition("/")[2] if laggard.thing is not None else disk
         yield f"if it stays: ceph osd out {quoted(osd)}   # its data moves to others; then replace the disk"
     elif group.kind is GroupKind.DEVICES:
-        yield "if it stays: remove the device from its node, wait for the rebuild, replace it (scli --remove_sds_device)"
+        yield "if it stays: scli --remove_sds_device, wait for the rebuild, then replace it"
     elif group.kind is GroupKind.PATHS:
-        yield f"if it stays: multipathd fail path {quoted(disk)}   # the other paths serve alone; check cable and port"
+        yield f"if it stays: multipathd fail path {quoted(disk)}   # the others serve alone; check cable and port"
     elif group.kind is GroupKind.MODEL:
         yield "if it stays: move its data to another disk, then replace it"
     else:

@@ -14,6 +14,7 @@ ORDER = (
     "stripe_convoy",
     "hot_stripe_member",
     "slow_stripe_member",
+    "slow_device",
     "rebuild_stalled",
     "rebuild_slow",
     "rebuild_throttled",

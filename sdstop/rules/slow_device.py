@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sdstop.analysis.peer_groups import SLOW, judged_groups, thresholds
-from sdstop.core.finding import Limits, Rule, Severity, Verdict
+from sdstop.core.finding import Limits, Rule, Severity, Unchecked, Verdict
 from sdstop.core.history import Window
-from sdstop.readings.disk import DiskActivity
-from sdstop.readings.service import Service
 from sdstop.rules.slow_stripe_member import verdicts
 
 
 def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
-    groups = [judged for judged in judged_groups(window, limits) if not judged.striped]
-    return verdicts(window, groups, limits)
+    groups = judged_groups(window, limits)
+    if not groups:
+        yield Unchecked("no devices that should behave alike are known here", calm=True)
+    yield from verdicts(window, [judged for judged in groups if not judged.striped], limits)
 
 
 SLOW_DEVICE = Rule(
@@ -22,8 +22,6 @@ SLOW_DEVICE = Rule(
     "one device of a peer group that is not a stripe answers far slower than the others",
     Severity.CRITICAL,
     _check,
-    (DiskActivity, Service),
+    (),  # rates of the kernel's counters, or those that tools printed
     thresholds(*SLOW),
-    either=2,
 )
-"""`either`: rates of the kernel's counters, or those that tools printed."""

@@ -9,7 +9,6 @@ from sdstop.analysis.laggard import FEWEST, Wait
 from sdstop.analysis.peer_groups import SLOW, JudgedGroup, Laggard, striped_groups, thresholds
 from sdstop.analysis.replacement import advice, waits_for
 from sdstop.analysis.standstill import CRITICAL, Standstill
-from sdstop.collectors.md.readings import Array
 from sdstop.core import format as human
 from sdstop.core.evidence import Cite
 from sdstop.core.finding import Finding, Limits, Rule, RuledOut, Severity, Unchecked, Value, Verdict, cites
@@ -122,7 +121,9 @@ def _standing(judged: JudgedGroup, member: str, still: Standstill) -> str:
 
 def _standing_values(still: Standstill) -> tuple[Value, ...]:
     return (
-        Value("standstill", "share of the time in which it completed nothing", still.seconds / still.of, "ratio", CRITICAL),
+        Value(
+            "standstill", "share of the time in which it completed nothing", still.seconds / still.of, "ratio", CRITICAL
+        ),
         Value("episodes", "standstills", len(still.spans)),
         Value("wait", "longest mean wait after one", still.wait, "seconds"),
     )
@@ -143,10 +144,8 @@ def _evidence(window: Window, judged: JudgedGroup, laggard: Laggard) -> Iterator
         for service in window.rows(Service).values():
             if service.name in names or service.device in names:
                 yield window.cite(service)
-    upper = judged.group.upper if judged.group is not None else None
-    array = window.get(Array, upper.device) if upper is not None else None
-    if array is not None:
-        yield window.cite(array)
+    for group in judged.rows:
+        yield window.cite(group)
 
 
 SLOW_STRIPE_MEMBER = Rule(
