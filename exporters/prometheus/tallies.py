@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar
 
 from sdstop.analysis.column import StripeLimits
 from sdstop.analysis.peer_groups import JudgedGroup, striped_groups
+from sdstop.analysis.saturation import BUSY, QUEUE, depth
 from sdstop.analysis.stripe import crowd
 from sdstop.collectors.block.devices import BlockDevice
 from sdstop.collectors.md.readings import Array, Member
@@ -19,13 +20,6 @@ from sdstop.core.history import Moment, Window
 from sdstop.core.model import Kind, Label, Metric, Name, Reading, Source, Unplaced
 from sdstop.readings.disk import DISKSTATS, Disk, DiskActivity
 from sdstop.readings.limit import Limit, LimitUse
-
-BUSY = 0.95
-"""Minimum busy share of a sample for a disk to count as saturated."""
-QUEUE = 2.0
-"""Minimum queue length at which requests wait on a rotating disk."""
-DEPTH = 32.0
-"""Minimum queue length for other disks that do not report a queue depth (SATA: 32)."""
 
 AT_LIMIT = 0.95
 """Minimum used share of a limit for a sample to count as at the limit."""
@@ -222,9 +216,7 @@ def _depth(window: Window, device: str) -> float:
     known = window.get(BlockDevice, device)
     if known is not None and known.parent:
         known = window.get(BlockDevice, known.parent) or known
-    if known is None or known.rotational == 1:
-        return QUEUE
-    return max(QUEUE, float(known.queue_depth or DEPTH))
+    return depth(known) if known is not None else QUEUE
 
 
 def _hot(striped: JudgedGroup, limits: Mapping[str, float]) -> frozenset[str]:

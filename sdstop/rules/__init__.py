@@ -15,6 +15,7 @@ ORDER = (
     "hot_stripe_member",
     "slow_stripe_member",
     "slow_device",
+    "device_saturated",
     "rebuild_stalled",
     "rebuild_slow",
     "rebuild_throttled",

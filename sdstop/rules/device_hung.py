@@ -22,6 +22,8 @@ _GRACE = 0.5
 
 _NEVER = frozenset({"loop", "rom", "ram", "zram", "floppy"})
 """Kinds that wait for something external (a file, a person) or for nothing."""
+_COUNTED = frozenset({"partition", "md", "dm", "drbd", "bcache", *_NEVER})
+"""Kinds whose requests the kernel counts whatever queue/iostats says (bio-based), or that are not judged."""
 _NAMES = re.compile(r"(loop|ram|zram|sr|fd)\d")
 _STACKED = re.compile(r"(md_?|dm-)\w+")
 """Names of stacked devices, for use if sysfs does not list the lower devices."""
@@ -69,7 +71,7 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         if not leaves:
             yield _hung(window, hung[name], limits, _above(name, hung, below), silent)
     for device in sorted(window.rows(BlockDevice).values(), key=lambda row: row.device):
-        if device.iostats_enabled == 0 and device.kind != "partition" and device.kind not in _NEVER:
+        if device.iostats_enabled == 0 and device.kind not in _COUNTED and _stand(moments, device.device):
             yield Unchecked("the kernel counts nothing of it (queue/iostats is 0)", device.device)
     span = moments[-1].started - moments[0].started
     short = limits["seconds"] - span
@@ -77,6 +79,12 @@ def _check(window: Window, limits: Limits) -> Iterator[Verdict]:
         yield Unchecked(f"needs {limits['seconds']:g} s of frames, has {math.floor(span * 10) / 10:g} s")
     elif not hung:
         yield RuledOut("disks", _good(len(moments[-1].rows), list(silent.values())))
+
+
+def _stand(moments: Sequence[Moment[Disk]], name: str) -> bool:
+    """Return whether the counters of a device are the same in all samples."""
+    first, last = moments[0].rows.get(name), moments[-1].rows.get(name)
+    return first is None or last is None or _completed(first) == _completed(last)
 
 
 def _good(count: int, silent: Sequence[_Silence]) -> str:

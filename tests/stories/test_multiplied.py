@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import pytest
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from sdstop.analysis.peer_groups import device_of
 from sdstop.collectors import BUILTIN
 from sdstop.core.evidence import Evidence, Frame, Origin
 from sdstop.core.finding import Severity
+from sdstop.core.history import Moment
 from sdstop.core.joins import GroupKind
 from sdstop.core.retention import Retention
 from sdstop.core.session import Session
@@ -29,12 +31,15 @@ LEAST_RATE = 1.0
 """Requests per second that a member must complete."""
 LEAST_WAIT = 0.010
 """Seconds that it must wait afterwards."""
-LEAST_SPAN = 30.0
+LEAST_SPAN = 36.0
 """Seconds that a story must last: a member with one request a second is known after half a minute."""
+LEAST_ACTIVE = 24.0
+"""Seconds of them in which the member completed requests."""
 
 _TIMES = (6, 10, 17, 19)
 """Columns of times in a row of /proc/diskstats: reads, writes, discards, flushes."""
 _BUSY, _WEIGHTED = 12, 13
+_WRAP = 1 << 32
 _NAMING = {"slow-stripe-member", "slow-device", "hot-stripe-member", "rebuild-slow", "device-hung"}
 """Rules whose findings name a member."""
 
@@ -72,9 +77,12 @@ def slowed(frames: Sequence[Frame], device: str) -> Iterator[Frame]:
                 step = value - before[column]
                 if column + 3 in {*_TIMES, _WEIGHTED}:
                     step *= FACTOR
+                    step %= _WRAP
                 elif column + 3 == _BUSY:
                     step = max(step, min(FACTOR * step, round((now - since) * 1000)))
                 shown[column] = value if column + 3 == _BUSY - 1 else shown[column] + step
+                if column + 3 in {*_TIMES, _BUSY, _WEIGHTED}:
+                    shown[column] %= _WRAP
         before, since = values, now
         return " ".join([*words[:3], *map(str, shown)])
 
@@ -89,10 +97,10 @@ def slowed(frames: Sequence[Frame], device: str) -> Iterator[Frame]:
         yield replace(frame, evidence=tuple(items))
 
 
-def worth(group: PeerGroup) -> bool:
-    """Return whether one member of a group can be called slow: three of them, or the legs of a mirror."""
+def fewest(group: PeerGroup) -> int:
+    """Return how many members of a group must be at work, so that one of them can be called slow."""
     mirror = group.kind is GroupKind.LEGS or (group.kind is GroupKind.LEAVES and group.traits.layout == "mirror")
-    return group.kind is not GroupKind.SLAVES and len(group.members) >= (2 if mirror else 3)
+    return 2 if mirror else 3
 
 
 @functools.cache
@@ -103,20 +111,27 @@ def members(story: str) -> tuple[str, ...]:
     moments = window.moments(Disk)
     if len(moments) < 2 or moments[-1].started - moments[0].started < LEAST_SPAN:
         return ()
-    first, last = moments[0], moments[-1]
-    found = []
+    found: dict[str, None] = {}
     for group in window.topology.groups():
-        for member in group.members if worth(group) else ():
-            name = device_of(member)
-            old, new = first.rows.get(name), last.rows.get(name)
-            if old is None or new is None:
-                continue
-            requests = new.reads - old.reads + new.writes - old.writes
-            waited = new.read_time - old.read_time + new.write_time - old.write_time
-            often = requests >= LEAST_RATE * (last.started - first.started)
-            if often and FACTOR * waited >= LEAST_WAIT * 1000 * requests:
-                found.append(name)
-    return tuple(dict.fromkeys(found))
+        waits = {name: wait for name in map(device_of, group.members) if (wait := wait_of(moments, name)) is not None}
+        if len(waits) >= fewest(group):
+            found.update((name, None) for name, wait in waits.items() if FACTOR * wait >= LEAST_WAIT)
+    return tuple(found)
+
+
+def wait_of(moments: Sequence[Moment[Disk]], name: str) -> float | None:
+    """Return the mean wait of a device in seconds, None if it completes too few requests."""
+    rows = [(moment.started, row) for moment in moments if (row := moment.rows.get(name)) is not None]
+    if len(rows) < len(moments):
+        return None
+    (start, first), (end, last) = rows[0], rows[-1]
+    requests = last.reads - first.reads + last.writes - first.writes
+    steps = [(b - a, new.reads + new.writes - old.reads - old.writes) for (a, old), (b, new) in pairwise(rows)]
+    active = sum(seconds for seconds, count in steps if count)
+    if requests < LEAST_RATE * (end - start) or active < LEAST_ACTIVE:
+        return None
+    waited = last.read_time - first.read_time + last.write_time - first.write_time
+    return waited / requests / 1000
 
 
 def is_named(session: Session, device: str) -> bool:
@@ -132,3 +147,26 @@ def is_named(session: Session, device: str) -> bool:
 def missed(story: str, chosen: Sequence[str]) -> list[str]:
     origin, frames = recorded(story)
     return [name for name in chosen if not is_named(judged(origin, list(slowed(frames, name))), name)]
+
+
+def sample(story: str) -> tuple[str, ...]:
+    """Return two members of a story: the middle one, and one that differs from story to story."""
+    every = members(story)
+    return tuple(dict.fromkeys((every[len(every) // 2], every[len(story) % len(every)]))) if every else ()
+
+
+@pytest.mark.parametrize("story", names())
+def test_a_member_whose_times_are_multiplied_is_found(story: str) -> None:
+    assert missed(story, sample(story)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("story", names())
+def test_every_member_whose_times_are_multiplied_is_found(story: str) -> None:
+    assert missed(story, members(story)) == []
+
+
+def test_there_are_stories_with_members_of_several_kinds() -> None:
+    assert len(members("clone-convoy")) == 46
+    assert len(members("draid-one-dimm")) == 57
+    assert not members("quiet-node")
